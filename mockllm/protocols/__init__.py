@@ -1,0 +1,1 @@
+"""The wire protocols; `PROTOCOLS` is the table of them all."""

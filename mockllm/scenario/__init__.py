@@ -1,0 +1,1 @@
+"""The scenario language: model, loading, dumping and resolving to neutral turns."""

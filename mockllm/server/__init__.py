@@ -1,0 +1,1 @@
+"""The server: the only part of mockllm that does I/O."""

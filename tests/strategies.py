@@ -1,0 +1,125 @@
+"""Hypothesis strategies for turns, shared by the tests of the core and of every protocol."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import chain, pairwise
+
+from hypothesis import strategies as st
+
+from mockllm.events import Cite, StreamError
+from mockllm.sse import Frame
+from mockllm.timeline import normal
+from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn, beats
+
+texts = st.text(
+    alphabet=st.one_of(
+        st.characters(exclude_categories=("Cs",)),
+        st.sampled_from(
+            [
+                "\u2028",
+                "\u2029",
+                "\x85",
+                "\r",
+                "\n",
+                "\ufeff",
+                "é",
+                "👩",
+                "\u200d",
+                "\u0301",
+                "{",
+                '"',
+            ]
+        ),
+    ),
+    max_size=12,
+)
+fragments = st.lists(texts, min_size=1, max_size=4).map(tuple)
+names = st.from_regex(r"\A[a-zA-Z0-9_-]{1,12}\Z")
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def cut(draw: st.DrawFn, text: str, at_most: int = 4) -> tuple[str, ...]:
+    """Non-empty fragments that join to `text`."""
+    if not text:
+        return ()
+    places = draw(st.sets(st.integers(1, max(1, len(text) - 1)), max_size=at_most - 1))
+    edges = [0, *sorted(place for place in places if place < len(text)), len(text)]
+    return tuple(text[a:b] for a, b in pairwise(edges))
+
+
+@st.composite
+def tool_calls(draw: st.DrawFn, *, well_formed: bool = True) -> ToolCall:
+    """A call whose arguments are a JSON object (or, not `well_formed`, any text)."""
+    name, id = draw(names), draw(names)
+    if not well_formed:
+        return ToolCall(name, "call_" + id, draw(fragments))
+    arguments = draw(st.dictionaries(texts, json_values, max_size=3))
+    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return ToolCall(name, "call_" + id, draw(cut(text)) if arguments else ())
+
+
+citations = st.lists(
+    st.builds(Cite, st.just(0), st.just("https://example.com/"), texts, texts), max_size=2
+).map(tuple)
+parts = st.one_of(
+    st.builds(Text, fragments, citations, st.booleans()),
+    st.builds(Reasoning, fragments, st.none() | names, st.booleans()),
+    st.builds(Refusal, fragments),
+    tool_calls(),
+)
+opaques = st.builds(
+    Opaque,
+    st.just("chat"),
+    st.builds(Frame, texts),
+)
+usages = st.builds(
+    TokenUsage,
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.integers(0, 100),
+    st.integers(0, 100),
+)
+finishes = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "refusal"])
+errors = st.builds(StreamError, texts.filter(bool), st.none() | names, st.none() | names)
+
+
+@st.composite
+def turns(
+    draw: st.DrawFn,
+    part: st.SearchStrategy[object] = parts,
+    *,
+    interleaved: bool = True,
+    max_parts: int = 4,
+    endings: bool = True,
+) -> Turn:
+    """Turns in normal form.
+
+    Args:
+        part: what the parts are drawn from.
+        interleaved: whether fragments of different parts may alternate.
+        endings: whether the stream may also be cut, or end in an error.
+    """
+    own = tuple(draw(st.lists(part, max_size=max_parts)))
+    sequence = tuple(chain.from_iterable([i] * beats(p) for i, p in enumerate(own)))
+    order = tuple(draw(st.permutations(sequence))) if interleaved and sequence else ()
+    gaps = draw(
+        st.just(())
+        | st.lists(
+            st.integers(0, 10**6), min_size=len(sequence) + 1, max_size=len(sequence) + 1
+        ).map(tuple)
+    )
+    turn = Turn(own, draw(finishes), draw(st.none() | usages), order, gaps)
+    if endings:
+        ending = draw(st.sampled_from(["finish", "finish", "cut", "error"]))
+        if ending == "cut":
+            turn = replace(turn, finish=None)
+        elif ending == "error":
+            turn = replace(turn, finish=None, error=draw(errors))
+    return normal(turn)
