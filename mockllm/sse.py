@@ -22,6 +22,7 @@ LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 MAX_LINE = 16 * 1024 * 1024
 MAX_EVENT = 64 * 1024 * 1024
+MAX_RETRY = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ def encode(frame: Frame, line_end: LineEnd = "lf") -> bytes:
 
     Line breaks inside `data` or `comment` become several lines, as the format demands; a CR
     inside them cannot survive, and reads back as LF.
+
+    Raises:
+        ValueError: a line break inside `event` or `id`, for which the format has no way.
     """
     if frame.raw is not None:
         return frame.raw.encode()
@@ -52,15 +56,21 @@ def encode(frame: Frame, line_end: LineEnd = "lf") -> bytes:
     if frame.comment is not None:
         lines += [f": {line}" if line else ":" for line in _split(frame.comment)]
     if frame.event is not None:
-        lines.append(f"event: {frame.event}")
+        lines.append(f"event: {_one_line('event', frame.event)}")
     if frame.id is not None:
-        lines.append(f"id: {frame.id}")
+        lines.append(f"id: {_one_line('id', frame.id)}")
     if frame.retry is not None:
         lines.append(f"retry: {frame.retry}")
     if frame.data is not None:
         lines += [f"data: {line}" for line in _split(frame.data)]
     lines.append(end)
     return end.join(lines).encode()
+
+
+def _one_line(field: str, value: str) -> str:
+    if "\n" in value or "\r" in value:
+        raise ValueError(f"an SSE {field} cannot hold a line break, got {value!r}; use `raw`")
+    return value
 
 
 def _split(text: str) -> list[str]:
@@ -76,8 +86,9 @@ class Decoder:
         max_line: longest line, in characters, before `SSEError`.
         max_event: most data in one event, in characters, before `SSEError`.
 
-    `last_event_id` follows the specification: it stays set until another `id` line. Bytes that
-    are not UTF-8 become U+FFFD, as the specification asks.
+    `last_event_id` follows the specification: it is taken over when an event is complete, and
+    stays until a later one has an `id` line. Bytes that are not UTF-8 become U+FFFD, as the
+    specification asks. After an `SSEError` nothing that follows can be trusted: drop the decoder.
     """
 
     def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
@@ -136,15 +147,15 @@ class Decoder:
             lines[0] = "".join(self._partial) + lines[0]
             self._partial, self._partial_size = [], 0
         rest = lines.pop()
-        if rest:
-            self._partial.append(rest)
-            self._partial_size += len(rest)
         longest = max(map(len, lines), default=0)
-        if max(longest, self._partial_size) > self._max_line:
+        if max(longest, self._partial_size + len(rest)) > self._max_line:
             raise SSEError(
                 f"an SSE line is longer than {self._max_line} characters; "
                 "is this an event stream? (Decoder(max_line=...) raises the bound)"
             )
+        if rest:
+            self._partial.append(rest)
+            self._partial_size += len(rest)
         return lines
 
     def _line(self, line: str, frames: list[Frame]) -> None:
@@ -157,25 +168,32 @@ class Decoder:
         if not name:
             frames.append(Frame(comment=value))
         elif name == "data":
-            self._data.append(value)
-            self._data_size += len(value) + 1
-            if self._data_size > self._max_event:
-                raise SSEError(
-                    f"the data of one SSE event is longer than {self._max_event} characters; "
-                    "is a blank line missing? (Decoder(max_event=...) raises the bound)"
-                )
+            self._append(value)
         elif name == "event":
             self._event = value
         elif name == "id":
             if "\0" not in value:
-                self._id = self.last_event_id = value
+                self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            self._retry = int(value[:18])
+            # Bounded, because int() refuses thousands of digits and no client waits that long.
+            self._retry = min(int(value.lstrip("0")[:19] or "0"), MAX_RETRY)
+
+    def _append(self, value: str) -> None:
+        size = self._data_size + len(value) + bool(self._data)
+        if size > self._max_event:
+            raise SSEError(
+                f"the data of one SSE event is longer than {self._max_event} characters; "
+                "is a blank line missing? (Decoder(max_event=...) raises the bound)"
+            )
+        self._data.append(value)
+        self._data_size = size
 
     def _dispatch(self, frames: list[Frame]) -> None:
         if self._data or self._id is not None or self._retry is not None:
             data = "\n".join(self._data) if self._data else None
             frames.append(Frame(data, self._event, self._id, self._retry))
+        if self._id is not None:
+            self.last_event_id = self._id
         self._data, self._data_size = [], 0
         self._event = self._id = self._retry = None
 
