@@ -8,13 +8,13 @@ randomness: everything made up comes from `Reply.seed`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from mockllm.derive import derive, derive_int
 from mockllm.errors import RequestError
 from mockllm.events import Event
 from mockllm.request import Request
@@ -25,6 +25,7 @@ __all__ = [
     "EPOCH",
     "Decoder",
     "Encoder",
+    "Lookup",
     "Operation",
     "Reply",
     "Route",
@@ -38,33 +39,8 @@ __all__ = [
 EPOCH = 1767225600
 """2026-01-01T00:00:00Z: the day on which every answer was "created", give or take a few days."""
 
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
 dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """A value as compact JSON text, in the order given, not escaped beyond need."""
-
-
-def derive(seed: str, *what: object, length: int = 24, hex: bool = False) -> str:
-    """A string that looks random and is always the same for the same arguments.
-
-    Args:
-        length: in characters, of base 62, or of lower-case hexadecimal digits if `hex`.
-    """
-    text = "\x1f".join([seed, *map(str, what)])
-    digest = hashlib.blake2b(text.encode(), digest_size=64).digest()
-    if hex:
-        return digest.hex()[:length]
-    number = int.from_bytes(digest, "big")
-    out = []
-    for _ in range(length):
-        number, digit = divmod(number, 62)
-        out.append(_BASE62[digit])
-    return "".join(out)
-
-
-def derive_int(seed: str, *what: object, below: int) -> int:
-    """A whole number in `range(below)` that is always the same for the same arguments."""
-    return int(derive(seed, *what, length=15, hex=True), 16) % below
 
 
 def logprob(text: str) -> float:
@@ -123,6 +99,25 @@ Operation = Literal["generate", "models", "model", "response", "delete_response"
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """What an operation besides `generate` may need to answer.
+
+    Args:
+        params: the named segments of the path.
+        models: the names of the models that are served.
+        any_model: whether other names are answered for too.
+        request: the body of the request that the looked-up answer was given to.
+        answer: the looked-up answer, as it is when not streamed.
+    """
+
+    params: Mapping[str, str] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
+    any_model: bool = True
+    request: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """A path this protocol answers, as aiohttp writes them: `{name}` matches one segment."""
 
@@ -147,11 +142,13 @@ class WireProtocol:
         decoder: a new decoder.
         encode_body: the answer that is not streamed, as a JSON value.
         decode_body: its inverse, up to the cutting into fragments.
+        answer_id: the id of an answer, by which a client may point at it later.
         error_body: an error as the service would send it, as a JSON value.
         error_headers: the headers with it; `retry_after` is in seconds.
         headers: of a successful answer; the argument says whether it is streamed.
         project: the turn with everything that this protocol cannot say removed: what
             `fold(decode(encode(expand(turn))))` gives. `losses` says it in words.
+        lookups: the operations besides `generate`.
         call_prefix: what derived tool call ids begin with.
         line_end: how its service ends the lines of a stream.
     """
@@ -166,10 +163,12 @@ class WireProtocol:
     decoder: Callable[[], Decoder]
     encode_body: Callable[[Turn, Reply], dict[str, Any]]
     decode_body: Callable[[Mapping[str, Any]], Turn]
+    answer_id: Callable[[Reply], str]
     error_body: Callable[[RequestError], dict[str, Any]]
     error_headers: Callable[[str, RequestError, float | None], dict[str, str]]
     headers: Callable[[Reply, bool], dict[str, str]]
     project: Callable[[Turn], Turn]
     losses: tuple[str, ...] = ()
+    lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
     call_prefix: str = "call_"
     line_end: LineEnd = "lf"

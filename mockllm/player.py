@@ -1,0 +1,266 @@
+"""From the bytes of a request to the answer that is sent: everything but the sending.
+
+Pure: the server, `mockllm show` and the tests all ask a `Player`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mockllm.catalogue import Catalogue
+from mockllm.conditions import check_expect
+from mockllm.derive import derive
+from mockllm.errors import ExpectationError, NoMatchError, RequestError
+from mockllm.matching import Pick, pick, plain_model
+from mockllm.protocols.base import Lookup, Operation, WireProtocol
+from mockllm.replay import Answer, Replayer, error_answer, http_answer, json_answer
+from mockllm.request import Request
+from mockllm.resolve import planned_calls, turn_at
+from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
+from mockllm.session import Exchange, Session
+
+__all__ = ["FALLBACK", "Player", "parse_json"]
+
+FALLBACK = Scenario(
+    name="fallback-auto",
+    description="Answers anything that no scenario answers.",
+    match=Match(anything=True),
+    turns=(TurnSpec(reply=(AutoPart(),), repeat=True),),
+)
+"""The scenario that `--fallback auto` adds where the files have none that answers anything."""
+
+
+def parse_json(body: bytes) -> Any:
+    """The value of a JSON body.
+
+    Raises:
+        RequestError: it is not JSON; the message says where.
+    """
+    try:
+        return json.loads(body)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}: {error.msg}"
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start} is not UTF-8"
+    except RecursionError:
+        where = "it is nested too deeply"
+    raise RequestError(
+        f"We could not parse the JSON body of your request ({where}). The API expects a JSON "
+        "object, sent as application/json.",
+        code="invalid_json",
+    )
+
+
+class Player:
+    """Answers requests from a catalogue of scenarios.
+
+    Args:
+        strict: refuse what the real services refuse.
+        fallback: answer what no scenario answers with one made up from the request.
+    """
+
+    def __init__(
+        self, scenarios: Iterable[Scenario], *, strict: bool = True, fallback: bool = False
+    ) -> None:
+        served = tuple(scenarios)
+        if fallback and not any(s.match is not None and s.match.anything for s in served):
+            served = (*served, FALLBACK)
+        self.catalogue = Catalogue(served)
+        self.strict = strict
+        self._replayer = Replayer()
+
+    def play(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Answer:
+        """The answer to `exchange.body`; what became of it is written into the exchange."""
+        try:
+            return self._play(protocol, params, headers, session, exchange)
+        except RequestError as error:
+            unmatched = isinstance(error, NoMatchError)
+            return self.refuse(protocol, error, exchange, unmatched=unmatched)
+
+    def refuse(
+        self,
+        protocol: WireProtocol,
+        error: RequestError,
+        exchange: Exchange,
+        *,
+        unmatched: bool = False,
+    ) -> Answer:
+        """The error body for a refused request, noted in the exchange."""
+        exchange.outcome = "unmatched" if unmatched else "invalid"
+        exchange.status = error.status
+        exchange.problems = (error.message,)
+        return error_answer(protocol, error, derive("refused", error.message))
+
+    def _play(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Answer:
+        request = self._request(protocol, params, session, exchange)
+        picked = pick(self.catalogue, request, headers, protocol.call_prefix)
+        scenario = picked.scenario
+        exchange.scenario, exchange.turn, exchange.position = (
+            scenario.name,
+            picked.index,
+            picked.position,
+        )
+        if picked.continued and self.strict:
+            _check_continuation(picked, request, protocol)
+        spec = turn_at(scenario, picked.position, protocol.name)
+        assert spec is not None
+        if spec.request is not None:
+            _check_expectations(picked, spec, request)
+        tried = session.attempt(scenario, picked.position, len(spec.attempts))
+        exchange.attempt = tried + 1
+        failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
+        if failure is not None:
+            if tried >= len(spec.attempts):
+                session.note_played(scenario, picked.index)
+            exchange.outcome, exchange.status = "error", failure.status
+            return http_answer(
+                protocol, failure, derive(scenario.seeded, scenario.name, picked.position, tried)
+            )
+        answer = self._replayer.answer(picked, request, protocol)
+        exchange.outcome = "played"
+        exchange.status = answer.status
+        session.note_played(scenario, picked.index)
+        if answer.id is not None:
+            if request.body.get("store") is not False:
+                session.keep_answer(answer.id, exchange)
+            if request.conversation is not None:
+                session.conversations[request.conversation] = answer.id.partition("_")[2]
+        return answer
+
+    def _request(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Request:
+        request = protocol.parse(parse_json(exchange.body), params, self.strict)
+        exchange.model = request.model
+        exchange.stream = request.stream
+        if request.conversation is not None and request.previous is None:
+            previous = session.conversations.get(request.conversation)
+            request = replace(request, previous=previous)
+        if "@" in request.model:
+            plain, name = plain_model(self.catalogue, request.model)
+            if name is not None and request.scenario is None:
+                request = replace(request, model=plain, scenario=name)
+        return request
+
+    def recall(
+        self, protocol: WireProtocol, params: Mapping[str, str], session: Session, id: str
+    ) -> Lookup | None:
+        """What was asked and answered under an id; None where nothing (more) is known of it."""
+        exchange = session.answer(id)
+        if exchange is None:
+            return None
+        body = parse_json(exchange.body)
+        request = replace(protocol.parse(body, params, False), stream=False)
+        scenario = self.catalogue.by_name.get(exchange.scenario or "")
+        if scenario is None or exchange.position is None or exchange.turn is None:
+            return None
+        picked = Pick(scenario, exchange.position, exchange.turn)
+        if turn_at(scenario, exchange.position, protocol.name) is None:
+            return None
+        answer = self._replayer.answer(picked, request, protocol)
+        return Lookup(params=params, request=body, answer=parse_json(answer.pieces[0].data))
+
+    def look_up(
+        self,
+        protocol: WireProtocol,
+        operation: Operation,
+        params: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Answer:
+        """The answer of an operation besides `generate`."""
+        try:
+            if "response_id" in params:
+                found = self._recalled(protocol, operation, params, session)
+            else:
+                names, any_model = self._models()
+                found = Lookup(params=params, models=names, any_model=any_model)
+            body = protocol.lookups[operation](found)
+        except RequestError as error:
+            return self.refuse(protocol, error, exchange)
+        exchange.outcome, exchange.status = "played", 200
+        return json_answer(200, body)
+
+    def _recalled(
+        self,
+        protocol: WireProtocol,
+        operation: Operation,
+        params: Mapping[str, str],
+        session: Session,
+    ) -> Lookup:
+        id = params["response_id"]
+        found = self.recall(protocol, params, session, id)
+        if found is None:
+            raise RequestError(
+                f"Response with id '{id}' not found.", status=404, param="response_id"
+            )
+        if operation == "delete_response":
+            session.drop_answer(id)
+        return found
+
+    def _models(self) -> tuple[tuple[str, ...], bool]:
+        """The model names served, and whether any other name is answered for too."""
+        names: set[str] = set()
+        any_model = False
+        for scenario in self.catalogue.scenarios:
+            names.add(f"mock/{scenario.name}")
+            match = scenario.match
+            if match is not None and match.model is None:
+                any_model = True
+            elif match is not None and match.model is not None:
+                if any(char in match.model for char in "*?["):
+                    any_model = True
+                else:
+                    names.add(match.model)
+        return tuple(sorted(names)), any_model
+
+
+def _check_expectations(picked: Pick, spec: TurnSpec, request: Request) -> None:
+    assert spec.request is not None
+    problems = check_expect(spec.request, request, request.messages[picked.start :])
+    if problems:
+        raise ExpectationError(
+            f"Turn {picked.index + 1} of scenario {picked.scenario.name!r} expects another "
+            "request:\n" + "\n".join(f"- {problem}" for problem in problems),
+            code="unexpected_request",
+        )
+
+
+def _check_continuation(picked: Pick, request: Request, protocol: WireProtocol) -> None:
+    """A request that points at an earlier answer has to bring results for its calls, and for
+    no others."""
+    planned = planned_calls(
+        picked.scenario, picked.position - 1, protocol.name, protocol.call_prefix
+    )
+    if planned is None or any(message.role == "assistant" for message in request.messages):
+        return
+    sent = {message.call_id for message in request.messages if message.role == "tool"}
+    for call in planned:
+        if call.id not in sent and not call.malformed:
+            raise RequestError(f"No tool output found for function call {call.id}.", param="input")
+    known = {call.id for call in planned}
+    for id in sorted(sent - known):
+        raise RequestError(
+            f"No tool call found for function call output with call_id {id}.", param="input"
+        )

@@ -1,0 +1,297 @@
+"""A turn, a protocol and what of the request matters, to the bytes that are sent.
+
+An answer is compiled once and kept: the HTTP head, and the body of a stream with the HTTP
+chunk framing of each event, so that serving it is picking bytes. Pure; `server/delivery.py`
+writes and waits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from mockllm.auto import answer as auto_answer
+from mockllm.catalogue import mint_token
+from mockllm.derive import derive, derive_int
+from mockllm.errors import RequestError
+from mockllm.matching import Pick
+from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.request import Request
+from mockllm.resolve import resolve, turn_at
+from mockllm.scenario.model import AnyPart, AutoPart, Http, Wire
+from mockllm.sse import Frame, encode
+from mockllm.timeline import expand
+from mockllm.turn import TokenUsage, Turn
+
+__all__ = ["Answer", "Piece", "Replayer", "error_answer", "json_answer", "stream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes that are sent together, and when: microseconds after the request."""
+
+    at: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A compiled answer.
+
+    Args:
+        pieces: the body; of a stream, an event (or, with `wire.segments`, a segment) each.
+        instant: head and body as HTTP/1.1 sends them on a connection that stays open.
+        timed: whether any piece is due later than at once.
+        segmented: whether the pieces have to leave as separate writes.
+        id: what a client may later ask for the answer by.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    pieces: tuple[Piece, ...]
+    streamed: bool
+    instant: bytes
+    timed: bool = False
+    segmented: bool = False
+    id: str | None = None
+    size: int = 0
+
+    def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
+        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
+        lines = [f"HTTP/1.1 {self.status} {_reason(self.status)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        if not self.streamed:
+            lines.append(f"content-length: {self.size}")
+        elif not http_1_0:
+            lines.append("transfer-encoding: chunked")
+        if close or (self.streamed and http_1_0):
+            lines.append("connection: close")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Overloaded" if status == 529 else "Unknown"
+
+
+def chunk(data: bytes) -> bytes:
+    """Bytes with the framing of one HTTP chunk."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+# Clients in browsers are tested too; there is nothing here that a page must not read.
+_CORS = {"access-control-allow-origin": "*"}
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+def _answer(
+    status: int,
+    headers: dict[str, str],
+    pieces: Sequence[Piece],
+    *,
+    streamed: bool,
+    segmented: bool = False,
+    id: str | None = None,
+) -> Answer:
+    size = sum(len(piece.data) for piece in pieces)
+    bare = Answer(status, tuple(headers.items()), tuple(pieces), streamed, b"", size=size)
+    data = [piece.data for piece in pieces]
+    body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
+    return Answer(
+        status,
+        bare.headers,
+        bare.pieces,
+        streamed,
+        bare.head() + body,
+        timed=any(piece.at for piece in pieces),
+        segmented=segmented,
+        id=id,
+        size=size,
+    )
+
+
+def json_answer(
+    status: int, body: Any, headers: dict[str, str] | None = None, *, at: int = 0
+) -> Answer:
+    """An answer with a JSON body, sent whole; `at` is in microseconds."""
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = {"content-type": "application/json", **(headers or {})}
+    return _answer(status, headers, [Piece(at, data)], streamed=False)
+
+
+def error_answer(
+    protocol: WireProtocol,
+    error: RequestError,
+    seed: str,
+    *,
+    retry_after: float | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Answer:
+    """An error in the shape of a protocol; `retry_after` is in seconds."""
+    own = {**_CORS, **protocol.error_headers(seed, error, retry_after)}
+    return json_answer(
+        error.status, protocol.error_body(error), {**own, **{k.lower(): v for k, v in headers}}
+    )
+
+
+_HTTP_MESSAGES = {
+    400: "The request was malformed.",
+    401: "Incorrect API key provided.",
+    403: "You do not have access to this resource.",
+    404: "The requested resource was not found.",
+    408: "The request timed out.",
+    409: "The request conflicts with another one.",
+    413: "The request is too large.",
+    422: "The request could not be processed.",
+    429: "Rate limit reached. Please try again later.",
+    500: "The server had an error while processing your request.",
+    502: "Bad gateway.",
+    503: "The service is temporarily overloaded.",
+    504: "The gateway timed out.",
+    529: "Overloaded.",
+}
+
+
+def http_answer(protocol: WireProtocol, http: Http, seed: str) -> Answer:
+    """The HTTP error that a scenario asks for, as the protocol's service would send it."""
+    own = http.error
+    default = _HTTP_MESSAGES.get(http.status, _reason(http.status))
+    error = RequestError(
+        default if own is None or own.message is None else own.message,
+        status=http.status,
+        type=own.type if own else None,
+        code=own.code if own else None,
+    )
+    seconds = None if http.retry_after is None else http.retry_after / 1_000_000
+    return error_answer(protocol, error, seed, retry_after=seconds, headers=http.headers)
+
+
+def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) -> list[Piece]:
+    """The body of a streamed answer: a piece for each frame, or for each segment."""
+    wire = wire or Wire()
+    line_end = wire.line_end or protocol.line_end
+    encoder = protocol.encoder(turn, reply)
+    pieces: list[Piece] = []
+    count = 0
+    for timed in expand(turn):
+        for frame in encoder.encode(timed.event):
+            pieces.append(Piece(timed.at, encode(frame, line_end)))
+            count += 1
+            if wire.comments is not None and count % wire.comments.every == 0:
+                comment = Frame(comment=wire.comments.text)
+                pieces.append(Piece(timed.at, encode(comment, line_end)))
+    if wire.bom and pieces:
+        pieces[0] = Piece(pieces[0].at, "\ufeff".encode() + pieces[0].data)
+    if wire.segments is not None:
+        sizes = _sizes(reply.seed, wire.segments.low, wire.segments.high)
+        pieces = list(_segments(pieces, sizes))
+    return pieces
+
+
+def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
+    number = 0
+    while True:
+        yield low + derive_int(seed, "segment", number, below=high - low + 1)
+        number += 1
+
+
+def _segments(pieces: Sequence[Piece], sizes: Iterator[int]) -> Iterator[Piece]:
+    """The same bytes cut anew; what is due later never leaves with what is due now."""
+    held = b""
+    at = 0
+    size = next(sizes)
+    for piece in pieces:
+        if held and piece.at != at:
+            yield Piece(at, held)
+            held = b""
+        at = piece.at
+        held += piece.data
+        while len(held) >= size:
+            yield Piece(at, held[:size])
+            held = held[size:]
+            size = next(sizes)
+    if held:
+        yield Piece(at, held)
+
+
+class Replayer:
+    """Compiles answers and keeps them, bounded in bytes; the least recently used go first."""
+
+    def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._size = 0
+
+    def answer(self, pick: Pick, request: Request, protocol: WireProtocol) -> Answer:
+        """The answer that a turn gives to a request.
+
+        Raises:
+            RequestError: an `auto` turn cannot make up what the request demands.
+        """
+        spec = turn_at(pick.scenario, pick.position, protocol.name)
+        assert spec is not None
+        auto: tuple[AnyPart, ...] = ()
+        if any(isinstance(part, AutoPart) for part in spec.reply):
+            auto = auto_answer(request)
+        key = (
+            pick.scenario.name,
+            pick.position,
+            protocol.name,
+            request.model,
+            request.stream,
+            protocol.options(request),
+            auto,
+        )
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+            return found
+        return self._keep(key, _compile(pick, request, protocol, spec.wire, auto))
+
+    def _keep(self, key: Hashable, answer: Answer) -> Answer:
+        self._answers[key] = answer
+        self._size += 2 * len(answer.instant)
+        while self._size > self._max_bytes and len(self._answers) > 1:
+            _, old = self._answers.popitem(last=False)
+            self._size -= 2 * len(old.instant)
+        return answer
+
+
+def _compile(
+    pick: Pick,
+    request: Request,
+    protocol: WireProtocol,
+    wire: Wire | None,
+    auto: Sequence[AnyPart],
+) -> Answer:
+    scenario, position = pick.scenario, pick.position
+    turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto)
+    seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), length=32)
+    reply = Reply(
+        seed=seed,
+        token=mint_token(scenario, position),
+        model=request.model,
+        options=protocol.options(request),
+        usage=turn.usage or TokenUsage(0, 0),
+    )
+    id = protocol.answer_id(reply)
+    headers = {**protocol.headers(reply, request.stream), **_CORS}
+    if request.stream:
+        pieces = stream(turn, protocol, reply, wire)
+        segmented = wire is not None and wire.segments is not None
+        return _answer(200, headers, pieces, streamed=True, segmented=segmented, id=id)
+    if turn.error is not None:
+        error = RequestError(
+            turn.error.message, status=500, type=turn.error.type, code=turn.error.code
+        )
+        return error_answer(protocol, error, seed)
+    body = json.dumps(
+        protocol.encode_body(turn, reply), ensure_ascii=False, separators=(",", ":")
+    ).encode()
+    return _answer(200, headers, [Piece(sum(turn.gaps), body)], streamed=False, id=id)
