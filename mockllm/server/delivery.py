@@ -1,0 +1,141 @@
+"""The only place that sleeps and writes: compiled answers onto a client's connection.
+
+Answers go straight to the transport, in one write where nothing asks for more. aiohttp reads
+the requests and minds the connection; its own response machinery would cost as much as all
+the rest of a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import HttpVersion10
+
+from mockllm.replay import LAST_CHUNK, Answer, Piece, chunk
+from mockllm.session import Exchange
+
+__all__ = ["deliver"]
+
+_WATER = 64 * 1024
+
+
+class _Delivered(web.StreamResponse):
+    """Tells aiohttp that the answer has been written, and whether the connection stays."""
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        return None
+
+
+def _delivered(*, keep_alive: bool) -> web.StreamResponse:
+    response = _Delivered()
+    if not keep_alive:
+        response.force_close()
+    else:
+        response._keep_alive = True  # noqa: SLF001 - it has no public way to say so
+    return response
+
+
+_KEEP_ALIVE = _delivered(keep_alive=True)
+_CLOSE = _delivered(keep_alive=False)
+
+
+async def deliver(
+    request: web.BaseRequest,
+    answer: Answer,
+    exchange: Exchange,
+    *,
+    speed: float = 1.0,
+    by_event: bool = False,
+    close: bool = False,
+) -> web.StreamResponse:
+    """Sends an answer and notes in the exchange how much of it went out.
+
+    Args:
+        speed: of timed answers; 0 removes the pauses.
+        by_event: write each piece by itself, also where nothing asks for it.
+        close: close the connection afterwards.
+    """
+    keep_alive = request.keep_alive and not close
+    old = request.version <= HttpVersion10
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        exchange.client_gone = True
+        return _CLOSE
+    timed = answer.timed and speed > 0
+    if not timed and not by_event and not answer.segmented:
+        if keep_alive and not old:
+            transport.write(answer.instant)
+        else:
+            transport.write(answer.head(http_1_0=old, close=not keep_alive) + _body(answer, old))
+        exchange.bytes_sent = answer.size
+        if transport.get_write_buffer_size() > _WATER:
+            await _drain(request, exchange)
+        return _KEEP_ALIVE if keep_alive and not old else _CLOSE
+    head = answer.head(http_1_0=old, close=not keep_alive)
+    framed = answer.streamed and not old
+    if answer.streamed:
+        transport.write(head)
+        head = b""
+    if timed:
+        await _on_time(request, answer.pieces, exchange, speed, head, framed=framed)
+    else:
+        for piece in answer.pieces:
+            await _write(request, chunk(piece.data) if framed else head + piece.data, exchange)
+            head = b""
+            exchange.bytes_sent += len(piece.data)
+            await asyncio.sleep(0)  # lets the loop send it before the next is written
+    if framed:
+        await _write(request, LAST_CHUNK, exchange)
+    return _KEEP_ALIVE if keep_alive and not old else _CLOSE
+
+
+def _body(answer: Answer, old: bool) -> bytes:
+    data = [piece.data for piece in answer.pieces]
+    if answer.streamed and not old:
+        return b"".join([*map(chunk, data), LAST_CHUNK])
+    return b"".join(data)
+
+
+async def _on_time(
+    request: web.BaseRequest,
+    pieces: Sequence[Piece],
+    exchange: Exchange,
+    speed: float,
+    head: bytes,
+    *,
+    framed: bool,
+) -> None:
+    """Writes each piece at its time: counted from the start, so that delays do not add up."""
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    for piece in pieces:
+        wait = start + piece.at / 1_000_000 / speed - loop.time()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        await _write(request, chunk(piece.data) if framed else head + piece.data, exchange)
+        head = b""
+        exchange.bytes_sent += len(piece.data)
+
+
+async def _write(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        exchange.client_gone = True
+        raise ConnectionResetError("the client closed the connection")
+    transport.write(data)
+    if transport.get_write_buffer_size() > _WATER:
+        await _drain(request, exchange)
+
+
+async def _drain(request: web.BaseRequest, exchange: Exchange) -> None:
+    try:
+        await request.writer.drain()
+    except ConnectionError:
+        exchange.client_gone = True
+        raise

@@ -1,0 +1,68 @@
+"""A server in a thread of its own, for tests and tools whose event loop is not ours."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from mockllm.scenario.model import Scenario
+from mockllm.server.app import MockServer
+from mockllm.server.options import ServerOptions
+
+__all__ = ["ServerThread"]
+
+
+class ServerThread:
+    """Runs a `MockServer` while the `with` block lasts.
+
+    The server listens when the block begins, and everything is freed when it ends.
+    """
+
+    def __init__(self, scenarios: Iterable[Scenario], options: ServerOptions | None = None) -> None:
+        self.server = MockServer(scenarios, options)
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._stopping: asyncio.Event | None = None
+        self._failure: OSError | None = None
+        self._thread = threading.Thread(target=self._run, name="mockllm-server", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """`http://HOST:PORT`."""
+        return self.server.url
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            await self.server.start()
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            return
+        self._stopping = asyncio.Event()
+        self._ready.set()
+        await self._stopping.wait()
+        await self.server.stop()
