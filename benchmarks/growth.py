@@ -1,0 +1,111 @@
+"""What ten thousand scenarios cost: loading, memory, and the request rate against ten.
+
+python benchmarks/growth.py [--scenarios 10000] [--rounds 5] [--seconds 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import _load
+
+MEASURE = """
+import resource, sys, time
+from mockllm.scenario.load import load
+from mockllm.catalogue import Catalogue
+def rss():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+before = rss()
+began = time.perf_counter()
+scenarios = load([sys.argv[1]])
+loaded = time.perf_counter() - began
+began = time.perf_counter()
+catalogue = Catalogue(scenarios)
+indexed = time.perf_counter() - began
+print(len(scenarios), loaded, indexed, rss() - before)
+"""
+
+
+def write(folder: Path, count: int) -> None:
+    """Scenarios as people write them: a match, a tool, two turns; one file each."""
+    folder.mkdir()
+    for n in range(count):
+        (folder / f"case-{n:05}.yaml").write_text(
+            f"""\
+scenario: case-{n:05}
+description: Question number {n}, answered with the help of a tool.
+match: {{user: "question number {n:05} please"}}
+tools:
+  - name: look_up
+    parameters: {{type: object, properties: {{key: {{type: string}}}}, required: [key]}}
+turns:
+  - reply: {{tool: look_up, id: call_{n}, arguments: {{key: "k{n}"}}, split: 5}}
+  - request: {{results: {{call_{n}: "{n}"}}}}
+    reply: {{text: "The answer to question number {n} is {n}.", split: words}}
+"""
+        )
+
+
+def requests(port: int, count: int, wanted: int = 200) -> list[tuple[bytes, int]]:
+    """Requests for different scenarios, each with the size of its answer."""
+    out = []
+    for n in range(0, count, max(1, count // wanted)):
+        body = {
+            "model": "gpt-4o",
+            "stream": True,
+            "messages": [{"role": "user", "content": f"Here is question number {n:05} please."}],
+        }
+        request = _load.request_bytes("/v1/chat/completions", json.dumps(body).encode())
+        out.append(request)
+    from instant import fetch
+
+    return [(request, len(fetch(port, request))) for request in out]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenarios", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        few, many = Path(name) / "few", Path(name) / "many"
+        write(few, 10)
+        write(many, options.scenarios)
+        output = subprocess.run(
+            [sys.executable, "-c", MEASURE, str(many)], check=True, capture_output=True, text=True
+        ).stdout.split()
+        count, loaded, indexed, memory = int(output[0]), *map(float, output[1:])
+        print(
+            f"{count:,} scenarios in as many files: loaded in {loaded:.2f} s "
+            f"({count / loaded:,.0f} a second), indexed in {indexed:.2f} s, "
+            f"{memory / count:.1f} KiB each"
+        )
+        serve = ["-m", "mockllm", "serve", "--port", "0", "--quiet"]
+        with (
+            _load.server([*serve, str(few)]) as (a, _),
+            _load.server([*serve, str(many)]) as (b, _),
+        ):
+            small, large = requests(a, 10), requests(b, count)
+            rates: dict[str, list[float]] = {"few": [], "many": []}
+            for _ in range(options.rounds):
+                for key, port, asked in (("few", a, small), ("many", b, large)):
+                    rate = _load.drive(port, asked, connections=32, seconds=options.seconds)
+                    rates[key].append(rate)
+        ratios = [x / y for x, y in zip(rates["many"], rates["few"], strict=True)]
+        print(
+            f"requests/s with 10 scenarios {_load.spread(rates['few'])}, with {count:,} "
+            f"{_load.spread(rates['many'])}; ratio {statistics.median(ratios):.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

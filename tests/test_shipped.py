@@ -1,0 +1,198 @@
+"""The shipped scenarios: one idea each, served together, and as large as they claim."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mockllm.catalogue import Catalogue
+from mockllm.resolve import resolve
+from mockllm.scenario.load import load
+from mockllm.scenario.model import APIS, ParallelPart, ToolPart
+from mockllm.timeline import expand, fold
+
+FOLDER = Path(__file__).parents[1] / "scenarios"
+FILES = sorted(FOLDER.glob("*.yaml"))
+SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER])}
+every = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
+
+
+def play(name, position=0, api="chat"):
+    return resolve(SCENARIOS[name], position, api, "call_")
+
+
+def calls(turn):
+    for part in turn.reply:
+        if isinstance(part, ToolPart):
+            yield part
+        elif isinstance(part, ParallelPart):
+            yield from part.calls
+
+
+def test_names_are_file_names():
+    """Whoever knows a scenario's name knows its file."""
+    assert sorted(SCENARIOS) == [file.stem for file in FILES]
+    assert len(FILES) >= 16
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_file_teaches(file):
+    """The first line sets up an editor, the next ones say what the file is about."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# yaml-language-server: $schema=../mockllm/scenario/schema.json"
+    assert lines[1].startswith("# ")
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 50 or file.stem == "hundred-tools"
+
+
+@every
+def test_each_is_described_and_complete(scenario):
+    """Lists can show a line for each; each plays over every API; every call's tool is told."""
+    assert scenario.description.endswith(".")
+    assert scenario.apis == APIS
+    assert {call.name for turn in scenario.turns for call in calls(turn)} <= {
+        tool.name for tool in scenario.tools
+    }
+
+
+@every
+def test_one_request_means_one_scenario(scenario):
+    """The phrase that a scenario asks for is met by no other; only `auto` takes anything."""
+    if scenario.match.anything:
+        assert scenario.name == "auto"
+        return
+    assert scenario.match.conditions == 1
+    phrase = scenario.match.user.value
+    assert Catalogue(SCENARIOS.values()).for_text(f"Please {phrase} now!") == (scenario,)
+
+
+@every
+@pytest.mark.parametrize("api", APIS)
+def test_every_turn_resolves(scenario, api):
+    """Every turn can be worked out for every API, and survives being played."""
+    for position, spec in enumerate(scenario.turns):
+        own = spec.for_api(api)
+        if own.http is None and scenario.name != "auto":
+            turn = resolve(scenario, position, api, "call_")
+            assert turn.parts
+            assert fold(expand(turn)) == turn
+
+
+def test_every_feature_is_shown():
+    """Each key of the language that needs no file of its own occurs at least once."""
+    shown = Counter()
+    for scenario in SCENARIOS.values():
+        shown["seed"] += scenario.seed is not None
+        shown["defaults"] += scenario.defaults.every is not None
+        shown["restart"] += scenario.restart
+        for turn in scenario.turns:
+            for key in ("http", "request", "finish", "usage", "timing", "attempts", "wire"):
+                shown[key] += bool(getattr(turn, key))
+            for key in ("expect", "repeat", "variants"):
+                shown[key] += bool(getattr(turn, key))
+            for part in turn.reply:
+                shown[type(part).__name__] += 1
+    missing = {key for key, count in shown.items() if not count}
+    assert not missing
+    assert {name for name in shown if name.endswith("Part")} == {
+        "AutoPart",
+        "ErrorPart",
+        "FramePart",
+        "ParallelPart",
+        "PausePart",
+        "ReasoningPart",
+        "RefusalPart",
+        "TextPart",
+        "ToolPart",
+    }
+
+
+def test_long_text():
+    """The long text has two hundred fragments that join to readable prose."""
+    (part,) = play("long-text").parts
+    assert len(part.fragments) == 200
+    assert len(part.text.split()) == 200
+    assert "  " not in part.text
+
+
+def test_hundred_tools():
+    """A hundred calls, each with its own id and arguments, cut into fragments."""
+    turn = play("hundred-tools")
+    assert [call.parsed() for call in turn.tool_calls] == [{"n": n} for n in range(1, 101)]
+    assert len({call.id for call in turn.tool_calls}) == 100
+    assert all(len(call.fragments) > 1 for call in turn.tool_calls)
+
+
+def test_parallel_tools_interleave():
+    """Fragments of every call come between those of the others."""
+    turn = play("parallel-tools")
+    assert [call.parsed()["city"] for call in turn.tool_calls] == ["Oslo", "Rome", "Cairo"]
+    assert turn.order != tuple(sorted(turn.order))
+
+
+def test_sequential_tools_do_not_interleave():
+    """The first call is complete before the second opens, and the first is cut."""
+    turn = play("sequential-tools")
+    assert turn.order == ()
+    assert [len(call.fragments) > 1 for call in turn.tool_calls] == [True, False]
+
+
+def test_zero_argument_tool():
+    """The call without arguments has no fragment, and reads as an empty object."""
+    (call,) = play("zero-argument-tool").tool_calls
+    assert call.fragments == ()
+    assert call.parsed() == {}
+
+
+def test_multi_hop_has_three_turns():
+    """Two rounds of tools, then an answer in words."""
+    turns = [play("multi-hop", position) for position in range(3)]
+    assert [turn.finish for turn in turns] == ["tool_calls", "tool_calls", "stop"]
+
+
+def test_endless_tools_never_ends():
+    """However far the conversation goes, there is another call, with another id."""
+    turns = [play("endless-tools", position) for position in range(50)]
+    assert {turn.finish for turn in turns} == {"tool_calls"}
+    assert len({turn.tool_calls[0].id for turn in turns}) == 50
+
+
+def test_malformed_arguments():
+    """One call's arguments are no JSON, the other's are."""
+    broken, fine = play("malformed-arguments").tool_calls
+    with pytest.raises(ValueError):
+        broken.parsed()
+    assert fine.parsed() == {"city": "Rome"}
+
+
+def test_unicode():
+    """Every kind of hard character is there, in arguments and in text, and is cut apart."""
+    (call,) = play("unicode").tool_calls
+    text = play("unicode", 1).text
+    assert "👩‍👩‍👧‍👦" in call.arguments
+    for char in ("\u0301", "\u200d", "\u2028", "\U0001d11e", "ש", "م", "こ", "한", "न"):
+        assert char in text + call.arguments, hex(ord(char))
+    assert all(len(fragment) == 1 for fragment in call.fragments)
+
+
+def test_reasoning_differs_over_responses():
+    """Where a service shows only a summary of its reasoning, so does the scenario."""
+    assert not play("reasoning").parts[0].summary
+    assert play("reasoning", api="responses").parts[0].summary
+    assert play("reasoning").text == play("reasoning", api="responses").text
+
+
+def test_endings():
+    """Each way in which an answer can end has its scenario."""
+    assert play("length-truncated").finish == "length"
+    assert play("content-filtered").finish == "content_filter"
+    assert play("refusal").finish == "refusal"
+    assert play("stream-error").error is not None
+    assert SCENARIOS["continuation-error"].turns[1].http.status == 500
+
+
+def test_rate_limited_is_quick():
+    """Two tries are turned away, and a client that obeys `retry-after` need not wait long."""
+    (turn,) = SCENARIOS["rate-limited"].turns
+    assert [attempt.status for attempt in turn.attempts] == [429, 429]
+    assert all(attempt.retry_after <= 1_000_000 for attempt in turn.attempts)
