@@ -1,1 +1,13 @@
 """The wire protocols; `PROTOCOLS` is the table of them all."""
+
+from __future__ import annotations
+
+from mockllm.protocols import openai_chat, openai_responses
+from mockllm.protocols.base import WireProtocol
+
+__all__ = ["PROTOCOLS"]
+
+PROTOCOLS: dict[str, WireProtocol] = {
+    protocol.name: protocol for protocol in (openai_chat.PROTOCOL, openai_responses.PROTOCOL)
+}
+"""Every protocol by its name, in the order in which people list them."""

@@ -94,7 +94,15 @@ class Decoder(Protocol):
     def close(self) -> list[Event]: ...
 
 
-Operation = Literal["generate", "models", "model", "response", "delete_response", "input_items"]
+Operation = Literal[
+    "generate",
+    "models",
+    "model",
+    "count_tokens",
+    "response",
+    "delete_response",
+    "input_items",
+]
 """What a route does: `generate` answers from a scenario, the others look things up."""
 
 
@@ -104,13 +112,16 @@ class Lookup:
 
     Args:
         params: the named segments of the path.
+        query: the query of the URL, the last value of each name.
         models: the names of the models that are served.
         any_model: whether other names are answered for too.
-        request: the body of the request that the looked-up answer was given to.
+        request: the body of the request that the looked-up answer was given to; of the request
+            itself where nothing is looked up (`count_tokens`).
         answer: the looked-up answer, as it is when not streamed.
     """
 
     params: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
     models: tuple[str, ...] = ()
     any_model: bool = True
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -119,11 +130,16 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path this protocol answers, as aiohttp writes them: `{name}` matches one segment."""
+    """A path this protocol answers; `{name}` in it matches one segment.
+
+    With `header`, only requests that have a header of that name are answered: several APIs
+    share the path of their model list.
+    """
 
     method: Literal["GET", "POST", "DELETE"]
     path: str
     operation: Operation
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +151,9 @@ class WireProtocol:
         title: as people call it.
         routes: the paths it answers; the first `generate` route is the usual one.
         base_path: what a client's base URL ends in (`/v1`).
-        parse: a body, and the named segments of the path, to the neutral request. With
-            `strict` it refuses (`RequestError`) what the real service refuses.
+        parse: a body, and the named segments of the path, to the neutral request; values of the
+            query are there under names that begin with `?`. With `strict` it refuses
+            (`RequestError`) what the real service refuses.
         options: what of the request the answer's bytes depend on, as a hashable value.
         encoder: the encoder for one turn.
         decoder: a new decoder.
@@ -149,6 +166,8 @@ class WireProtocol:
         project: the turn with everything that this protocol cannot say removed: what
             `fold(decode(encode(expand(turn))))` gives. `losses` says it in words.
         lookups: the operations besides `generate`.
+        guard: refuses, by headers and query, a request without the credentials or versions
+            that the service demands; only asked when requests are judged strictly.
         call_prefix: what derived tool call ids begin with.
         line_end: how its service ends the lines of a stream.
     """
@@ -170,5 +189,6 @@ class WireProtocol:
     project: Callable[[Turn], Turn]
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
+    guard: Callable[[Mapping[str, str], Mapping[str, str]], None] | None = None
     call_prefix: str = "call_"
     line_end: LineEnd = "lf"

@@ -1,0 +1,77 @@
+"""OpenAI Chat Completions.
+
+https://platform.openai.com/docs/api-reference/chat
+
+`request` (with `messages`) reads requests; `encoder` writes streams and `body` answers that are
+not streamed; `decoder` (with `calls`) reads streams; `fields` has what streams and bodies share;
+`losses` says what cannot be said. `openai_common` and `openai_refusals` are shared with Responses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.base import EPOCH, Lookup, Route, WireProtocol
+from mockllm.protocols.openai_chat.body import decode_body, encode_body
+from mockllm.protocols.openai_chat.decoder import Decoder
+from mockllm.protocols.openai_chat.encoder import Encoder
+from mockllm.protocols.openai_chat.fields import answer_id
+from mockllm.protocols.openai_chat.losses import LOSSES, project
+from mockllm.protocols.openai_chat.request import Options, options, parse
+from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
+
+__all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "Options", "project"]
+
+
+def _model_object(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": EPOCH, "owned_by": "mockllm"}
+
+
+def _models(lookup: Lookup) -> dict[str, Any]:
+    return {"object": "list", "data": [_model_object(name) for name in lookup.models]}
+
+
+def _model(lookup: Lookup) -> dict[str, Any]:
+    name = lookup.params["model"]
+    if name not in lookup.models and not lookup.any_model:
+        raise RequestError(
+            f"The model '{name}' does not exist: no scenario answers for it. GET /v1/models lists "
+            "those that are served.",
+            status=404,
+            param="model",
+            code="model_not_found",
+        )
+    return _model_object(name)
+
+
+PROTOCOL = WireProtocol(
+    name="chat",
+    title="OpenAI Chat Completions",
+    routes=(
+        Route("POST", "/v1/chat/completions", "generate"),
+        Route("POST", "/chat/completions", "generate"),
+        Route("POST", "/openai/deployments/{deployment}/chat/completions", "generate"),
+        Route("POST", "/openai/v1/chat/completions", "generate"),
+        Route("GET", "/v1/models", "models"),
+        Route("GET", "/models", "models"),
+        Route("GET", "/openai/v1/models", "models"),
+        Route("GET", "/v1/models/{model}", "model"),
+        Route("GET", "/models/{model}", "model"),
+        Route("GET", "/openai/v1/models/{model}", "model"),
+    ),
+    base_path="/v1",
+    parse=parse,
+    options=options,
+    encoder=Encoder,
+    decoder=Decoder,
+    encode_body=encode_body,
+    decode_body=decode_body,
+    answer_id=answer_id,
+    error_body=error_body,
+    error_headers=error_headers,
+    headers=answer_headers,
+    project=project,
+    losses=LOSSES,
+    lookups={"models": _models, "model": _model},
+)

@@ -1,0 +1,151 @@
+"""Chat Completions answers that are not streamed: a turn to its body and back.
+
+https://platform.openai.com/docs/api-reference/chat/object
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.errors import WireError
+from mockllm.protocols.base import Reply
+from mockllm.protocols.openai_chat.calls import Calls
+from mockllm.protocols.openai_chat.fields import (
+    CALLS,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    answer_id,
+    cites_of,
+    entries_of,
+    error_of,
+    error_type,
+    fingerprint,
+    read_finish,
+    reasoning_of,
+    split_content,
+    string,
+    usage_of,
+    write_cite,
+    write_finish,
+    write_logprobs,
+    write_usage,
+)
+from mockllm.protocols.openai_chat.losses import project
+from mockllm.protocols.openai_chat.request import Options
+from mockllm.protocols.openai_refusals import kind
+from mockllm.timeline import fold
+from mockllm.turn import Reasoning, Refusal, Text, Turn
+
+__all__ = ["decode_body", "encode_body"]
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The answer to a turn, whole: what its stream adds up to.
+
+    A turn that ends in an error gives the error alone.
+    """
+    if turn.error is not None:
+        error = turn.error
+        return {
+            "error": {
+                "message": error.message,
+                "type": error_type(error.type),
+                "param": None,
+                "code": error.code,
+            }
+        }
+    told = project(turn)
+    options: Options = reply.options or Options()
+    text = next((part for part in told.parts if isinstance(part, Text)), None)
+    logprobs = write_logprobs(text.fragments) if text and text.logprobs else None
+    usual: ev.FinishReason = "tool_calls" if told.tool_calls else "stop"
+    word = write_finish(told.finish or usual, told.finish_raw, forced=options.forced)
+    message = _write_message(told, text)
+    body: dict[str, Any] = {
+        "id": answer_id(reply),
+        "object": "chat.completion",
+        "created": reply.created,
+        "model": reply.model,
+        "choices": [
+            {"index": i, "message": message, "logprobs": logprobs, "finish_reason": word}
+            for i in range(options.n)
+        ],
+    }
+    if told.usage is not None:
+        body["usage"] = write_usage(told.usage)
+    body["service_tier"] = options.service_tier
+    body["system_fingerprint"] = fingerprint(reply)
+    return body
+
+
+def _write_message(turn: Turn, text: Text | None) -> dict[str, Any]:
+    parts = {type(part): part for part in turn.parts}
+    message: dict[str, Any] = {"role": "assistant", "content": text.text if text else None}
+    if Reasoning in parts:
+        message["reasoning_content"] = turn.reasoning
+    message["refusal"] = turn.refusal if Refusal in parts else None
+    message["annotations"] = (
+        [write_cite(cite, 0, len(text.text)) for cite in text.citations] if text else []
+    )
+    if turn.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in turn.tool_calls
+        ]
+    return message
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn of an answer that was not streamed: its choice with index 0.
+
+    Raises:
+        WireError: there is neither a choice with a message nor an error.
+    """
+    if body.get("error"):
+        return Turn(error=error_of(body["error"]))
+    choices = body.get("choices")
+    choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
+    choice = next((c for c in choices if not c.get("index")), choices[0] if choices else {})
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise WireError(
+            "choices[0].message must be an object in the body of a chat completion, "
+            f"got {kind(message)}; is this the answer of /chat/completions, not streamed?"
+        )
+    events = _read_message(message, choice, string(body.get("id")))
+    usage = usage_of(body.get("usage")) or usage_of(choice.get("usage"))
+    if usage is not None:
+        events.append(usage)
+    word = choice.get("finish_reason")
+    if isinstance(word, str) and word:
+        calls = any(isinstance(event, ev.ToolStart) for event in events)
+        refused = bool(message.get("refusal"))
+        events.append(read_finish(word, calls=calls, refused=refused))
+    return fold(ev.Timed(0, event) for event in events)
+
+
+def _read_message(message: dict[str, Any], choice: dict[str, Any], seed: str) -> list[ev.Event]:
+    content, refusal = message.get("content"), message.get("refusal")
+    thought, text = split_content(content)
+    thought = thought or reasoning_of(message)
+    cites = list(cites_of(message.get("annotations")))
+    events: list[ev.Event] = []
+    if thought or message.get("reasoning_content") == "":
+        events.append(ev.ReasoningDelta(REASONING, thought))
+    if text or content == "" or cites:
+        logprobs = choice.get("logprobs")
+        tells = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
+        events += [ev.TextDelta(TEXT, text, tells), *cites]
+    if isinstance(refusal, str):
+        events.append(ev.RefusalDelta(REFUSAL, refusal))
+    calls = Calls(CALLS)
+    for i, entry in enumerate(entries_of(message)):
+        events += calls.add({**entry, "index": i}, seed)
+    return events + calls.flush(seed, final=True)

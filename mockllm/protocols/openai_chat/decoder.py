@@ -1,0 +1,223 @@
+"""Chat Completions streams back to events, as any server sends them.
+
+https://platform.openai.com/docs/api-reference/chat-streaming
+
+Nothing a server sends makes the decoder fail. A frame that says nothing it knows (a comment,
+JSON that is broken, a provider's own chunk, a choice other than the first that does not simply
+repeat it) is kept whole as `Raw`, and so is everything after `[DONE]`. What is lost is
+only what stands beside something known in one frame: provider fields, log probabilities,
+spans of citations, and a finish that is sent twice.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.openai_chat.calls import Calls
+from mockllm.protocols.openai_chat.fields import (
+    CALLS,
+    RAWS,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    chunk_usage,
+    cites_of,
+    entries_of,
+    error_of,
+    read_finish,
+    reasoning_of,
+    split_content,
+    string,
+    usage_of,
+)
+from mockllm.sse import Frame
+
+__all__ = ["Decoder"]
+
+_STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
+
+
+class Decoder:
+    """Frames of one stream to events.
+
+    `complete` is True after `[DONE]`, a finish reason or an error: many servers end without
+    `[DONE]`, and none goes on after a finish reason but with usage.
+
+    Part keys: reasoning 0, text 1, refusal 2, calls from 3 by their index, then the frames
+    kept as `Raw` in order of arrival.
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._id = ""
+        self._begun = False
+        self._done = False
+        self._finished = False
+        self._refused = False
+        self._calls = Calls(CALLS)
+        self._raws = 0
+        self._open: dict[int, None] = {}
+        self._cites: list[ev.Cite] = []
+        self._texted = False
+        self._first_choice: tuple[object, object] | None = None
+        self._known = False
+
+    def decode(self, frame: Frame) -> list[ev.Event]:
+        """The events of a frame; they are those of the frame alone, save a call's start that
+        had to wait."""
+        if frame.data is None:
+            return [self._raw(frame)]
+        if frame.data.strip() == "[DONE]":
+            events = [] if self._done else self._ended()
+            self._done = self.complete = True
+            return events
+        value = None if self._done else _json(frame.data)
+        if frame.event == "error" and not self._done:
+            self.complete = True
+            return [error_of(value if value is not None else frame.data)]
+        if not isinstance(value, dict):
+            return [self._raw(frame)]
+        self._known = False
+        events = self._chunk(value)
+        if not events and not self._known:
+            return [self._raw(frame)]
+        if not self._begun:
+            self._begun = True
+            events.insert(0, ev.Start(self._id, string(value.get("model"))))
+        return events
+
+    def close(self) -> list[ev.Event]:
+        """Calls that still wait for their name or id, and citations of a text that never
+        came."""
+        events = self._ended()
+        if self._cites:
+            events += [ev.TextDelta(TEXT, ""), *self._cites, ev.PartEnd(TEXT)]
+            self._cites = []
+        return events
+
+    def _raw(self, frame: Frame) -> ev.Raw:
+        self._raws += 1
+        return ev.Raw(RAWS + self._raws - 1, "chat", frame)
+
+    def _chunk(self, chunk: dict[str, Any]) -> list[ev.Event]:
+        self._id = self._id or string(chunk.get("id"))
+        events: list[ev.Event] = []
+        finish = ""
+        usage = chunk_usage(chunk)
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, dict):
+                continue
+            delta, word = choice.get("delta"), choice.get("finish_reason")
+            index = choice.get("index")
+            if type(index) is int and index:
+                self._known |= (delta, word) == self._first_choice
+                continue
+            self._first_choice = (delta, word)
+            if isinstance(delta, dict):
+                events += self._delta(delta, choice)
+            if isinstance(word, str) and word:
+                finish = word
+            usage = usage or usage_of(choice.get("usage"))
+        error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+        if usage is not None:
+            events.append(usage)
+        if error:
+            self.complete = True
+            events.append(error_of(error))
+        elif finish:
+            events += self._finish(finish)
+        return events
+
+    def _delta(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
+        events: list[ev.Event] = []
+        content = delta.get("content")
+        thought, text = split_content(content)
+        thought = thought or reasoning_of(delta)
+        refusal = string(delta.get("refusal"))
+        if not (thought or text or refusal):
+            bare = _bare(delta, choice)
+            if bare == "content" and content == "":
+                events += self._text("", choice)
+            elif bare == "refusal" and delta["refusal"] == "":
+                events.append(self._seen(ev.RefusalDelta(REFUSAL, "")))
+            elif bare == "reasoning_content" and delta["reasoning_content"] == "":
+                events.append(self._seen(ev.ReasoningDelta(REASONING, "")))
+        if thought:
+            events.append(self._seen(ev.ReasoningDelta(REASONING, thought)))
+        if text:
+            events += self._text(text, choice)
+        if refusal:
+            self._refused = True
+            events.append(self._seen(ev.RefusalDelta(REFUSAL, refusal)))
+        if events and self._calls:
+            events = [*map(self._seen, self._calls.flush(self._id)), *events]
+        for entry in entries_of(delta):
+            self._known = True
+            events += map(self._seen, self._calls.add(entry, self._id))
+        events += self._annotations(delta.get("annotations"))
+        if not events and delta.get("role"):
+            # The role is all there is, unless a provider's own field came with it.
+            plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
+            self._known |= plain or not self._begun
+        return events
+
+    def _seen(self, event: ev.Event) -> ev.Event:
+        if isinstance(event, (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.ToolStart)):
+            self._open[event.part] = None
+        return event
+
+    def _text(self, text: str, choice: dict[str, Any]) -> list[ev.Event]:
+        logprobs = choice.get("logprobs")
+        tells = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
+        self._texted = True
+        events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, tells))]
+        if self._cites:
+            events += self._cites
+            self._cites = []
+        return events
+
+    def _annotations(self, annotations: object) -> list[ev.Event]:
+        """Citations, held back while there is no text yet that they could belong to."""
+        cites = list(cites_of(annotations))
+        if not cites:
+            return []
+        if self._texted:
+            return list(cites)
+        self._cites += cites
+        self._known = True
+        return []
+
+    def _finish(self, word: str) -> list[ev.Event]:
+        self._known = True
+        if self._finished:
+            return []
+        self._finished = self.complete = True
+        events = self._ended()
+        events.append(read_finish(word, calls=bool(self._calls), refused=self._refused))
+        return events
+
+    def _ended(self) -> list[ev.Event]:
+        events = [self._seen(e) for e in self._calls.flush(self._id, final=True)]
+        events += [ev.PartEnd(part) for part in self._open]
+        self._open = {}
+        return events
+
+
+def _json(data: str) -> object:
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
+    """The only field of a delta that is not null, or ""; "" too in the chunk that finishes.
+
+    An empty string is a fragment of its own only there; elsewhere it is padding.
+    """
+    said = [key for key, value in delta.items() if value is not None]
+    return said[0] if len(said) == 1 and not choice.get("finish_reason") else ""

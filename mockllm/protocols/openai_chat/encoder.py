@@ -1,0 +1,183 @@
+"""The stream of an answer: the events of a turn to the chunks that say them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.base import Reply, derive, derive_int, dumps
+from mockllm.protocols.openai_chat.fields import (
+    answer_id,
+    error_type,
+    fingerprint,
+    write_cite,
+    write_finish,
+    write_logprobs,
+    write_usage,
+)
+from mockllm.protocols.openai_chat.request import Options
+from mockllm.sse import Frame
+from mockllm.turn import Reasoning, Refusal, Text, ToolCall, Turn
+
+__all__ = ["Encoder"]
+
+_DONE = Frame("[DONE]")
+
+
+class Encoder:
+    """The events of a turn to the chunks of its stream.
+
+    The opening chunk has the role, and what else the service puts into it: an empty content
+    for text, nothing for several calls; a lone call travels in it. Every choice says the same.
+    """
+
+    def __init__(self, turn: Turn, reply: Reply) -> None:
+        self._turn = turn
+        self._seed = reply.seed
+        self._options: Options = reply.options or Options()
+        self._envelope = {
+            "id": answer_id(reply),
+            "object": "chat.completion.chunk",
+            "created": reply.created,
+            "model": reply.model,
+            "service_tier": self._options.service_tier,
+            "system_fingerprint": fingerprint(reply),
+        }
+        calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
+        self._index = {part: index for index, part in enumerate(calls)}
+        self._opening, self._merged = _opening(turn)
+        self._logprobs = any(isinstance(part, Text) and part.logprobs for part in turn.parts)
+        self._usage: ev.Usage | None = None
+        self._argued: set[int] = set()
+        self._texts = {i for i, part in enumerate(turn.parts) if isinstance(part, Text)}
+        self._cites: list[dict[str, Any]] = []
+        self._length = 0
+        self._spans: dict[int, tuple[int, int]] = {}
+        self._count = 0
+
+    def encode(self, event: ev.Event) -> list[Frame]:
+        """The frames of one event of `expand(turn)`; none where Chat has no word for it."""
+        match event:
+            case ev.Start():
+                if self._merged:
+                    return []
+                return self._delta(self._opening, self._padding())
+            case ev.TextDelta():
+                return self._text(event)
+            case ev.ReasoningDelta(text=text):
+                return self._delta({"content": None, "reasoning_content": text})
+            case ev.RefusalDelta(text=text):
+                return self._delta({"refusal": text})
+            case ev.ToolStart():
+                return self._tool(event)
+            case ev.ToolArgs(part=part, text=text):
+                return self._arguments(part, text)
+            case ev.PartEnd(part=part):
+                return self._end(part)
+            case ev.Cite(part=part):
+                self._cites.append(write_cite(event, *self._spans.get(part, (0, self._length))))
+            case ev.Usage():
+                return self._spent(event)
+            case ev.Finish():
+                return self._finish(event)
+            case ev.StreamError(message=message, type=type_, code=code):
+                error = {
+                    "message": message,
+                    "type": error_type(type_),
+                    "param": None,
+                    "code": code,
+                }
+                return [Frame(dumps({"error": error}))]
+            case ev.Raw(api="chat", frame=frame):
+                return [frame]
+        return []
+
+    def _text(self, event: ev.TextDelta) -> list[Frame]:
+        start, _ = self._spans.get(event.part, (self._length, 0))
+        self._length += len(event.text)
+        self._spans[event.part] = start, self._length
+        logprobs = write_logprobs([event.text]) if event.logprobs else None
+        return self._delta({"content": event.text}, logprobs)
+
+    def _padding(self) -> dict[str, Any] | None:
+        return write_logprobs(()) if self._logprobs else None
+
+    def _tool(self, event: ev.ToolStart) -> list[Frame]:
+        call = {
+            "index": self._index[event.part],
+            "id": event.id,
+            "type": "function",
+            "function": {"name": event.name, "arguments": ""},
+        }
+        if self._merged:
+            return self._delta({**self._opening, "tool_calls": [call], "refusal": None})
+        return self._delta({"tool_calls": [call]})
+
+    def _arguments(self, part: int, text: str) -> list[Frame]:
+        self._argued.add(part)
+        call = {"index": self._index[part], "function": {"arguments": text}}
+        return self._delta({"tool_calls": [call]})
+
+    def _end(self, part: int) -> list[Frame]:
+        if part in self._index and part not in self._argued:
+            return self._arguments(part, "{}")
+        self._texts.discard(part)
+        if self._texts or not self._cites:
+            return []
+        # All citations in one chunk, after the text: the official client fails on a second one.
+        cites, self._cites = self._cites, []
+        return self._delta({"annotations": cites})
+
+    def _spent(self, usage: ev.Usage) -> list[Frame]:
+        self._usage = usage
+        # Usage comes after the finish; where a stream was cut, no finish will come.
+        cut = self._turn.finish is None and self._turn.error is None
+        return self._usage_chunk() if cut else []
+
+    def _finish(self, event: ev.Finish) -> list[Frame]:
+        word = write_finish(event.reason, event.raw, forced=self._options.forced)
+        return [*self._delta({}, finish=word), *self._usage_chunk(), _DONE]
+
+    def _usage_chunk(self) -> list[Frame]:
+        if self._usage is None or not self._options.stream_usage:
+            return []
+        return [self._chunk([], write_usage(self._usage))]
+
+    def _delta(
+        self,
+        delta: dict[str, Any],
+        logprobs: dict[str, Any] | None = None,
+        finish: str | None = None,
+    ) -> list[Frame]:
+        """A chunk for each choice."""
+        return [
+            self._chunk(
+                [{"index": i, "delta": delta, "logprobs": logprobs, "finish_reason": finish}]
+            )
+            for i in range(self._options.n)
+        ]
+
+    def _chunk(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> Frame:
+        chunk: dict[str, Any] = {**self._envelope, "choices": choices}
+        if self._options.stream_usage:
+            chunk["usage"] = usage
+        if self._options.obfuscation:
+            length = 1 + derive_int(self._seed, "padding", self._count, below=16)
+            chunk["obfuscation"] = derive(self._seed, "obfuscation", self._count, length=length)
+        self._count += 1
+        return Frame(dumps(chunk))
+
+
+def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
+    """The opening delta, and whether it waits for the only call to travel in it."""
+    kinds = {type(part) for part in turn.parts}
+    opening: dict[str, Any] = {"role": "assistant", "content": None}
+    if Reasoning in kinds:
+        return {**opening, "reasoning_content": ""}, False
+    if Text in kinds:
+        return {"role": "assistant", "content": "", "refusal": None}, False
+    if Refusal in kinds:
+        return {**opening, "refusal": ""}, False
+    if ToolCall in kinds:
+        return opening, len(turn.tool_calls) == 1
+    return {"role": "assistant", "content": "", "refusal": None}, False

@@ -1,0 +1,268 @@
+"""The fields that streams and bodies of Chat Completions share, and the words for the finish.
+
+https://platform.openai.com/docs/api-reference/chat/object
+
+Readers take what any server sends and give "nothing" for what has the wrong kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.base import Reply, derive, logprob
+
+__all__ = [
+    "CALLS",
+    "RAWS",
+    "REASONING",
+    "REFUSAL",
+    "TEXT",
+    "answer_id",
+    "chunk_usage",
+    "cites_of",
+    "entries_of",
+    "error_of",
+    "error_type",
+    "fingerprint",
+    "read_finish",
+    "reasoning_of",
+    "split_content",
+    "string",
+    "usage_of",
+    "write_cite",
+    "write_finish",
+    "write_logprobs",
+    "write_usage",
+]
+
+REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
+"""The keys of the parts; the call with index i has `CALLS + i`."""
+RAWS = 1 << 30
+"""The key of the first frame that is kept whole; the others follow in order of arrival."""
+
+_FINISHES: dict[str, ev.FinishReason] = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "length": "length",
+    "content_filter": "content_filter",
+}
+_FOREIGN: dict[str, ev.FinishReason] = {
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "max_output_tokens": "length",
+    "safety": "content_filter",
+    "SAFETY": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "refusal": "refusal",
+}
+
+
+def read_finish(word: str, *, calls: bool, refused: bool) -> ev.Finish:
+    """What a `finish_reason` means.
+
+    `stop` is said of everything that ends by itself: with a refusal it is `refusal`; with
+    calls, which some servers (and OpenAI when the tool was forced) end so, it is `tool_calls`.
+    Unknown words count as `stop`. `raw` keeps a word that is not the usual one.
+    """
+    reason = _FINISHES.get(word)
+    if reason is not None and reason != "stop":
+        return ev.Finish(reason)
+    if reason is None and word in _FOREIGN:
+        return ev.Finish(_FOREIGN[word], word)
+    raw = None if reason else word
+    if refused:
+        return ev.Finish("refusal", raw)
+    return ev.Finish("tool_calls", word) if calls else ev.Finish("stop", raw)
+
+
+def write_finish(reason: ev.FinishReason, raw: str | None, *, forced: bool = False) -> str:
+    """The `finish_reason` for a reason; the inverse of `read_finish`.
+
+    `raw` is said again, unless it is a word of another protocol. A call that was `forced`, that
+    is, demanded by name, ends with `stop`.
+    """
+    if raw and raw not in _OTHERS and not raw.isupper():
+        return raw
+    if reason == "refusal" or (forced and reason == "tool_calls"):
+        return "stop"
+    return reason
+
+
+_OTHERS = frozenset(
+    {
+        "end_turn",
+        "max_output_tokens",
+        "max_tokens",
+        "model_context_window_exceeded",
+        "pause_turn",
+        "refusal",
+        "stop_sequence",
+        "tool_use",
+    }
+)
+
+
+def string(value: object) -> str:
+    """A string as it is, "" for everything else."""
+    return value if isinstance(value, str) else ""
+
+
+def split_content(content: object) -> tuple[str, str]:
+    """Content as (reasoning, text): a string, or Mistral's list of parts."""
+    if isinstance(content, str):
+        return "", content
+    if not isinstance(content, list):
+        return "", ""
+    thought, text = [], []
+    for part in content:
+        if isinstance(part, str):
+            text.append(part)
+        elif isinstance(part, dict) and part.get("type") == "thinking":
+            inner = part.get("thinking")
+            thought.append(inner if isinstance(inner, str) else split_content(inner)[1])
+        elif isinstance(part, dict):
+            text.append(string(part.get("text")))
+    return "".join(thought), "".join(text)
+
+
+def reasoning_of(delta: Mapping[str, Any]) -> str:
+    """Reasoning, once: servers that have several of these fields say the same in each."""
+    for key in ("reasoning_content", "reasoning"):
+        value = delta.get(key)
+        if isinstance(value, str) and value:
+            return value
+    details = delta.get("reasoning_details")
+    if not isinstance(details, list):
+        return ""
+    return "".join(
+        string(item.get("text")) or string(item.get("summary"))
+        for item in details
+        if isinstance(item, dict)
+    )
+
+
+def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The entries of `tool_calls`, and a legacy `function_call` as one of them."""
+    calls = delta.get("tool_calls")
+    if isinstance(calls, list):
+        for entry in calls:
+            if isinstance(entry, dict):
+                yield entry
+    function = delta.get("function_call")
+    if isinstance(function, dict):
+        yield {"index": 0, "function": function}
+
+
+def cites_of(annotations: object) -> Iterator[ev.Cite]:
+    """The `url_citation` items of `annotations`, with what OpenRouter's `content` cites."""
+    for item in annotations if isinstance(annotations, list) else ():
+        cited = item.get("url_citation") if isinstance(item, dict) else None
+        if isinstance(cited, dict) and isinstance(cited.get("url"), str):
+            yield ev.Cite(
+                TEXT, cited["url"], string(cited.get("title")), string(cited.get("content"))
+            )
+
+
+def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
+    """The usage that a chunk tells, in its own field or where Groq puts it too."""
+    groq = chunk.get("x_groq")
+    return usage_of(chunk.get("usage")) or usage_of(
+        groq.get("usage") if isinstance(groq, dict) else 0
+    )
+
+
+def usage_of(usage: object) -> ev.Usage | None:
+    """Usage, with the names that DeepSeek and xAI use for its details."""
+    if not isinstance(usage, dict) or not usage:
+        return None
+    given, made = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    given, made = (details if isinstance(details, dict) else {} for details in (given, made))
+    return ev.Usage(
+        input=_count(usage.get("prompt_tokens")),
+        output=_count(usage.get("completion_tokens")),
+        reasoning=_count(made.get("reasoning_tokens") or usage.get("reasoning_tokens")),
+        cached=_count(given.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+    )
+
+
+def _count(value: object) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else 0
+
+
+def write_usage(usage: ev.Usage) -> dict[str, Any]:
+    """The `usage` object with all its details; the inverse of `usage_of`."""
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def answer_id(reply: Reply) -> str:
+    """The `chatcmpl-` id that all chunks and the body of an answer have."""
+    return "chatcmpl-" + derive(reply.seed, "chatcmpl", length=29)
+
+
+def fingerprint(reply: Reply) -> str:
+    """The `system_fingerprint`: the same for all answers of a model."""
+    return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
+
+
+def error_type(type_: str | None) -> str:
+    """The type of an error that may have none of its own."""
+    return type_ or "server_error"
+
+
+def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:
+    """An item of `annotations`; `start` and `end` are offsets in the answer's text."""
+    citation: dict[str, Any] = {
+        "start_index": start,
+        "end_index": end,
+        "title": cite.title,
+        "url": cite.url,
+    }
+    if cite.cited_text:
+        citation["content"] = cite.cited_text
+    return {"type": "url_citation", "url_citation": citation}
+
+
+def write_logprobs(fragments: Iterable[str]) -> dict[str, Any]:
+    """Made-up log probabilities: every fragment that is not empty counts as a token."""
+    tokens = [
+        {"token": text, "logprob": logprob(text), "bytes": list(_utf8(text)), "top_logprobs": []}
+        for text in fragments
+        if text
+    ]
+    return {"content": tokens, "refusal": None}
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def error_of(error: object) -> ev.StreamError:
+    """An error from `{"message", "type", "code"}`, from such under `error`, or from a string."""
+    if isinstance(error, dict) and error.get("error"):
+        error = error["error"]
+    if not isinstance(error, dict):
+        return ev.StreamError(error if isinstance(error, str) else json.dumps(error))
+    code = error.get("code")
+    return ev.StreamError(
+        string(error.get("message")) or json.dumps(error, ensure_ascii=False),
+        string(error.get("type")) or None,
+        None if code is None else str(code),
+    )

@@ -1,0 +1,285 @@
+"""What Chat Completions and Responses share: errors, headers, and how tools may look.
+
+https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
+
+Only pure functions may live here; nothing of either protocol's own shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.base import Reply, derive, derive_int
+from mockllm.protocols.openai_refusals import invalid_type, kind, missing
+
+__all__ = [
+    "VERSION",
+    "answer_headers",
+    "check_schema",
+    "check_tool",
+    "error_body",
+    "error_headers",
+    "is_tool_name",
+    "text_of",
+]
+
+VERSION = "2020-10-01"
+"""The value of the `openai-version` header, the same for years."""
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+_NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
+_SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+
+_TYPES = {
+    403: "invalid_request_error",
+    408: "timeout_error",
+    429: "requests",
+    500: "server_error",
+    502: "server_error",
+    503: "service_unavailable_error",
+    504: "timeout_error",
+    529: "server_error",
+}
+_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+
+_LIMIT_REQUESTS = 10_000
+_LIMIT_TOKENS = 30_000_000
+
+
+def error_body(error: RequestError) -> dict[str, Any]:
+    """An error as `{"error": {"message", "type", "param", "code"}}`.
+
+    `type`, and for 401 and 429 `code`, are the usual ones of the status where the error does
+    not say them.
+    """
+    status = error.status
+    usual = "server_error" if status >= 500 else "invalid_request_error"
+    code = error.code
+    if code is None and error.type is None:
+        code = _CODES.get(status)
+    return {
+        "error": {
+            "message": error.message,
+            "type": error.type or _TYPES.get(status, usual),
+            "param": error.param,
+            "code": code,
+        }
+    }
+
+
+def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+    """The headers of an error answer.
+
+    Args:
+        seed: what the request id is derived from.
+        retry_after: seconds; told as `retry-after` (whole seconds, rounded up) and exactly in
+            `retry-after-ms`.
+    """
+    headers = {"content-type": "application/json", **_identity(seed, "error", error.status)}
+    if error.status == 429:
+        tokens = error.type == "tokens"
+        headers |= _limits(
+            requests=_LIMIT_REQUESTS if tokens else 0,
+            tokens=0 if tokens else _LIMIT_TOKENS,
+            reset=1.0 if retry_after is None else retry_after,
+        )
+    if retry_after is not None:
+        milliseconds = round(retry_after * 1000)
+        headers["retry-after"] = str(-(-milliseconds // 1000))
+        headers["retry-after-ms"] = str(milliseconds)
+    return headers
+
+
+def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
+    """The headers of a successful answer; all values are derived from `reply.seed`."""
+    if stream:
+        headers = {
+            "content-type": "text/event-stream; charset=utf-8",
+            "cache-control": "no-cache",
+        }
+    else:
+        headers = {"content-type": "application/json"}
+    return (
+        headers
+        | _identity(reply.seed, "answer")
+        | _limits(
+            requests=_LIMIT_REQUESTS - 1,
+            tokens=max(0, _LIMIT_TOKENS - reply.usage.input - reply.usage.output),
+            reset=0.006,
+        )
+    )
+
+
+def _identity(seed: str, *what: object) -> dict[str, str]:
+    return {
+        "x-request-id": "req_" + derive(seed, "request", *what, length=32, hex=True),
+        "openai-version": VERSION,
+        "openai-processing-ms": str(20 + derive_int(seed, "processing", *what, below=400)),
+    }
+
+
+def _limits(requests: int, tokens: int, reset: float) -> dict[str, str]:
+    duration = _duration(reset)
+    return {
+        "x-ratelimit-limit-requests": str(_LIMIT_REQUESTS),
+        "x-ratelimit-limit-tokens": str(_LIMIT_TOKENS),
+        "x-ratelimit-remaining-requests": str(requests),
+        "x-ratelimit-remaining-tokens": str(tokens),
+        "x-ratelimit-reset-requests": duration,
+        "x-ratelimit-reset-tokens": duration,
+    }
+
+
+def _duration(seconds: float) -> str:
+    """As Go writes durations: `6ms`, `1s`, `1.5s`, `6m0s`, `1h0m0s`."""
+    milliseconds = round(seconds * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, milliseconds = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    rest = f"{milliseconds / 1000:g}s"
+    if hours:
+        return f"{hours}h{minutes}m{rest}"
+    return f"{minutes}m{rest}" if minutes else rest
+
+
+def text_of(content: object, where: str, strict: bool = True) -> str:
+    """The text of a message's content: a string, or a list of parts whose texts are joined.
+
+    Parts that hold no text (images, audio, files) add nothing.
+
+    Args:
+        where: the path of the content in the body, for messages.
+        strict: refuse what is neither; otherwise it counts as no text.
+
+    Raises:
+        RequestError: if `strict` and the content, or a part of it, is of the wrong kind.
+    """
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        if strict:
+            raise invalid_type(where, "a string or array of content parts", content)
+        return ""
+    texts = []
+    for i, part in enumerate(content):
+        text = part if isinstance(part, str) and not strict else _part_text(part, where, i, strict)
+        if text:
+            texts.append(text)
+    return "".join(texts)
+
+
+def _part_text(part: object, where: str, i: int, strict: bool) -> str:
+    if not isinstance(part, Mapping):
+        if strict:
+            raise invalid_type(f"{where}[{i}]", "an object", part)
+        return ""
+    type_ = part.get("type")
+    if not isinstance(type_, str):
+        if strict:
+            raise missing(f"{where}[{i}].type")
+        type_ = "text"
+    if type_ == "refusal":
+        text = part.get("refusal")
+    elif type_ in _TEXT_PARTS:
+        text = part.get("text")
+    else:
+        return ""
+    if isinstance(text, str):
+        return text
+    if strict:
+        raise invalid_type(
+            f"{where}[{i}].{'refusal' if type_ == 'refusal' else 'text'}", "a string", text
+        )
+    return ""
+
+
+def is_tool_name(name: object) -> bool:
+    """Whether OpenAI takes it as the name of a tool: `^[a-zA-Z0-9_-]{1,64}$`."""
+    return isinstance(name, str) and _NAME.match(name) is not None
+
+
+def check_tool(name: object, parameters: object, where: str) -> None:
+    """Refuses a tool whose name or schema OpenAI would refuse.
+
+    Args:
+        parameters: the JSON Schema of the arguments; None is a tool without any.
+        where: the path of the mapping that holds `name` and `parameters`, e.g.
+            `tools[0].function`.
+
+    Raises:
+        RequestError: with `param` set to the place at fault.
+    """
+    if not isinstance(name, str):
+        if name is None:
+            raise missing(f"{where}.name")
+        raise invalid_type(f"{where}.name", "a string", name)
+    if not _NAME.match(name):
+        raise _bad_name(name, where)
+    if parameters is not None:
+        check_schema(parameters, name, f"{where}.parameters")
+
+
+def _bad_name(name: str, where: str) -> RequestError:
+    if not name:
+        problem, code = "empty string. Expected a string with minimum length 1", "empty_string"
+    elif len(name) > 64:
+        problem = (
+            "string too long. Expected a string with maximum length 64, "
+            f"but got a string with length {len(name)} instead"
+        )
+        code = "string_above_max_length"
+    else:
+        problem = (
+            "string does not match pattern. "
+            f"Expected a string that matches the pattern '{_NAME_PATTERN}'"
+        )
+        code = "invalid_value"
+    return RequestError(f"Invalid '{where}.name': {problem}.", param=f"{where}.name", code=code)
+
+
+def check_schema(schema: object, name: str, where: str) -> None:
+    """Refuses parameters that are not the JSON Schema of an object.
+
+    Only the outer shape is looked at: OpenAI asks for `type: object` (a schema without `type`
+    passes), and for properties that are schemas themselves.
+    """
+    if not isinstance(schema, (dict, Mapping)):  # dict first: the ABC's check is slow
+        raise invalid_type(where, "an object", schema)
+    type_ = schema.get("type", "object")
+    if type_ != "object":
+        said = f'"{type_}"' if isinstance(type_, str) else str(type_)
+        raise _bad_schema(
+            name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: {said}'", where
+        )
+    properties = schema.get("properties", {})
+    if not isinstance(properties, (dict, Mapping)):
+        raise _bad_schema(
+            name, f"{kind(properties)} is not of type 'object' in 'properties'", where
+        )
+    for key, value in properties.items():
+        if isinstance(value, (dict, Mapping)):
+            inner = value.get("type")
+            if isinstance(inner, str) and inner not in _SCHEMA_TYPES:
+                raise _bad_schema(
+                    name, f"'{inner}' is not valid under any of the given schemas", where
+                )
+        elif not isinstance(value, bool):
+            raise _bad_schema(name, f"{kind(value)} is no schema in 'properties.{key}'", where)
+    required = schema.get("required", [])
+    if not isinstance(required, list) or [item for item in required if not isinstance(item, str)]:
+        raise _bad_schema(name, "'required' must be an array of strings", where)
+
+
+def _bad_schema(name: str, problem: str, where: str) -> RequestError:
+    return RequestError(
+        f"Invalid schema for function '{name}': {problem}.",
+        param=where,
+        code="invalid_function_parameters",
+    )

@@ -1,0 +1,122 @@
+"""The words in which OpenAI's APIs refuse a field: what is missing, ill-typed or out of range.
+
+Each function makes the `RequestError` for one place of the body, with its `param` and `code`.
+Only that may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mockllm.errors import RequestError
+
+__all__ = [
+    "Check",
+    "bad_value",
+    "empty_array",
+    "invalid_type",
+    "kind",
+    "missing",
+    "number",
+    "of_kind",
+]
+
+Check = Callable[[str, object], None]
+"""Raises `RequestError` if the value (second) is not fit for its place (first)."""
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, as the messages call it: `a string`, `an object`..."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list():
+            return "an array"
+    return type(value).__name__
+
+
+def invalid_type(where: str, expected: str, got: object) -> RequestError:
+    """A field of the wrong kind, e.g. `invalid_type("n", "an integer", "2")`."""
+    return RequestError(
+        f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead.",
+        param=where,
+        code="invalid_type",
+    )
+
+
+def missing(where: str) -> RequestError:
+    """A field that must be there and is not."""
+    return RequestError(
+        f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
+    )
+
+
+def empty_array(where: str) -> RequestError:
+    """An array that must have an item and has none."""
+    return RequestError(
+        f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
+        "empty array instead.",
+        param=where,
+        code="empty_array",
+    )
+
+
+def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
+    """A word that is not one of those known."""
+    quoted = [f"'{value}'" for value in known]
+    values = (
+        f"{', '.join(quoted[:-1])}, and {quoted[-1]}" if len(quoted) > 2 else " and ".join(quoted)
+    )
+    return RequestError(
+        f"Invalid value: '{got}'. Supported values are: {values}.",
+        param=where,
+        code="invalid_value",
+    )
+
+
+def number(low: float, high: float | None = None, *, whole: bool = False) -> Check:
+    """A check for a number between two bounds, both allowed; `whole` allows no decimals."""
+    noun, expected = ("integer", "an integer") if whole else ("decimal", "a decimal")
+
+    def check(where: str, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise invalid_type(where, expected, value)
+        if whole and isinstance(value, float):
+            raise invalid_type(where, expected, value)
+        if value < low:
+            raise _out_of_range(where, value, noun, "below", "minimum", f">= {low:g}")
+        if high is not None and not value <= high:
+            raise _out_of_range(where, value, noun, "above", "maximum", f"<= {high:g}")
+
+    return check
+
+
+def _out_of_range(
+    where: str, got: float, noun: str, side: str, bound: str, relation: str
+) -> RequestError:
+    return RequestError(
+        f"Invalid '{where}': {noun} {side} {bound} value. Expected a value {relation}, but got "
+        f"{got} instead.",
+        param=where,
+        code=f"{noun}_{side}_{bound[:3]}_value",
+    )
+
+
+def of_kind(type_: type | tuple[type, ...], expected: str) -> Check:
+    """A check for the kind alone; `expected` says it in words, e.g. `a boolean`."""
+
+    def check(where: str, value: object) -> None:
+        if not isinstance(value, type_):
+            raise invalid_type(where, expected, value)
+
+    return check

@@ -1,0 +1,286 @@
+"""Reads the stream of the Responses API, as OpenAI and the many servers like it send it.
+
+https://platform.openai.com/docs/api-reference/responses-streaming
+
+What counts is the JSON `type`; `event:` lines, sequence numbers and most identifiers may be
+missing or wrong. A `done` value adds what its deltas left out and nothing else, so repeating
+it is harmless. What the neutral vocabulary has no word for is kept as `Raw`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.errors import WireError
+from mockllm.protocols.openai_responses.assembly import Assembly
+from mockllm.protocols.openai_responses.items import (
+    KINDS,
+    PARTS,
+    SHAPES,
+    Shape,
+    add,
+    arguments_of,
+    settle,
+    settle_part,
+)
+from mockllm.protocols.openai_responses.objects import INCOMPLETE, mapping, string
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Turn
+
+__all__ = ["Decoder", "decode_body", "understands"]
+
+_REASONS: dict[str, ev.FinishReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
+_SILENT = frozenset({"queued", "in_progress", "cancelled"})
+
+_Value = Mapping[str, Any]
+
+
+class Decoder:
+    """Turns the frames of one Responses stream into events.
+
+    `complete` is true once the response has completed, is incomplete or failed, or an error
+    was reported; whatever comes after that is passed over.
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.started = False
+        self.failed = False
+        self.assembly = Assembly()
+
+    def decode(self, frame: Frame) -> list[ev.Event]:
+        """The events that this frame gives; comments and `[DONE]` give none."""
+        if frame.data is None or frame.data.strip() == "[DONE]":
+            return []
+        value = _parsed(frame)
+        # An error is followed by the failed response, which still tells the usage.
+        if self.complete and not (self.failed and value["type"] == "response.failed"):
+            return []
+        if _known(value):
+            events = list(_HANDLERS[value["type"]](self, value))
+        else:
+            events = [self.assembly.raw(frame, value)]
+        if events and not self.started:
+            self.started = True
+            events.insert(0, ev.Start())
+        return events
+
+    def close(self) -> list[ev.Event]:
+        """The events left when the stream ends: ends of parts that were still open."""
+        if self.complete:
+            return []
+        return [event for item in self.assembly.items for event in item.finish()]
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn that a response object tells, or an error body.
+
+    Raises:
+        WireError: it is neither.
+    """
+    if not isinstance(body.get("output"), list) and not body.get("error"):
+        raise WireError(
+            "a Responses body needs `output` (an array) or `error`, this one has "
+            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
+        )
+    decoder = Decoder()
+    value = {"type": "", "response": body}
+    events = [*_begin(decoder, value)]
+    if string(body.get("status")) in _SILENT:
+        events += decoder.assembly.harvest(body.get("output"))
+    else:
+        events += _end(decoder, value)
+    return fold(ev.Timed(0, event) for event in events)
+
+
+def understands(frame: Frame) -> bool:
+    """Whether a frame says something in neutral words, or nothing; others are kept as `Raw`."""
+    return frame.data is None or frame.data.strip() == "[DONE]" or _known(_parsed(frame))
+
+
+def _parsed(frame: Frame) -> _Value:
+    """The event's JSON, with `type` always a string; of what is no JSON, the type alone."""
+    try:
+        value = json.loads(frame.data or "")
+    except (ValueError, RecursionError):
+        return {"type": ""}
+    if not isinstance(value, dict):
+        return {"type": ""}
+    if not isinstance(value.get("type"), str):
+        # Proxies put a bare {"error": …} into the stream.
+        value["type"] = "error" if value.get("error") else frame.event or ""
+    return value
+
+
+def _known(value: _Value) -> bool:
+    type = value["type"]
+    if type not in _HANDLERS:
+        return False
+    if type.startswith("response.output_item."):
+        return string(mapping(value.get("item")).get("type")) in KINDS
+    if "_part." in type:
+        return string(mapping(value.get("part")).get("type")) in PARTS
+    if type == _ANNOTATION:
+        return mapping(value.get("annotation")).get("type") == "url_citation"
+    return True
+
+
+# The beginning and the end
+
+
+def _begin(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    if not decoder.started:
+        decoder.started = True
+        response = mapping(value.get("response"))
+        yield ev.Start(string(response.get("id")), string(response.get("model")))
+
+
+def _end(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    response = mapping(value.get("response"))
+    yield from decoder.assembly.harvest(response.get("output"))
+    usage = _usage(response.get("usage"))
+    if usage is not None:
+        yield usage
+    decoder.complete = True
+    if decoder.failed:
+        decoder.failed = False
+        return
+    status = string(response.get("status"))
+    outcome = status if status in ("incomplete", "failed") else value["type"]
+    if outcome.endswith("failed") or response.get("error"):
+        yield _error(response.get("error"), "the response failed")
+    elif outcome.endswith("incomplete"):
+        yield _incomplete(mapping(response.get("incomplete_details")))
+    else:
+        yield ev.Finish(_reason(decoder))
+
+
+def _incomplete(details: _Value) -> ev.Finish:
+    word = string(details.get("reason")) or INCOMPLETE["length"]
+    reason = _REASONS.get(word)
+    return ev.Finish(reason) if reason else ev.Finish("length", word)
+
+
+def _reason(decoder: Decoder) -> ev.FinishReason:
+    items = decoder.assembly.items
+    if any(item.kind == "function_call" for item in items):
+        return "tool_calls"
+    slots = (slot for item in items for slot in item.slots.values())
+    return "refusal" if any(slot.kind == "refusal" for slot in slots) else "stop"
+
+
+def _failure(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    for item in decoder.assembly.items:
+        yield from item.finish()
+    decoder.complete = decoder.failed = True
+    # The service nests the error, its documentation does not.
+    nested = value.get("error")
+    flat = {"message": value.get("message"), "code": value.get("code")}
+    yield _error(nested or flat, "the stream reports an error")
+
+
+def _error(value: object, otherwise: str) -> ev.StreamError:
+    if isinstance(value, str):
+        return ev.StreamError(value)
+    error = mapping(value)
+    message, type, code = (string(error.get(key)) for key in ("message", "type", "code"))
+    return ev.StreamError(message or otherwise, type or None, code or None)
+
+
+def _usage(value: object) -> ev.Usage | None:
+    if not isinstance(value, Mapping):
+        return None
+    cached = mapping(value.get("input_tokens_details")).get("cached_tokens")
+    reasoning = mapping(value.get("output_tokens_details")).get("reasoning_tokens")
+    counts = value.get("input_tokens"), value.get("output_tokens"), reasoning, cached
+    return ev.Usage(*(n if type(n) is int else 0 for n in counts))
+
+
+# Items and what they are made of
+
+
+def _added(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    item = decoder.assembly.open(value, done=False)
+    item.added = True
+    item.early_arguments = item.early_arguments or arguments_of(mapping(value.get("item")))
+    if item.name:
+        yield from item.announce()
+
+
+def _done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    yield from decoder.assembly.open(value, done=True).complete(mapping(value.get("item")))
+
+
+def _part_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    part = mapping(value.get("part"))
+    shape = PARTS[part["type"]]
+    item, slot = decoder.assembly.slot(value, shape)
+    yield from settle_part(item, slot, part, shape)
+
+
+def _annotated(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    _, slot = decoder.assembly.slot(value, SHAPES["output_text"])
+    slot.annotations.append(value["annotation"])
+    return ()
+
+
+def _nothing(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    return ()
+
+
+_Handler = Callable[[Decoder, _Value], Iterable[ev.Event]]
+
+
+def _delta(shape: Shape) -> _Handler:
+    def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+        item, slot = decoder.assembly.slot(value, shape)
+        text = value.get("delta")
+        if isinstance(text, str) and not slot.settled and not item.closed:
+            yield from add(item, slot, text, bool(value.get("logprobs")))
+
+    return handler
+
+
+def _text_done(shape: Shape) -> _Handler:
+    def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+        item, slot = decoder.assembly.slot(value, shape)
+        yield from settle(item, slot, value.get(shape.value), bool(value.get("logprobs")))
+
+    return handler
+
+
+def _arguments_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    item, slot = decoder.assembly.slot(value, SHAPES["function_call_arguments"])
+    item.identify({"name": value.get("name")})
+    if item.name:
+        yield from item.announce()
+    yield from settle(item, slot, arguments_of(value))
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_HANDLERS: dict[str, _Handler] = {
+    "response.created": _begin,
+    "response.queued": _begin,
+    "response.in_progress": _begin,
+    "response.output_item.added": _added,
+    "response.output_item.done": _done,
+    "response.content_part.added": _nothing,
+    "response.content_part.done": _part_done,
+    "response.reasoning_summary_part.added": _nothing,
+    "response.reasoning_summary_part.done": _part_done,
+    _ANNOTATION: _annotated,
+    **{f"response.{name}.delta": _delta(shape) for name, shape in SHAPES.items()},
+    **{f"response.{name}.done": _text_done(shape) for name, shape in SHAPES.items()},
+    "response.function_call_arguments.done": _arguments_done,
+    "response.completed": _end,
+    "response.incomplete": _end,
+    "response.failed": _end,
+    "error": _failure,
+}

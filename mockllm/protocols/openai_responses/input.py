@@ -1,0 +1,265 @@
+"""The `input` of a Responses request: to neutral messages, and as the service lists it.
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from mockllm.errors import RequestError
+from mockllm.protocols.base import derive, dumps
+from mockllm.protocols.openai_common import text_of
+from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
+from mockllm.protocols.openai_responses.objects import item_of, mapping, string
+from mockllm.request import CallEcho, Message
+
+__all__ = ["check_pairs", "deleted", "input_items", "messages"]
+
+_Item = Mapping[str, Any]
+
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+}
+_INPUT_PARTS = ("input_text", "input_image", "input_file", "input_audio")
+_OUTPUT_PARTS = ("output_text", "refusal")
+
+
+def messages(value: object, strict: bool) -> list[Message]:
+    """The messages of an `input`, one for each of its items.
+
+    What the model itself said or did is an assistant message, if need be without text;
+    what the client did for it is a tool message.
+
+    Raises:
+        RequestError: if `strict` and an item is of the wrong kind.
+    """
+    if isinstance(value, str):
+        return [Message("user", value)]
+    if not isinstance(value, list):
+        return []
+    out = []
+    for i, item in enumerate(value):
+        if isinstance(item, Mapping):
+            out.append(_message_of(item, i, strict))
+        elif strict:
+            raise invalid_type(f"input[{i}]", "an object", item)
+    return out
+
+
+def _kind(item: _Item) -> str:
+    """The type of an item, which may be left out where the other fields tell it."""
+    kind = item.get("type")
+    if isinstance(kind, str):
+        return kind
+    if "role" in item:
+        return "message"
+    return "item_reference" if "id" in item else ""
+
+
+def _message_of(item: _Item, i: int, strict: bool) -> Message:
+    kind = _kind(item)
+    reader = _READERS.get(kind)
+    if reader is not None:
+        return reader(item, f"input[{i}]", strict)
+    if strict and not kind:
+        raise missing(f"input[{i}].type")
+    if kind.endswith(("_output", "_response")):
+        return Message("tool", string(item.get("output")), call_id=string(item.get("call_id")))
+    return Message("assistant")
+
+
+def _field(item: _Item, name: str, where: str, strict: bool) -> str:
+    value = item.get(name)
+    if strict and not isinstance(value, str):
+        if value is None:
+            raise missing(f"{where}.{name}")
+        raise invalid_type(f"{where}.{name}", "a string", value)
+    return string(value)
+
+
+def _message(item: _Item, where: str, strict: bool) -> Message:
+    role, content = item.get("role"), item.get("content")
+    neutral = _ROLES.get(role) if isinstance(role, str) else None
+    if strict:
+        if role is None:
+            raise missing(f"{where}.role")
+        if not isinstance(role, str):
+            raise invalid_type(f"{where}.role", "a string", role)
+        if neutral is None:
+            allowed = ("assistant", "system", "developer", "user")
+            raise bad_value(f"{where}.role", role, allowed)
+        if content is None:
+            raise missing(f"{where}.content")
+        if isinstance(content, list):
+            _check_parts(content, neutral == "assistant", f"{where}.content")
+    return Message(neutral or "user", text_of(content, f"{where}.content", strict))
+
+
+def _check_parts(parts: list[Any], assistant: bool, where: str) -> None:
+    """Refuses content that is not of the role's: the model outputs, everyone else inputs."""
+    allowed = _OUTPUT_PARTS if assistant else _INPUT_PARTS
+    for k, part in enumerate(parts):
+        kind = mapping(part).get("type")
+        if isinstance(kind, str) and kind not in allowed:
+            raise bad_value(f"{where}[{k}].type", kind, allowed)
+
+
+def _call(item: _Item, where: str, strict: bool) -> Message:
+    arguments = "input" if _kind(item) == "custom_tool_call" else "arguments"
+    fields = (_field(item, name, where, strict) for name in ("call_id", "name", arguments))
+    return Message("assistant", calls=(CallEcho(*fields),))
+
+
+def _result(item: _Item, where: str, strict: bool) -> Message:
+    call_id = _field(item, "call_id", where, strict)
+    output = item.get("output")
+    if strict and output is None:
+        raise missing(f"{where}.output")
+    if isinstance(output, Mapping) and not strict:
+        return Message("tool", dumps(output), call_id=call_id)
+    return Message("tool", text_of(output, f"{where}.output", strict), call_id=call_id)
+
+
+def _reasoning(item: _Item, where: str, strict: bool) -> Message:
+    summary = item.get("summary")
+    if strict and not isinstance(summary, list):
+        if summary is None:
+            raise missing(f"{where}.summary")
+        raise invalid_type(f"{where}.summary", "an array of objects", summary)
+    return Message("assistant")
+
+
+def _reference(item: _Item, where: str, strict: bool) -> Message:
+    id = _field(item, "id", where, strict)
+    known = item_of(id)
+    return Message("assistant", ref=known[0] if known else id)
+
+
+_READERS: dict[str, Callable[[_Item, str, bool], Message]] = {
+    "message": _message,
+    "function_call": _call,
+    "function_call_output": _result,
+    "custom_tool_call": _call,
+    "custom_tool_call_output": _result,
+    "reasoning": _reasoning,
+    "item_reference": _reference,
+}
+_CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+_RESULTS = {f"{kind}_output": words for kind, words in _CALLS.items()}
+
+
+def check_pairs(body: Mapping[str, Any]) -> None:
+    """Refuses a call without its result, and a result without its call before it.
+
+    Calls that the service keeps are not in the input: with `previous_response_id`, a
+    conversation or references to items, only the caller can tell whether a result has one.
+
+    Raises:
+        RequestError: with the call's id in its message.
+    """
+    value = body.get("input")
+    if not isinstance(value, list):
+        return
+    calls: dict[str, str] = {}
+    answered: set[str] = set()
+    elsewhere = bool(body.get("previous_response_id") or body.get("conversation"))
+    for i, item in enumerate(value):
+        kind = _kind(item)
+        if kind in _CALLS:
+            calls[item["call_id"]] = _CALLS[kind]
+        elif kind == "item_reference":
+            elsewhere = True
+        elif kind in _RESULTS:
+            id = item["call_id"]
+            answered.add(id)
+            if id not in calls and not elsewhere:
+                raise RequestError(
+                    f"No tool call found for {_RESULTS[kind]} output with call_id {id}.",
+                    param=f"input[{i}].call_id",
+                )
+    for id, words in calls.items():
+        if id not in answered:
+            raise RequestError(f"No tool output found for {words} {id}.", param="input")
+
+
+# Lookups
+
+
+def input_items(
+    body: Mapping[str, Any],
+    token: str,
+    *,
+    order: str = "desc",
+    limit: int = 20,
+    after: str | None = None,
+) -> dict[str, Any]:
+    """The list that `GET /v1/responses/{id}/input_items` answers with.
+
+    Args:
+        body: the request that the response with this token answered.
+        order: `desc`, newest first as the service does, or `asc`.
+        limit: the most items to list.
+        after: the id of the item before the first one wanted.
+    """
+    value = body.get("input")
+    if isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    items = value if isinstance(value, list) else []
+    shown = [_shown(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    if order != "asc":
+        shown.reverse()
+    ids = [item["id"] for item in shown]
+    start = ids.index(after) + 1 if after in ids else 0
+    page = shown[start : start + limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "has_more": start + limit < len(shown),
+        "last_id": page[-1]["id"] if page else None,
+    }
+
+
+_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
+_PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
+
+
+def _shown(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
+    """An item of the input in the form in which the service stores it."""
+    kind = _kind(item)
+    digits = derive(token, "input", i, length=50, hex=True)
+    id = string(item.get("id")) or f"{_PREFIXES.get(kind, 'item')}_{digits}"
+    if kind == "message":
+        assistant = item.get("role") == "assistant"
+        content = [_shown_part(part, assistant) for part in _parts(item.get("content"))]
+        role = item.get("role")
+        return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
+    status = {"status": "completed"} if kind in _CALLS or kind in _RESULTS else {}
+    return {"id": id, "type": kind, **status, **{k: v for k, v in item.items() if k != "id"}}
+
+
+def _parts(content: object) -> list[Any]:
+    if isinstance(content, list):
+        return [{"text": part} if isinstance(part, str) else part for part in content]
+    return [{"text": string(content)}]
+
+
+def _shown_part(part: object, assistant: bool) -> dict[str, Any]:
+    given = dict(mapping(part))
+    if assistant:
+        if given.get("type") == "refusal":
+            return given
+        return {"type": "output_text", "annotations": [], "logprobs": [], **given}
+    if given.get("type") == "input_image":
+        return {"detail": "auto", **given}
+    return {"type": "input_text", **given}
+
+
+def deleted(response_id: str) -> dict[str, Any]:
+    """The answer to `DELETE /v1/responses/{id}`."""
+    return {"id": response_id, "object": "response", "deleted": True}

@@ -1,0 +1,201 @@
+"""Which part of a turn becomes which content of which output item of a response.
+
+A turn is laid out once, before anything is sent. Stream and body are both cut from that
+layout, so they cannot disagree. Only pure functions and data may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content, json_object
+from mockllm.sse import Frame
+from mockllm.turn import Opaque, Part, Reasoning, ToolCall, Turn, beats
+
+__all__ = ["Item", "Layout", "Place", "bare", "lay_out", "opening", "sequence"]
+
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output item: its kind, the parts it is made of, and its finished JSON form."""
+
+    id: str
+    output_index: int
+    kind: str
+    parts: tuple[int, ...]
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part goes: its item, and which content (or summary) of the item it is."""
+
+    item: Item
+    index: int
+
+    @property
+    def last(self) -> bool:
+        """Whether the item ends with this part."""
+        return self.index == len(self.item.parts) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each part of a turn goes, and the finished `output` of the response."""
+
+    places: Mapping[int, Place]
+    output: list[Any]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Parts that will share one item."""
+
+    kind: str
+    output_index: int
+    parts: list[int] = field(default_factory=list)
+
+
+def lay_out(turn: Turn, reply: Reply) -> Layout:
+    """Decides which part becomes which content of which output item.
+
+    Parts that follow each other share an item where the service would put them into one: text
+    and refusals in a message, summaries (or texts) of reasoning up to a signature. Frames kept
+    as they are take the `output_index` that they name.
+    """
+    groups: list[_Group | dict[str, Any]] = []
+    spans = _spans(turn)
+    group: _Group | None = None
+    next_index = 0
+    for i, part in enumerate(turn.parts):
+        if isinstance(part, Opaque):
+            if part.api == API:
+                group = None
+                next_index = max(next_index, _named_index(part.frame) + 1)
+                groups += _hosted_item(part.frame)
+            continue
+        if group is None or not _joins(turn, spans, group, i):
+            group = _Group(_kind(part), next_index)
+            groups.append(group)
+            next_index += 1
+        group.parts.append(i)
+    unfinished = max(spans, key=lambda i: spans[i][1]) if spans else -1
+    if turn.finish not in INCOMPLETE:
+        unfinished = -1
+    places: dict[int, Place] = {}
+    output: list[Any] = []
+    for entry in groups:
+        if isinstance(entry, _Group):
+            status = "incomplete" if unfinished in entry.parts else "completed"
+            item = _item(turn, reply, entry, status)
+            places |= {i: Place(item, k) for k, i in enumerate(item.parts)}
+            output.append(item.value)
+        else:
+            output.append(entry)
+    return Layout(places, output)
+
+
+def sequence(turn: Turn) -> tuple[int, ...]:
+    """The index of the part that each beat belongs to."""
+    one_by_one = chain.from_iterable([i] * beats(part) for i, part in enumerate(turn.parts))
+    return turn.order or tuple(one_by_one)
+
+
+def _spans(turn: Turn) -> dict[int, tuple[int, int]]:
+    """The first and the last beat of each part that is not opaque."""
+    spans: dict[int, tuple[int, int]] = {}
+    for beat, i in enumerate(sequence(turn)):
+        if not isinstance(turn.parts[i], Opaque):
+            spans[i] = (spans.get(i, (beat, 0))[0], beat)
+    return spans
+
+
+def _kind(part: Part) -> str:
+    match part:
+        case ToolCall():
+            return "function_call"
+        case Reasoning():
+            return "reasoning"
+    return "message"
+
+
+def bare(part: Part) -> bool:
+    """Whether a part is reasoning without words: an item that has, at most, encrypted content."""
+    return isinstance(part, Reasoning) and not part.summary and part.fragments == ("",)
+
+
+def _joins(turn: Turn, spans: dict[int, tuple[int, int]], group: _Group, i: int) -> bool:
+    part, before = turn.parts[i], turn.parts[group.parts[-1]]
+    # Contents of one item are never open at the same time; items may be.
+    if _kind(part) != group.kind or spans[i][0] < spans[group.parts[-1]][1]:
+        return False
+    if isinstance(part, Reasoning) and isinstance(before, Reasoning):
+        signed = bool(before.signature)
+        return part.summary == before.summary and not (signed or bare(part) or bare(before))
+    return not isinstance(part, ToolCall)
+
+
+def _named_index(frame: Frame) -> int:
+    index = (json_object(frame.data) or {}).get("output_index")
+    return index if isinstance(index, int) and not isinstance(index, bool) else -1
+
+
+def _hosted_item(frame: Frame) -> list[dict[str, Any]]:
+    """The finished item of a hosted tool, if the frame holds one."""
+    value = json_object(frame.data) or {}
+    item = value.get("item")
+    done = value.get("type") == "response.output_item.done" and "output_index" in value
+    return [item] if done and isinstance(item, dict) else []
+
+
+# Items
+
+
+def _item(turn: Turn, reply: Reply, group: _Group, status: str) -> Item:
+    id = f"{_PREFIXES[group.kind]}_{reply.token}{group.output_index:04x}"
+    parts = [turn.parts[i] for i in group.parts]
+    value: dict[str, Any] = {"id": id, "type": group.kind}
+    match parts[-1]:
+        case ToolCall() as call:
+            value |= {
+                "status": status,
+                "arguments": "".join(call.fragments) if call.fragments else "{}",
+                "call_id": call.id,
+                "name": call.name,
+            }
+        case Reasoning() as last:
+            value |= _reasoning_fields(reply, group, parts, last, status)
+        case _:
+            value["status"] = status
+            value["content"] = [content(part) for part in parts]
+            value["role"] = "assistant"
+    return Item(id, group.output_index, group.kind, tuple(group.parts), value)
+
+
+def _reasoning_fields(
+    reply: Reply, group: _Group, parts: list[Part], last: Reasoning, status: str
+) -> dict[str, Any]:
+    # A signature that the scenario has is always sent. One is made up only for a client that
+    # asks for it, which may rely on it to continue without stored responses.
+    signature = last.signature
+    if not signature and reply.options.encrypted:
+        signature = "gAAAAA" + derive(reply.seed, "encrypted", group.output_index, length=82)
+    encrypted = {"encrypted_content": signature} if signature else {}
+    if bare(last):
+        return {**encrypted, "summary": []}
+    contents = [content(part) for part in parts]
+    if last.summary:
+        return {**encrypted, "summary": contents}
+    return {"status": status, **encrypted, "summary": [], "content": contents}
+
+
+def opening(item: Item) -> dict[str, Any]:
+    """The item as `response.output_item.added` shows it: in progress and empty."""
+    empty = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
+    return {key: empty.get(key, value) for key, value in item.value.items()}

@@ -1,0 +1,259 @@
+"""Reads requests of the Responses API, and refuses what the service would refuse.
+
+https://platform.openai.com/docs/api-reference/responses/create
+
+Refusals are worded and coded like the service's own. Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
+from mockllm.protocols.openai_responses.input import check_pairs, messages
+from mockllm.protocols.openai_responses.objects import (
+    API,
+    Options,
+    mapping,
+    string,
+    token_of,
+)
+from mockllm.protocols.openai_responses.tools import offered_tools, output_schema, tool_choice
+from mockllm.request import Message, Request
+
+__all__ = ["options", "parse"]
+
+_Body = Mapping[str, Any]
+
+
+def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+    """The neutral request that a body makes.
+
+    Args:
+        strict: refuse what the service refuses; otherwise what makes no sense is passed over.
+
+    Raises:
+        RequestError: with `param` and `code` as the service sets them.
+    """
+    if strict:
+        _check(body)
+    system = string(body.get("instructions"))
+    history = messages(body.get("input"), strict)
+    if strict:
+        check_pairs(body)
+    if system:
+        history.insert(0, Message("system", system))
+    tools = offered_tools(body.get("tools"), strict)
+    return Request(
+        API,
+        string(body.get("model")),
+        body,
+        body.get("stream") is True,
+        tuple(history),
+        "\n".join([message.text for message in history if message.role == "system"]),
+        tools,
+        tool_choice(body.get("tool_choice"), body.get("tools"), strict),
+        _previous(body.get("previous_response_id"), strict),
+        _conversation(body.get("conversation"), strict),
+        output_schema=output_schema(body.get("text"), strict),
+        wants_reasoning=_wants_reasoning(body.get("reasoning")),
+    )
+
+
+# The fields by themselves
+
+
+_TEXT = of_kind(str, "a string")
+_BOOLEAN = of_kind(bool, "a boolean")
+_OBJECT = of_kind(Mapping, "an object")
+_CHECKS: dict[str, Check] = {
+    "background": _BOOLEAN,
+    "conversation": of_kind((str, Mapping), "one of a string or an object"),
+    "include": of_kind(list, "an array of strings"),
+    "input": of_kind((str, list), "one of a string or array of input items"),
+    "instructions": _TEXT,
+    "max_output_tokens": number(16, whole=True),
+    "max_tool_calls": number(1, whole=True),
+    "metadata": _OBJECT,
+    "model": _TEXT,
+    "parallel_tool_calls": _BOOLEAN,
+    "previous_response_id": _TEXT,
+    "prompt": _OBJECT,
+    "prompt_cache_key": _TEXT,
+    "reasoning": _OBJECT,
+    "safety_identifier": _TEXT,
+    "service_tier": _TEXT,
+    "store": _BOOLEAN,
+    "stream": _BOOLEAN,
+    "stream_options": _OBJECT,
+    "temperature": number(0, 2),
+    "text": _OBJECT,
+    "tool_choice": of_kind((str, Mapping), "one of a string or an object"),
+    "tools": of_kind(list, "an array of objects"),
+    "top_logprobs": number(0, 20, whole=True),
+    "top_p": number(0, 1),
+    "truncation": _TEXT,
+    "user": _TEXT,
+}
+_MOVED = {
+    "messages": "input",
+    "response_format": "text.format",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning.effort",
+}
+
+
+def _check(body: _Body) -> None:
+    """Refuses fields that are missing, of the wrong kind, or of the other API."""
+    for name, value in body.items():
+        if name in _MOVED:
+            raise _moved(name)
+        if value is not None and name in _CHECKS:
+            _CHECKS[name](name, value)
+    if not body.get("model") and not body.get("prompt"):
+        raise missing("model")
+    if not body.get("input") and body.get("input") != "" and not _continues(body):
+        raise RequestError(
+            "One of 'input', 'previous_response_id', 'prompt' or 'conversation' must be provided.",
+            param="input",
+            code="missing_required_parameter",
+        )
+    if body.get("previous_response_id") and body.get("conversation"):
+        raise RequestError(
+            "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. "
+            "Provide one of them, not both.",
+            param="previous_response_id",
+            code="mutually_exclusive_parameters",
+        )
+
+
+def _continues(body: _Body) -> bool:
+    return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
+
+
+def _moved(name: str) -> RequestError:
+    return RequestError(
+        f"Unsupported parameter: '{name}'. In the Responses API, this parameter has moved to "
+        f"'{_MOVED[name]}'. Try again with the new parameter.",
+        param=name,
+        code="unsupported_parameter",
+    )
+
+
+def _previous(id: object, strict: bool) -> str | None:
+    if not isinstance(id, str) or not id:
+        return None
+    if strict and not id.startswith("resp"):
+        raise RequestError(
+            f"Invalid 'previous_response_id': '{id}'. Expected an ID that begins with 'resp'.",
+            param="previous_response_id",
+            code="invalid_value",
+        )
+    return token_of(id) or id.removeprefix("resp_")
+
+
+def _conversation(value: object, strict: bool = False) -> str | None:
+    id = value.get("id") if isinstance(value, Mapping) else value
+    if isinstance(id, str) and id:
+        return id
+    if strict and value is not None:
+        raise missing("conversation.id" if isinstance(value, Mapping) else "conversation")
+    return None
+
+
+def _wants_reasoning(value: object) -> bool:
+    reasoning = mapping(value)
+    if reasoning.get("effort") == "none":
+        return False
+    return any(reasoning.get(name) for name in ("effort", "summary", "generate_summary"))
+
+
+# What the answer repeats
+
+_ECHOED = (
+    "background",
+    "conversation",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+)
+
+
+def options(request: Request) -> Options:
+    """What of the request the answer's bytes depend on."""
+    body = request.body
+    echo = {name: body[name] for name in _ECHOED if _fit(name, body.get(name))}
+    for name, shown in _SHOWN.items():
+        if name in echo:
+            echo[name] = shown(echo[name])
+    if not _conversation(body.get("conversation")):
+        echo.pop("conversation", None)
+    include = body.get("include")
+    return Options(
+        _sound(dumps(echo)) if echo else "{}",
+        mapping(body.get("stream_options")).get("include_obfuscation") is True,
+        isinstance(include, list) and "reasoning.encrypted_content" in include,
+    )
+
+
+def _fit(name: str, value: object) -> bool:
+    """Whether a field may be repeated: lenient parsing lets anything through."""
+    if value is None:
+        return False
+    try:
+        _CHECKS[name](name, value)
+    except RequestError:
+        return False
+    return True
+
+
+def _sound(text: str) -> str:
+    """The text without lone surrogates, which JSON can escape and UTF-8 cannot hold."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _shown_tools(tools: list[Any]) -> list[Any]:
+    """Tools with what the service fills in for functions."""
+    usual = {"type": "function", "description": None, "name": "", "parameters": None}
+    return [
+        {**usual, **tool, "strict": tool.get("strict", True)}
+        if tool.get("type") == "function"
+        else tool
+        for tool in tools
+        if isinstance(tool, Mapping)
+    ]
+
+
+def _given(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+_SHOWN: dict[str, Callable[[Any], Any]] = {
+    "conversation": lambda value: {"id": _conversation(value)},
+    "reasoning": _given,
+    "text": _given,
+    "tools": _shown_tools,
+}

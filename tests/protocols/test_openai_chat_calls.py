@@ -1,0 +1,187 @@
+"""Chat Completions tool calls, in all the ways in which servers send them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockllm.turn import ToolCall, Turn
+from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
+
+
+def called(*items: Json) -> list[tuple[str, str, str]]:
+    """(id, name, arguments) of the calls, nothing else being there."""
+    got = turn(*items)
+    assert got.tool_calls == got.parts
+    return [(call.id, call.name, call.arguments) for call in got.tool_calls]
+
+
+A = ("a", "f", '{"x":1}')
+B = ("b", "g", '{"y":2}')
+
+ONE_CALL: dict[str, list[Json]] = {
+    "whole in one fragment": [calls(entry('{"x":1}', "f", "a", 0))],
+    "no index": [calls(entry('{"x":1}', "f", "a"))],
+    "no index, more fragments without anything": [
+        calls(entry("", "f", "a")),
+        calls(entry('{"x"')),
+        calls(entry(":1}")),
+    ],
+    "index only first, then id": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry('{"x"', id="a")),
+        calls(entry(":1}", id="a")),
+    ],
+    "two fragments in one chunk": [
+        calls(entry('{"x"', "f", "a", 0), entry(":1}", index=0)),
+    ],
+    "index from one": [calls(entry("", "f", "a", 1)), calls(entry('{"x":1}', index=1))],
+    "id repeated": [calls(entry("", "f", "a", 0)), calls(entry('{"x":1}', id="a", index=0))],
+    "new id each time, without name": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry('{"x"', id="z", index=0)),
+        calls(entry(":1}", id="y", index=0)),
+    ],
+    "id and name empty later": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry('{"x":1}', "", "", 0)),
+    ],
+    "id, type and name null later": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry('{"x":1}', None, None, 0, type=None)),
+    ],
+    "name repeated": [
+        calls(entry('{"x"', "f", "a", 0)),
+        calls(entry(":1}", "f", index=0)),
+    ],
+    "id late": [calls(entry("", "f", index=0)), calls(entry('{"x":1}', id="a", index=0))],
+    "name empty first": [
+        calls(entry("", "", "a", 0)),
+        calls(entry("", "f", index=0)),
+        calls(entry('{"x":1}', index=0)),
+    ],
+    "name in pieces": [
+        calls(entry(name="", id="a", index=0)),
+        calls(entry(name="f", index=0)),
+        calls(entry('{"x":1}', index=0)),
+    ],
+    "arguments before the name": [
+        calls(entry('{"x"', id="a", index=0)),
+        calls(entry(":1}", "f", index=0)),
+    ],
+    "arguments null first": [
+        calls(entry(None, "f", "a", 0)),
+        calls(entry('{"x":1}', index=0)),
+    ],
+    "arguments as an object": [calls(entry({"x": 1}, "f", "a", 0))],
+    "finish in the same chunk": [calls(entry('{"x":1}', "f", "a", 0), finish="tool_calls")],
+    "null in place of calls elsewhere": [
+        chunk({"role": "assistant", "content": None, "tool_calls": None}),
+        calls(entry('{"x":1}', "f", "a", 0)),
+        chunk({"tool_calls": [], "role": "assistant"}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ONE_CALL)
+def test_one_call_however_it_is_sent(name: str) -> None:
+    """All the ways in which servers send one call give that call."""
+    assert called(*ONE_CALL[name]) == [A]
+
+
+TWO_CALLS: dict[str, list[Json]] = {
+    "index always zero": [
+        calls(entry('{"x":1}', "f", "a", 0)),
+        calls(entry('{"y":2}', "g", "b", 0)),
+    ],
+    "index always zero, in fragments": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry('{"x":1}', index=0)),
+        calls(entry("", "g", "b", 0)),
+        calls(entry('{"y":2}', index=0)),
+    ],
+    "index always zero, joined by id": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry("", "g", "b", 0)),
+        calls(entry('{"x":1}', id="a", index=0)),
+        calls(entry('{"y":2}', id="b", index=0)),
+    ],
+    "same index in one chunk": [
+        calls(entry('{"x":1}', "f", "a", 0), entry('{"y":2}', "g", "b", 0)),
+    ],
+    "no index": [calls(entry('{"x":1}', "f", "a"), entry('{"y":2}', "g", "b"))],
+    "reversed": [calls(entry('{"y":2}', "g", "b", 1)), calls(entry('{"x":1}', "f", "a", 0))],
+    "a gap": [calls(entry('{"x":1}', "f", "a", 0)), calls(entry('{"y":2}', "g", "b", 2))],
+    "interleaved": [
+        calls(entry("", "f", "a", 0)),
+        calls(entry("", "g", "b", 1)),
+        calls(entry('{"x"', index=0)),
+        calls(entry('{"y"', index=1)),
+        calls(entry(":1}", index=0)),
+        calls(entry(":2}", index=1)),
+    ],
+    "no index, after a call whose name has to come": [
+        calls(entry(name="f", id="a")),
+        calls(entry('{"x":1}')),
+        calls(entry('{"y":2}', "g", "b")),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TWO_CALLS)
+def test_two_calls_however_they_are_sent(name: str) -> None:
+    """All the ways in which servers tell two calls apart give two calls, by index."""
+    assert called(*TWO_CALLS[name]) == [A, B]
+
+
+@pytest.mark.parametrize("arguments", [None, ..., "", {}, "{}"])
+def test_zero_arguments(arguments: object) -> None:
+    """Null, nothing, an empty string and an empty object all mean no arguments."""
+    got = turn(calls(entry(arguments, "f", "a", 0)), chunk({}, "tool_calls"))
+    assert got == Turn((ToolCall("f", "a"),), "tool_calls")
+
+
+def test_name_in_pieces_joins() -> None:
+    """Pieces of a name join as long as no `arguments` key says that it is complete."""
+    got = called(
+        calls(entry(name="get_", id="a", index=0)),
+        calls(entry(name="time", index=0)),
+        calls(entry("{}", index=0)),
+    )
+    assert got == [("a", "get_time", "{}")]
+
+
+def test_missing_ids_are_made_up_and_differ() -> None:
+    """Calls whose id never comes get one each, the same for the same stream."""
+    stream = [calls(entry('{"x":1}', "f", index=0)), calls(entry('{"y":2}', "g", index=0))]
+    got = called(*stream)
+    assert [call[1:] for call in got] == [A[1:], B[1:]]
+    assert len({call[0] for call in got}) == 2
+    assert all(call[0].startswith("call_") for call in got)
+    assert called(*stream) == got
+
+
+def test_nameless_call_is_not_lost() -> None:
+    """A call whose name never comes is there at the end, without a name."""
+    assert called(calls(entry('{"x":1}', id="a", index=0))) == [("a", "", '{"x":1}')]
+
+
+def test_legacy_function_call() -> None:
+    """The old `function_call` is a call with a made-up id."""
+    got = turn(
+        chunk({"function_call": {"name": "f", "arguments": ""}}),
+        chunk({"function_call": {"arguments": '{"x":1}'}}),
+        chunk({}, "function_call"),
+    )
+    assert [(c.name, c.arguments) for c in got.tool_calls] == [("f", '{"x":1}')]
+    assert (got.finish, got.finish_raw) == ("tool_calls", "function_call")
+
+
+def test_indexes_that_clash_keep_all_calls() -> None:
+    """Two calls with index 0 and then one with index 1 are three calls."""
+    got = called(
+        calls(entry("{}", "f", "a", 0)),
+        calls(entry("{}", "g", "b", 0)),
+        calls(entry("", "h", "c", 1)),
+        calls(entry('{"z":3}', index=1)),
+    )
+    assert got == [("a", "f", "{}"), ("b", "g", "{}"), ("c", "h", '{"z":3}')]

@@ -1,0 +1,170 @@
+"""Chat Completions streams that were recorded, and streams that nobody would send."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm import sse
+from mockllm.errors import WireError
+from mockllm.events import Start, TextDelta, Timed, Usage
+from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Turn
+from tests.strategies import json_values, texts
+
+CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "chat"
+
+Json = dict[str, Any]
+
+
+def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """JSON objects that have any of these keys, with fitting values or others."""
+    return st.fixed_dictionaries(
+        {}, optional={key: value | json_values for key, value in values.items()}
+    )
+
+
+entries = objects(
+    index=st.integers(-1, 2),
+    id=st.sampled_from("abc"),
+    function=objects(name=st.sampled_from("fg"), arguments=texts),
+)
+deltas = objects(
+    role=st.just("assistant"),
+    content=texts,
+    refusal=texts,
+    reasoning=texts,
+    reasoning_details=st.lists(objects(text=texts, summary=texts), max_size=2),
+    annotations=st.lists(objects(url_citation=objects(url=texts, title=texts)), max_size=2),
+    function_call=objects(name=texts, arguments=texts),
+    tool_calls=st.lists(entries, max_size=3),
+)
+choices = objects(
+    index=st.just(0),
+    finish_reason=st.sampled_from(["stop", "tool_calls", "eos"]),
+    logprobs=objects(content=st.lists(json_values, max_size=1)),
+    delta=deltas,
+    message=deltas,
+    usage=objects(prompt_tokens=st.integers()),
+)
+chunks = objects(
+    id=texts,
+    choices=st.lists(choices, max_size=2),
+    usage=objects(prompt_tokens=st.integers(), completion_tokens_details=json_values),
+    x_groq=objects(usage=json_values),
+    error=objects(message=texts),
+)
+
+
+@given(st.lists(chunks | json_values, max_size=5))
+def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
+    """Whatever JSON a server sends, events come out that add up to a turn."""
+    decoder = PROTOCOL.decoder()
+    got = [event for item in items for event in decoder.decode(Frame(json.dumps(item)))]
+    assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
+
+
+@given(chunks)
+def test_a_body_is_read_or_refused(body: Any) -> None:
+    """Whatever JSON object comes as a body, a turn comes out, or the error that says why not."""
+    with contextlib.suppress(WireError):
+        assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)
+
+
+def recorded() -> list[Path]:
+    return sorted(CORPUS.glob("*/response.sse"))
+
+
+if not recorded():
+    STREAMS = [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))]
+else:
+    STREAMS = [pytest.param(path, id=path.parent.name) for path in recorded()]
+
+
+def payloads(path: Path) -> list[Json]:
+    """The JSON of the `data` lines; the recordings have one line an event."""
+    lines = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
+    found = [line[5:].strip() for line in lines if line.startswith(b"data:")]
+    return [json.loads(item) for item in found if item != b"[DONE]"]
+
+
+def accumulated(chunks: list[Json]) -> Json:
+    """Text, reasoning, calls, finish and usage, added up in the simplest way."""
+    total: Json = {"text": "", "reasoning": "", "calls": {}, "finish": None, "usage": None}
+    for item in chunks:
+        groq = (item.get("x_groq") or {}).get("usage")
+        total["usage"] = item.get("usage") or groq or total["usage"]
+        for choice in item.get("choices") or []:
+            delta = choice.get("delta") or {}
+            content = delta.get("content") or ""
+            if isinstance(content, list):
+                for part in content:
+                    for inner in part.get("thinking", []):
+                        total["reasoning"] += inner["text"]
+                    total["text"] += part.get("text", "")
+                content = ""
+            total["text"] += content
+            thought = delta.get("reasoning_content") or delta.get("reasoning") or ""
+            for detail in delta.get("reasoning_details") or []:
+                thought = thought or detail.get("text", "")
+            total["reasoning"] += thought
+            for fragment in delta.get("tool_calls") or []:
+                call = total["calls"].setdefault(fragment["index"], ["", "", ""])
+                call[0] = call[0] or fragment.get("id") or ""
+                call[1] = call[1] or fragment["function"].get("name") or ""
+                call[2] += fragment["function"].get("arguments") or ""
+            total["finish"] = total["finish"] or choice.get("finish_reason")
+    return total
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_stream_adds_up(path: Path) -> None:
+    """A recorded stream decodes to what its chunks add up to."""
+    decoder = PROTOCOL.decoder()
+    got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
+    played = fold(Timed(0, event) for event in [*got, *decoder.close()])
+    chunks = payloads(path)
+    expected = accumulated(chunks)
+    assert (played.text, played.reasoning) == (expected["text"], expected["reasoning"])
+    assert [[c.id, c.name, c.arguments] for c in played.tool_calls] == [
+        [id, name, arguments or "{}"]
+        for _, (id, name, arguments) in sorted(expected["calls"].items())
+    ]
+    failed = any(item.get("error") for item in chunks)
+    assert (played.error is not None) == failed
+    if not failed:
+        assert (played.finish_raw or played.finish) == expected["finish"]
+    usage = expected["usage"]
+    assert (played.usage is None) == (usage is None)
+    if played.usage is not None:
+        assert played.usage.input == usage["prompt_tokens"]
+        assert played.usage.output == usage["completion_tokens"]
+    done = b"data: [DONE]" in path.read_bytes()
+    assert decoder.complete == (expected["finish"] is not None or done or failed)
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_stream_decodes_alike_however_it_is_cut(path: Path) -> None:
+    """A recorded stream cut into pieces of seven bytes decodes to the same frames."""
+    stream = path.read_bytes()
+    decoder = sse.Decoder()
+    pieces = [stream[i : i + 7] for i in range(0, len(stream), 7)]
+    assert [f for piece in pieces for f in decoder.decode(piece)] == sse.decode(stream)
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
+    """A recorded stream begins once, and no text is announced before it does."""
+    decoder = PROTOCOL.decoder()
+    got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
+    said = [e for e in got if isinstance(e, (Start, TextDelta, Usage))]
+    assert sum(isinstance(e, Start) for e in said) == (1 if said else 0)
+    assert not said or isinstance(said[0], Start)

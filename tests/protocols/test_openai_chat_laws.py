@@ -1,0 +1,153 @@
+"""Chat Completions: the laws of the round trip, over any turn."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from mockllm import sse
+from mockllm.events import Timed
+from mockllm.protocols.base import Reply
+from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.sse import Frame
+from mockllm.timeline import expand, fold, normal
+from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from tests import strategies
+from tests.protocols.strict import problems
+
+USAGE = TokenUsage(11, 7)
+
+
+def reply(**options: Any) -> Reply:
+    return Reply("seed", "0" * 40, "gpt-9", Options(**options), USAGE)
+
+
+def frames(turn: Turn, reply: Reply) -> list[Frame]:
+    encoder = PROTOCOL.encoder(turn, reply)
+    return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+
+
+def decoded(given: list[Frame], at: int = 0) -> list[Timed]:
+    decoder = PROTOCOL.decoder()
+    events = [event for frame in given for event in decoder.decode(frame)]
+    return [Timed(at, event) for event in [*events, *decoder.close()]]
+
+
+def replayed(turn: Turn) -> Turn:
+    """The turn through the encoder and the decoder, with its times."""
+    encoder = PROTOCOL.encoder(turn, reply(stream_usage=True))
+    decoder = PROTOCOL.decoder()
+    out, at = [], 0
+    for timed in expand(turn):
+        at = timed.at
+        for frame in encoder.encode(timed.event):
+            out += [Timed(at, event) for event in decoder.decode(frame)]
+    return fold([*out, *(Timed(at, event) for event in decoder.close())])
+
+
+any_turns = strategies.turns(
+    st.one_of(
+        strategies.parts,
+        strategies.tool_calls(well_formed=False),
+        strategies.opaques,
+        st.just(Opaque("anthropic", Frame("{}", "ping"))),
+        st.just(Opaque("chat", Frame(comment="hold the line"))),
+    )
+)
+
+
+@given(any_turns)
+def test_stream_law(turn: Turn) -> None:
+    """Decoding what was encoded gives the projection of the turn, times and order included."""
+    assert replayed(turn) == normal(PROTOCOL.project(turn))
+
+
+@given(any_turns)
+def test_projection_is_final(turn: Turn) -> None:
+    """What comes back has nothing more to lose."""
+    once = PROTOCOL.project(turn)
+    assert PROTOCOL.project(once) == once
+
+
+@given(strategies.turns(strategies.parts, endings=False))
+def test_body_law(turn: Turn) -> None:
+    """The body decodes to the same turn as the stream, up to the cutting."""
+    body = PROTOCOL.encode_body(turn, reply())
+    assert PROTOCOL.decode_body(json.loads(json.dumps(body))) == PROTOCOL.project(turn).whole()
+
+
+@given(strategies.turns(), st.data())
+def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
+    """However the bytes are cut, the same events come out."""
+    stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
+    whole = decoded(sse.decode(stream))
+    cuts = sorted(draw.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
+    decoder, got = sse.Decoder(), []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        got += decoder.decode(stream[start:end])
+    assert decoded(got) == whole
+
+
+def test_split_at_every_place() -> None:
+    """A stream cut in two at any byte gives the same events."""
+    call = ToolCall("get_time", "call_q", ('{"z', 'one":"UTC"}'))
+    turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
+    stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
+    whole = decoded(sse.decode(stream))
+    for place in range(len(stream)):
+        decoder = sse.Decoder()
+        got = decoder.decode(stream[:place]) + decoder.decode(stream[place:])
+        assert decoded(got) == whole, place
+
+
+@given(
+    strategies.turns(strategies.parts),
+    st.builds(
+        Options,
+        st.booleans(),
+        st.integers(1, 3),
+        st.booleans(),
+        st.sampled_from(["default", "flex"]),
+    ),
+)
+def test_chunks_and_bodies_are_strictly_typed(turn: Turn, options: Options) -> None:
+    """Every chunk and body has all fields that the official types demand, and no others."""
+    made = Reply("seed", "0" * 40, "gpt-9", options, USAGE)
+    for frame in frames(turn, made):
+        assert frame.data is not None
+        if frame.data != "[DONE]" and not frame.data.startswith('{"error"'):
+            assert problems(ChatCompletionChunk, json.loads(frame.data)) == []
+    if turn.error is None:
+        assert problems(ChatCompletion, PROTOCOL.encode_body(turn, made)) == []
+
+
+@given(strategies.turns(strategies.parts, interleaved=False, endings=False))
+def test_official_client_adds_up_the_same(turn: Turn) -> None:
+    """What the official client accumulates from the stream is what the body says."""
+    made = reply(stream_usage=True)
+    state = ChatCompletionStreamState()
+    for frame in frames(turn, made)[:-1]:
+        state.handle_chunk(ChatCompletionChunk.model_validate_json(str(frame.data)))
+    # Not `get_final_completion`, which raises for answers that were cut short.
+    got = state.current_completion_snapshot.to_dict()
+    body = PROTOCOL.encode_body(turn, made)
+    assert [got[key] for key in ("id", "model", "created")] == [
+        body[key] for key in ("id", "model", "created")
+    ]
+    said, whole = got["choices"][0]["message"], body["choices"][0]["message"]  # type: ignore[index]
+    for key in ("content", "reasoning_content", "refusal"):
+        assert (said.get(key) or "") == (whole.get(key) or "")
+    assert [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in said.get("tool_calls") or []
+    ] == [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in whole.get("tool_calls", [])
+    ]
+    cited = [item["url_citation"]["title"] for item in said.get("annotations") or []]
+    assert cited == [item["url_citation"]["title"] for item in whole["annotations"]]

@@ -1,0 +1,447 @@
+"""OpenAI Responses: stream and body of an answer, there and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai.types.responses import Response, ResponseStreamEvent
+
+from mockllm import sse
+from mockllm.errors import RequestError, WireError
+from mockllm.events import Cite, StreamError, Timed
+from mockllm.protocols.base import Reply
+from mockllm.protocols.openai_responses import PROTOCOL, Decoder, Encoder, item_of, token_of
+from mockllm.protocols.openai_responses.objects import Options
+from mockllm.timeline import expand, fold, normal
+from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from tests import strategies
+from tests.protocols import strict
+
+TOKEN = "0123456789abcdef0123456789abcdef01234567"
+REPLY = Reply("seed", TOKEN, "gpt-test", Options())
+USAGE = TokenUsage(11, 7, 2, 3)
+
+
+def played(turn: Turn, reply: Reply = REPLY) -> list[tuple[int, sse.Frame]]:
+    """The frames of a turn, each with its time."""
+    encoder = Encoder(turn, reply)
+    return [(item.at, frame) for item in expand(turn) for frame in encoder.encode(item.event)]
+
+
+def read(frames: list[tuple[int, sse.Frame]]) -> Turn:
+    """The turn that timed frames tell."""
+    decoder = Decoder()
+    events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
+    last = frames[-1][0] if frames else 0
+    return fold([*events, *(Timed(last, event) for event in decoder.close())])
+
+
+def values(turn: Turn, reply: Reply = REPLY) -> list[dict[str, Any]]:
+    """The JSON of the events of a turn."""
+    return [json.loads(frame.data or "") for _, frame in played(turn, reply)]
+
+
+def kinds(turn: Turn) -> list[str]:
+    """The types of the events, without their common prefix."""
+    return [value["type"].removeprefix("response.") for value in values(turn)]
+
+
+HOSTED = [
+    {"type": "response.web_search_call.searching", "item_id": "ws_1"},
+    {"type": "keepalive"},
+    {"type": "response.output_item.done", "item": {"id": "ws_1", "type": "web_search_call"}},
+]
+hosted_frames = st.builds(
+    Opaque,
+    st.sampled_from(["responses", "responses", "chat"]),
+    st.sampled_from([sse.Frame(json.dumps(value), event=value["type"]) for value in HOSTED])
+    | st.sampled_from(
+        [
+            sse.Frame(comment="waiting"),
+            sse.Frame("[DONE]"),
+            sse.Frame("not JSON", id="7"),
+            sse.Frame("[1]", retry=5),
+        ]
+    ),
+)
+
+
+def problems(type: Any, value: dict[str, Any]) -> list[str]:
+    """What is wrong with a value; `store` is sent by the service and missing in its types."""
+    found = strict.problems(type, value)
+    return [
+        problem for problem in found if not problem.endswith("store: Response has no such field")
+    ]
+
+
+# There and back
+
+
+@settings(deadline=None)
+@given(strategies.turns())
+def test_stream_tells_the_turn(turn: Turn) -> None:
+    """What a stream says is exactly what `project` promises, timing and cutting included."""
+    assert read(played(turn)) == normal(PROTOCOL.project(turn))
+
+
+@settings(deadline=None)
+@given(strategies.turns(strategies.parts | hosted_frames, interleaved=False))
+def test_foreign_frames_keep_their_place(turn: Turn) -> None:
+    """Frames without neutral words come back where they were; those of others are left out."""
+    assert read(played(turn)) == PROTOCOL.project(turn)
+
+
+@settings(deadline=None)
+@given(strategies.turns(strategies.tool_calls(well_formed=False)))
+def test_malformed_arguments_come_back_letter_for_letter(turn: Turn) -> None:
+    """Arguments need not be JSON, or whole, to travel."""
+    assert read(played(turn)) == PROTOCOL.project(turn)
+
+
+@settings(deadline=None)
+@given(strategies.turns(), st.lists(st.integers(1, 40), min_size=1, max_size=5))
+def test_any_cut_of_the_bytes_tells_the_same(turn: Turn, sizes: list[int]) -> None:
+    """However the bytes are cut, the same turn is read."""
+    frames = [frame for _, frame in played(turn)]
+    data = b"".join(map(sse.encode, frames))
+    bytes_, decoder, got, at = sse.Decoder(), Decoder(), [], 0
+    while at < len(data):
+        size = sizes[at % len(sizes)]
+        for frame in bytes_.decode(data[at : at + size]):
+            got += decoder.decode(frame)
+        at += size
+    turn_read = fold(Timed(0, event) for event in [*got, *decoder.close()])
+    assert turn_read == replace(normal(PROTOCOL.project(turn)), gaps=())
+
+
+def in_a_body(turn: Turn) -> Turn:
+    """What a body can tell of a turn: no cutting, and of an error no type."""
+    whole = normal(PROTOCOL.project(turn).whole())
+    return replace(whole, error=whole.error and replace(whole.error, type=None))
+
+
+@settings(deadline=None)
+@given(strategies.turns())
+def test_body_tells_the_turn(turn: Turn) -> None:
+    """The answer that is not streamed says the same, up to the cutting into fragments."""
+    assert PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY)) == in_a_body(turn)
+
+
+@settings(deadline=None)
+@given(strategies.turns())
+def test_stream_ends_in_the_body(turn: Turn) -> None:
+    """The response that ends the stream is the body, letter for letter."""
+    if turn.finish is None and turn.error is None:
+        assert "completed" not in kinds(turn)
+    else:
+        body = PROTOCOL.encode_body(turn, REPLY)
+        assert json.dumps(values(turn)[-1]["response"]) == json.dumps(body)
+
+
+@settings(deadline=None)
+@given(strategies.turns())
+def test_project_is_idempotent(turn: Turn) -> None:
+    """A turn that has been through the protocol loses nothing more."""
+    once = PROTOCOL.project(turn)
+    assert PROTOCOL.project(once) == once
+
+
+# The stream itself
+
+
+@settings(deadline=None)
+@given(strategies.turns(interleaved=False), st.booleans())
+def test_events_are_of_the_official_types(turn: Turn, asked: bool) -> None:
+    """Every event has the fields of the official package's types, and no others."""
+    turn = replace(turn, error=turn.error and StreamError("boom", None, None), finish_raw=None)
+    reply = replace(REPLY, options=Options(encrypted=asked))
+    for value in values(turn, reply):
+        if value["type"] != "error":  # the service nests it, unlike its types
+            assert problems(ResponseStreamEvent, value) == []
+    assert problems(Response, PROTOCOL.encode_body(turn, reply)) == []
+
+
+@settings(deadline=None)
+@given(strategies.turns())
+def test_events_are_numbered_and_items_keep_their_identity(turn: Turn) -> None:
+    """Numbers count up from 0, `event` repeats the type, ids and indexes belong together."""
+    frames = [frame for _, frame in played(turn)]
+    ids: dict[int, str] = {}
+    for number, frame in enumerate(frames):
+        value = json.loads(frame.data or "")
+        assert (value["sequence_number"], frame.event) == (number, value["type"])
+        if "output_index" in value:
+            id = value["item"]["id"] if "item" in value else value["item_id"]
+            assert ids.setdefault(value["output_index"], id) == id
+            assert item_of(id) == (TOKEN, value["output_index"])
+    assert sorted(ids) == list(range(len(ids)))
+
+
+def test_text_frame_by_frame() -> None:
+    """A text streams as the service streams it, with the fields in the same order."""
+    turn = Turn((Text(("Grüß", " dich")),), "stop", USAGE)
+    data = [frame.data or "" for _, frame in played(turn)]
+    id = f"msg_{TOKEN}0000"
+    where = f'"item_id":"{id}","output_index":0,"content_index":0'
+    empty = '{"type":"output_text","annotations":[],"logprobs":[],"text":""}'
+    full = empty.replace('""', '"Grüß dich"')
+    item = f'"item":{{"id":"{id}","type":"message","status":"in_progress",'
+    item += '"content":[],"role":"assistant"}'
+    done = item.replace("in_progress", "completed").replace("[]", f"[{full}]")
+    named = [
+        ("output_item.added", f'"output_index":0,{item}'),
+        ("content_part.added", f'{where},"part":{empty}'),
+        ("output_text.delta", f'{where},"delta":"Grüß","logprobs":[]'),
+        ("output_text.delta", f'{where},"delta":" dich","logprobs":[]'),
+        ("output_text.done", f'{where},"text":"Grüß dich","logprobs":[]'),
+        ("content_part.done", f'{where},"part":{full}'),
+        ("output_item.done", f'"output_index":0,{done}'),
+    ]
+    assert data[2:-1] == [
+        f'{{"type":"response.{name}","sequence_number":{n},{rest}}}'
+        for n, (name, rest) in enumerate(named, start=2)
+    ]
+    assert data[-1].startswith('{"type":"response.completed","sequence_number":9,"response":{"id"')
+
+
+def test_response_object() -> None:
+    """The response object has the service's fields, defaults and order."""
+    created, *_, completed = values(Turn((), "stop", USAGE))
+    assert list(created["response"].items()) == [
+        ("id", f"resp_{TOKEN}"),
+        ("object", "response"),
+        ("created_at", REPLY.created),
+        ("status", "in_progress"),
+        ("background", False),
+        ("error", None),
+        ("incomplete_details", None),
+        ("instructions", None),
+        ("max_output_tokens", None),
+        ("max_tool_calls", None),
+        ("model", "gpt-test"),
+        ("output", []),
+        ("parallel_tool_calls", True),
+        ("previous_response_id", None),
+        ("prompt_cache_key", None),
+        ("reasoning", {"effort": None, "summary": None}),
+        ("safety_identifier", None),
+        ("service_tier", "auto"),
+        ("store", True),
+        ("temperature", 1.0),
+        ("text", {"format": {"type": "text"}, "verbosity": "medium"}),
+        ("tool_choice", "auto"),
+        ("tools", []),
+        ("top_logprobs", 0),
+        ("top_p", 1.0),
+        ("truncation", "disabled"),
+        ("usage", None),
+        ("user", None),
+        ("metadata", {}),
+    ]
+    assert completed["response"]["usage"] == {
+        "input_tokens": 11,
+        "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 0},
+        "output_tokens": 7,
+        "output_tokens_details": {"reasoning_tokens": 2},
+        "total_tokens": 18,
+    }
+
+
+def test_zero_argument_call() -> None:
+    """A call without arguments sends `{}`, once as a delta and once as the whole."""
+    added, delta, done, item = values(Turn((ToolCall("ping", "call_1"),), "tool_calls"))[2:-1]
+    assert added["item"] == {
+        "id": f"fc_{TOKEN}0000",
+        "type": "function_call",
+        "status": "in_progress",
+        "arguments": "",
+        "call_id": "call_1",
+        "name": "ping",
+    }
+    assert (delta["delta"], done["arguments"], item["item"]["arguments"]) == ("{}", "{}", "{}")
+    assert list(done) == ["type", "sequence_number", "item_id", "output_index", "arguments"]
+
+
+def test_interleaved_calls() -> None:
+    """Items may be open at the same time; each closes as soon as it is whole."""
+    calls = (ToolCall("a", "c1", ("{", "}")), ToolCall("b", "c2", ("[", "]")))
+    turn = Turn(calls, "tool_calls", order=(0, 1, 0, 1, 0, 1))
+    name = "function_call_arguments"
+    assert kinds(turn)[2:-1] == [
+        *["output_item.added"] * 2,
+        *[f"{name}.delta"] * 3,
+        f"{name}.done",
+        "output_item.done",
+        f"{name}.delta",
+        f"{name}.done",
+        "output_item.done",
+    ]
+
+
+def test_parts_that_share_an_item() -> None:
+    """Text and refusals that follow each other are one message, summaries one reasoning item
+    up to a signature, and each call is an item of its own."""
+    turn = Turn(
+        (
+            Reasoning(("a",), summary=True),
+            Reasoning(("b",), "sig", summary=True),
+            Reasoning(("c",), summary=True),
+            Reasoning(("d",)),
+            Reasoning(("",), "only"),
+            Text(("e",)),
+            Refusal(("f",)),
+            ToolCall("g", "c1"),
+            ToolCall("h", "c2"),
+            Text(("i",)),
+        ),
+        "tool_calls",
+    )
+    output = PROTOCOL.encode_body(turn, REPLY)["output"]
+    shape = [(item["type"], len(item.get("content") or item.get("summary", ()))) for item in output]
+    assert shape == [
+        ("reasoning", 2),
+        ("reasoning", 1),
+        ("reasoning", 1),
+        ("reasoning", 0),
+        ("message", 2),
+        ("function_call", 0),
+        ("function_call", 0),
+        ("message", 1),
+    ]
+    assert [item.get("encrypted_content") for item in output[:4]] == ["sig", None, None, "only"]
+    assert read(played(turn)) == turn
+
+
+def test_parts_that_are_open_at_once_share_no_item() -> None:
+    """Contents of one item never overlap; texts that do become two messages."""
+    texts = (Text(("a", "b")), Text(("c", "d")))
+    assert len(PROTOCOL.encode_body(Turn(texts, "stop"), REPLY)["output"]) == 1
+    woven = Turn(texts, "stop", order=(0, 1, 0, 1))
+    assert len(PROTOCOL.encode_body(woven, REPLY)["output"]) == 2
+
+
+def test_reasoning_item_shows_its_proof_from_the_start() -> None:
+    """Encrypted content is in `added` as well as in `done`."""
+    added, done = values(Turn((Reasoning(("",), "gAAAA"),), "stop"))[2:4]
+    assert added["item"]["encrypted_content"] == done["item"]["encrypted_content"] == "gAAAA"
+
+
+def test_encrypted_content_is_made_up_where_asked_for() -> None:
+    """A client that includes it gets it, the same every time; a scenario's own is kept."""
+    turn = Turn((Reasoning(("a",), summary=True), Reasoning(("b",), "own")), "stop")
+    asked = replace(REPLY, options=Options(encrypted=True))
+    made, own = (item["encrypted_content"] for item in PROTOCOL.encode_body(turn, asked)["output"])
+    assert made.startswith("gAAAAA")
+    assert own == "own"
+    assert PROTOCOL.encode_body(turn, asked) == PROTOCOL.encode_body(turn, asked)
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")]
+)
+def test_incomplete(finish: Any, reason: str) -> None:
+    """A truncated answer is incomplete, and so is the item that it broke off in, alone."""
+    turn = Turn((Text(("a",)), ToolCall("f", "c", ('{"x',))), finish)
+    last = values(turn)[-1]
+    assert last["type"] == "response.incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": reason}
+    statuses = [item["status"] for item in last["response"]["output"]]
+    assert statuses == ["completed", "incomplete"]
+
+
+def test_foreign_word_for_the_end() -> None:
+    """The API's own rarer reasons travel, the words of other services do not."""
+    for word, back in (("steered", "steered"), ("MAX_TOKENS", None)):
+        turn = Turn((), "length", finish_raw=word)
+        assert read(played(turn)).finish_raw == back
+
+
+def test_error_in_the_stream() -> None:
+    """An error is nested as the service sends it, and a failed response follows."""
+    turn = Turn((Text(("a",)),), error=StreamError("boom", "rate_limit", "slow_down"))
+    error, failed = values(turn)[-2:]
+    number = error.pop("sequence_number")
+    assert error == {
+        "type": "error",
+        "error": {
+            "type": "rate_limit",
+            "code": "slow_down",
+            "message": "boom",
+            "param": None,
+        },
+    }
+    assert (failed["type"], failed["sequence_number"]) == ("response.failed", number + 1)
+    assert failed["response"]["status"] == "failed"
+    assert failed["response"]["error"] == {"code": "slow_down", "message": "boom"}
+
+
+def test_citations() -> None:
+    """A citation points at the words it is about, and is told as an event and in the text."""
+    cite = Cite(0, "https://example.com/", "Example", "blue")
+    turn = Turn((Text(("The sky is ", "blue."), (cite,)),), "stop")
+    event = next(v for v in values(turn) if v["type"].endswith("annotation.added"))
+    assert event["annotation"] == {
+        "type": "url_citation",
+        "start_index": 11,
+        "end_index": 15,
+        "title": "Example",
+        "url": "https://example.com/",
+    }
+    content = PROTOCOL.encode_body(turn, REPLY)["output"][0]["content"][0]
+    assert content["annotations"] == [event["annotation"]]
+
+
+def test_obfuscation_pads_deltas() -> None:
+    """With obfuscation, fragment and padding together are a multiple of 16 characters."""
+    turn = Turn((Text(("a", "b" * 16)), ToolCall("f", "c")), "tool_calls")
+    padded = replace(REPLY, options=Options(obfuscation=True))
+    deltas = [v for v in values(turn, padded) if v["type"].endswith(".delta")]
+    assert len(deltas) == 3
+    assert all(len(v["delta"] + v["obfuscation"]) % 16 == 0 for v in deltas)
+    assert not any("obfuscation" in v for v in values(turn))
+
+
+def test_frames_kept_as_they_are_keep_their_numbers() -> None:
+    """A hosted tool's frames pass verbatim; numbers, indexes and the output take them in."""
+    item = {"id": "ws_9", "type": "web_search_call", "status": "completed"}
+    data = {"type": "response.output_item.done", "sequence_number": 7, "output_index": 1}
+    hosted = sse.Frame(json.dumps({**data, "item": item}), event=data["type"])
+    turn = Turn((Reasoning(("",)), Opaque("responses", hosted), Text(("a",))), "stop")
+    frames = [frame for _, frame in played(turn)]
+    assert hosted in frames
+    after = json.loads(frames[frames.index(hosted) + 1].data or "")
+    assert (after["sequence_number"], after["output_index"]) == (8, 2)
+    body = PROTOCOL.encode_body(turn, REPLY)
+    assert body["output"][1] == item
+    assert [type(part) for part in PROTOCOL.decode_body(body).parts] == [Reasoning, Opaque, Text]
+
+
+def test_tokens_are_read_from_identifiers() -> None:
+    """Scenario and turn can be read from our identifiers, and from no others."""
+    assert token_of(f"resp_{TOKEN}") == TOKEN
+    assert token_of(f"fc_{TOKEN}001f") == TOKEN
+    assert item_of(f"fc_{TOKEN}001f") == (TOKEN, 31)
+    assert item_of(f"resp_{TOKEN}") is None
+    for foreign in ("", "resp_", f"resp_{TOKEN}00", f"msg_{TOKEN}", f"msg_{TOKEN}0123456789"):
+        assert token_of(foreign) is None
+    assert PROTOCOL.answer_id(REPLY) == f"resp_{TOKEN}"
+
+
+def test_a_body_of_another_api_is_refused() -> None:
+    """A body without output is not taken for an empty answer; an error body is an error."""
+    with pytest.raises(WireError, match="'choices'"):
+        PROTOCOL.decode_body({"choices": []})
+    error = PROTOCOL.error_body(RequestError("no", status=429, type="tokens", code="slow"))
+    assert PROTOCOL.decode_body(error).error == StreamError("no", "tokens", "slow")
+
+
+def test_routes() -> None:
+    """The usual path is first; lookups exist wherever answers do."""
+    usual, *_ = PROTOCOL.routes
+    assert (usual.method, usual.path, usual.operation) == ("POST", "/v1/responses", "generate")
+    assert {route.operation for route in PROTOCOL.routes} == {"generate", *PROTOCOL.lookups}

@@ -1,0 +1,351 @@
+"""OpenAI Responses: what the decoder makes of real servers, exact or not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm import sse
+from mockllm.events import Raw, Start, StreamError, TextDelta, Timed
+from mockllm.protocols.openai_responses import PROTOCOL, Decoder
+from mockllm.timeline import fold
+from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from tests import strategies
+
+CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "responses"
+RECORDED = sorted(CORPUS.glob("*/response.sse"))
+
+
+def told(*events: dict[str, Any] | str) -> Turn:
+    """The turn that events, written by hand, tell; a type may leave out `response.`."""
+    decoder = Decoder()
+    got = []
+    for event in events:
+        if isinstance(event, dict) and event.get("type", "error") != "error":
+            event = {**event, "type": "response." + event["type"]}
+        data = event if isinstance(event, str) else json.dumps(event)
+        got += decoder.decode(sse.Frame(data))
+    return fold(Timed(0, event) for event in [*got, *decoder.close()])
+
+
+def added(index: int | None, **item: Any) -> dict[str, Any]:
+    return {"type": "output_item.added", "output_index": index, "item": item}
+
+
+def done(index: int | None, **item: Any) -> dict[str, Any]:
+    return {"type": "output_item.done", "output_index": index, "item": item}
+
+
+def call(index: int, **fields: Any) -> dict[str, Any]:
+    return added(index, type="function_call", **fields)
+
+
+def arguments(index: int | None, delta: str, id: str | None = None) -> dict[str, Any]:
+    type = "function_call_arguments.delta"
+    return {"type": type, "output_index": index, "item_id": id, "delta": delta}
+
+
+def text(delta: str, index: int | None = 0, **fields: Any) -> dict[str, Any]:
+    return {"type": "output_text.delta", "output_index": index, "delta": delta, **fields}
+
+
+def completed(*output: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "completed", "response": {"status": "completed", "output": list(output)}}
+
+
+A = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": '{"a":1}'}
+A_DONE = {"type": "output_item.done", "output_index": 0, "item": A}
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Hello"}]}
+CALL_A = ToolCall("f", "c1", ('{"a":1}',))
+
+
+# Recorded streams
+
+
+def test_the_corpus_is_there() -> None:
+    """Without recordings the tests on them say so instead of passing."""
+    if not CORPUS.exists():
+        pytest.skip("no corpus of recorded streams beside this checkout")
+    assert RECORDED
+
+
+def recorded(path: Path) -> tuple[Turn, dict[str, Any], list[sse.Frame]]:
+    frames = sse.decode(path.read_bytes())
+    decoder = Decoder()
+    events = [Timed(0, event) for frame in frames for event in decoder.decode(frame)]
+    assert decoder.complete
+    return fold(events), json.loads(frames[-1].data or "")["response"], frames
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_recorded_stream_tells_what_its_response_tells(path: Path) -> None:
+    """Text, reasoning, calls, usage and end are those of the response at the stream's end."""
+    turn, response, _ = recorded(path)
+    body = PROTOCOL.decode_body(response)
+    calls = [(call.id, call.name, call.arguments) for call in turn.tool_calls]
+    assert turn.text == body.text
+    assert calls == [(call.id, call.name, call.arguments) for call in body.tool_calls]
+    assert (turn.usage, turn.finish, turn.error) == (body.usage, body.finish, None)
+    assert turn.usage is not None
+    # One of the servers streams reasoning that its final response leaves out.
+    assert turn.reasoning == body.reasoning or not body.reasoning
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_recorded_frames_without_neutral_words_are_kept(path: Path) -> None:
+    """Frames of hosted tools are all there, as they were and in their order."""
+    turn, _, frames = recorded(path)
+    kept = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+    assert sorted(kept, key=frames.index) == [frame for frame in frames if frame in kept]
+    tools = ("_call", "mcp_", "tool_search", "file_citation")
+    assert all(any(tool in (frame.data or "") for tool in tools) for frame in kept)
+
+
+# Servers that are like it
+
+
+PLAIN = Turn((CALL_A,), "tool_calls")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([A_DONE, completed()], id="item done alone"),
+        pytest.param([completed(A)], id="final output alone"),
+        pytest.param(
+            [
+                call(0, id="fc_1", call_id="c1", name="f", arguments=""),
+                {"type": "function_call_arguments.done", "output_index": 0, "arguments": '{"a":1}'},
+                A_DONE,
+                completed(A),
+            ],
+            id="arguments in done only",
+        ),
+        pytest.param([added(0, **A), completed()], id="arguments in added"),
+        pytest.param(
+            [
+                call(0, call_id="c1", name="f", arguments='{"a":1}'),
+                arguments(0, '{"a":1}'),
+                completed(),
+            ],
+            id="arguments in added and again",
+        ),
+        pytest.param([arguments(0, '{"a":1}'), A_DONE, completed()], id="no added"),
+        pytest.param([A_DONE, A_DONE, completed(A)], id="done twice"),
+        pytest.param(
+            [
+                call(0, id="fc_1", call_id="c1", name="f"),
+                arguments(0, '{"a":1}', "fc_2"),
+                done(0, **{**A, "id": "fc_3"}),
+                completed({**A, "id": "fc_4"}),
+            ],
+            id="ids that rotate",
+        ),
+        pytest.param(
+            [call(0, id=None, call_id="c1", name="f"), arguments(0, '{"a":1}'), completed()],
+            id="id null",
+        ),
+        pytest.param(
+            [added(None, **{**A, "arguments": ""}), arguments(None, '{"a":1}'), completed()],
+            id="no output_index",
+        ),
+        pytest.param([done(0, **{**A, "arguments": {"a": 1}}), completed()], id="arguments parsed"),
+        pytest.param(
+            [A_DONE, {"type": "completed", "response": {"output": None}}], id="output null"
+        ),
+        pytest.param(["[DONE]", A_DONE, completed(), "[DONE]"], id="sentinel"),
+        pytest.param([A_DONE, completed(), text("late", 1)], id="after the end"),
+    ],
+)
+def test_a_call_however_it_is_told(events: list[Any]) -> None:
+    """The call is the same, once, wherever its parts come from."""
+    assert told(*events) == PLAIN
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([text("Hel"), text("lo"), completed()], id="no openers"),
+        pytest.param([text("Hel", None), text("lo", None), completed()], id="no index"),
+        pytest.param([text("Hel"), completed(MESSAGE)], id="rest in the final output"),
+        pytest.param([text("Hel"), done(0, **MESSAGE), completed()], id="rest in done"),
+        pytest.param(
+            [text("Hello"), {"type": "output_text.done", "text": "Hello"}, text("!"), completed()],
+            id="delta after done",
+        ),
+        pytest.param(
+            [text("Hel", item_id="a"), text("lo", item_id="b"), completed({**MESSAGE, "id": "c"})],
+            id="ids that rotate",
+        ),
+        pytest.param([done(3, **MESSAGE), completed(MESSAGE)], id="index with a gap"),
+    ],
+)
+def test_a_text_however_it_is_told(events: list[Any]) -> None:
+    """The text is the same, once, wherever its parts come from."""
+    turn = told(*events)
+    assert (turn.text, len(turn.parts), turn.finish) == ("Hello", 1, "stop")
+
+
+def test_items_that_share_an_index_are_told_apart() -> None:
+    """Where every item has index 0, ids say which one a fragment is of."""
+    turn = told(
+        call(0, id="a", call_id="c1", name="f"),
+        call(0, id="b", call_id="c2", name="g"),
+        arguments(0, "[1]", "a"),
+        arguments(0, "[2]", "b"),
+        completed(),
+    )
+    assert [(c.id, c.arguments) for c in turn.tool_calls] == [("c1", "[1]"), ("c2", "[2]")]
+
+
+def test_items_in_any_order_are_sorted_by_index() -> None:
+    """Parts come out in the order of the output, even if the stream opens them otherwise."""
+    turn = told(call(1, call_id="c2", name="g"), call(0, call_id="c1", name="f"), completed())
+    assert [c.id for c in turn.tool_calls] == ["c1", "c2"]
+
+
+def test_reasoning_is_joined_by_index_not_by_id() -> None:
+    """A reasoning id that changes with every delta does not tear the summary apart."""
+    type = "reasoning_summary_text.delta"
+    deltas = [
+        {"type": type, "item_id": f"rs_{i}", "output_index": 0, "summary_index": 0, "delta": t}
+        for i, t in enumerate("abc")
+    ]
+    assert told(*deltas, completed()).parts == (Reasoning(("a", "b", "c"), summary=True),)
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        (
+            {"type": "error", "error": {"type": "t", "code": "c", "message": "m", "param": None}},
+            StreamError("m", "t", "c"),
+        ),
+        ({"type": "error", "code": "c", "message": "m"}, StreamError("m", None, "c")),
+        ({"error": {"message": "m", "type": "t"}}, StreamError("m", "t")),
+        ({"error": "m"}, StreamError("m")),
+        (
+            {"type": "failed", "response": {"error": {"code": "c", "message": "m"}}},
+            StreamError("m", None, "c"),
+        ),
+        ({"type": "failed", "response": {"error": None}}, StreamError("the response failed")),
+    ],
+)
+def test_errors_in_every_form(event: dict[str, Any], error: StreamError) -> None:
+    """Nested, flat, bare or as a failed response: an error ends the answer."""
+    turn = told(text("a"), event)
+    assert (turn.text, turn.error, turn.finish) == ("a", error, None)
+
+
+def test_usage_after_an_error() -> None:
+    """The failed response that follows an error tells its usage and no second error."""
+    usage = {"input_tokens": 5, "output_tokens": 1}
+    failed = {"type": "failed", "response": {"usage": usage, "error": {"message": "other"}}}
+    turn = told({"type": "error", "error": {"message": "m"}}, failed)
+    assert (turn.error, turn.usage) == (StreamError("m"), TokenUsage(5, 1))
+
+
+@pytest.mark.parametrize(
+    ("details", "finish", "word"),
+    [
+        ({"reason": "max_output_tokens"}, "length", None),
+        ({"reason": "content_filter"}, "content_filter", None),
+        ({"reason": "steered"}, "length", "steered"),
+        (None, "length", None),
+    ],
+)
+def test_incomplete_reasons(details: Any, finish: str, word: str | None) -> None:
+    """An incomplete response ends by length unless it says another reason."""
+    turn = told({"type": "incomplete", "response": {"incomplete_details": details}})
+    assert (turn.finish, turn.finish_raw) == (finish, word)
+
+
+def test_a_stream_that_is_cut_is_not_complete() -> None:
+    """Without its last event a stream has no finish, and keeps what came."""
+    turn = told(call(0, call_id="c1", name="f"), arguments(0, '{"a'))
+    assert (turn.finish, turn.tool_calls) == (None, (ToolCall("f", "c1", ('{"a',)),))
+    decoder = Decoder()
+    decoder.decode(sse.Frame(json.dumps({"type": "response.created", "response": {}})))
+    assert not decoder.complete
+
+
+def test_refusal_ends_in_refusal() -> None:
+    """A completed response with a refusal and no calls was refused."""
+    part = {"type": "refusal", "refusal": "No."}
+    turn = told(done(0, type="message", content=[part]), completed())
+    assert (turn.parts, turn.finish) == ((Refusal(("No.",)),), "refusal")
+
+
+def test_citations_wait_for_their_words() -> None:
+    """A citation in the middle of a text still gets the words that it is about."""
+    mark = {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 5}
+    event = {"type": "output_text.annotation.added", "output_index": 0, "annotation": mark}
+    turn = told(text("Hel"), event, text("lo!"), completed())
+    (part,) = turn.parts
+    assert isinstance(part, Text)
+    assert [(c.url, c.title, c.cited_text) for c in part.citations] == [("u", "t", "Hello")]
+
+
+def test_unknown_events_are_kept_in_place() -> None:
+    """Keep-alives and new events are frames of their own, where they came."""
+    decoder = Decoder()
+    keepalive = sse.Frame('{"type":"keepalive","sequence_number":1}')
+    events = [
+        event
+        for frame in (
+            sse.Frame(json.dumps({"type": "response.output_text.delta", "delta": "a"})),
+            keepalive,
+            sse.Frame(json.dumps({"type": "response.output_text.delta", "delta": "b"})),
+        )
+        for event in decoder.decode(frame)
+    ]
+    assert [type(event) for event in events] == [Start, TextDelta, Raw, TextDelta]
+    turn = fold(Timed(0, event) for event in events)
+    assert turn.parts == (Text(("a", "b")), Opaque("responses", keepalive))
+
+
+def test_names_of_another_api_say_nothing() -> None:
+    """Events that only look like ours are kept as frames and give no text."""
+    turn = told({"type": "text.delta", "delta": "a"}, {"type": "done", "response": {}})
+    assert (turn.text, len(turn.parts), turn.finish) == ("", 2, None)
+
+
+TYPES = [
+    *("created", "completed", "incomplete", "failed", "output_item.added", "output_item.done"),
+    *("content_part.added", "content_part.done", "reasoning_summary_part.done"),
+    *("output_text.delta", "output_text.done", "refusal.delta", "reasoning_text.delta"),
+    *("reasoning_summary_text.done", "function_call_arguments.delta", "unknown.thing"),
+    *("function_call_arguments.done", "output_text.annotation.added"),
+]
+odd = st.one_of(
+    strategies.json_values,
+    st.integers(-1, 2),
+    st.sampled_from(["a", "message", "reasoning", "function_call", "output_text", "refusal"]),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["message", "reasoning", "function_call", "web", 1, []])},
+        optional={
+            name: strategies.json_values | st.sampled_from(["a", "b"])
+            for name in ("id", "call_id", "name", "arguments", "content", "summary", "status")
+        },
+    ),
+)
+FIELDS = [
+    *("item_id", "output_index", "content_index", "summary_index", "delta", "text", "logprobs"),
+    *("arguments", "item", "part", "response", "error", "annotation", "name"),
+]
+types = st.sampled_from([f"response.{name}" for name in TYPES] + ["error"])
+odd_events = st.fixed_dictionaries({"type": types | odd}, optional=dict.fromkeys(FIELDS, odd))
+
+
+@settings(deadline=None)
+@given(st.lists(odd_events, max_size=6))
+def test_nothing_makes_it_fail(events: list[dict[str, Any]]) -> None:
+    """Whatever fields events have, they decode to something that folds to a turn."""
+    decoder = Decoder()
+    got = [e for value in events for e in decoder.decode(sse.Frame(json.dumps(value)))]
+    assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
