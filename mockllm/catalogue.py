@@ -14,7 +14,9 @@ from mockllm.conditions import text_holds
 from mockllm.derive import derive
 from mockllm.scenario.model import Match, Scenario
 
-__all__ = ["Catalogue", "mint_token"]
+__all__ = ["SCENARIO_HEADER", "Catalogue", "mint_token"]
+
+SCENARIO_HEADER = "x-mockllm-scenario"
 
 _GRAM = 8
 _CACHED_TEXTS = 2048
@@ -90,6 +92,10 @@ class Catalogue:
             if match.user is None and not match.anything:
                 self._add_userless(match, self.scenarios[index])
         self.fallbacks = tuple(self.scenarios[i] for m, i in matches if m.anything)
+        self.headers: tuple[str, ...] = tuple(
+            sorted({SCENARIO_HEADER, *(name for m, _ in matches for name, _ in m.headers)})
+        )
+        """The names of all headers that decide which scenario answers."""
         self._cache: dict[str, tuple[Scenario, ...]] = {}
 
     def _add_userless(self, match: Match, scenario: Scenario) -> None:

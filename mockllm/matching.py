@@ -12,16 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from mockllm.catalogue import Catalogue
+from mockllm.catalogue import SCENARIO_HEADER, Catalogue
 from mockllm.conditions import check_match, last_user_text, shown
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.request import CallEcho, Message, Request
 from mockllm.resolve import planned_calls, turn_index
 from mockllm.scenario.model import Scenario
 
-__all__ = ["SCENARIO_HEADER", "Pick", "pick", "plain_model"]
+__all__ = ["Pick", "pick", "plain_model"]
 
-SCENARIO_HEADER = "x-mockllm-scenario"
 _NEAREST = 3
 
 

@@ -6,8 +6,8 @@ Pure: the server, `mockllm show` and the tests all ask a `Player`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.catalogue import Catalogue
@@ -33,6 +33,10 @@ FALLBACK = Scenario(
 """The scenario that `--fallback auto` adds where the files have none that answers anything."""
 
 
+_KEPT_WITH_PLAN = 128 * 1024
+"""Larger answers, in bytes, are left to the replayer's cache, which is bounded in bytes."""
+
+
 def parse_json(body: bytes) -> Any:
     """The value of a JSON body.
 
@@ -54,6 +58,40 @@ def parse_json(body: bytes) -> Any:
     )
 
 
+@dataclass(slots=True)
+class _Plan:
+    """What follows from a request alone, and the answer once it has been asked for."""
+
+    request: Request
+    picked: Pick
+    spec: TurnSpec
+    answer: Answer | None = None
+
+
+class _Plans:
+    """The plans of requests that came before, by everything that they depend on.
+
+    Clients repeat themselves: retries, tests in a loop, many users of one prompt. Kept only
+    while small, for the answers have a cache of their own.
+    """
+
+    _MOST = 1024
+    _LARGEST = 64 * 1024
+
+    def __init__(self) -> None:
+        self._plans: dict[Hashable, _Plan] = {}
+
+    def get(self, key: Hashable) -> _Plan | None:
+        return self._plans.get(key)
+
+    def keep(self, key: tuple[str | bytes | None, ...], plan: _Plan) -> None:
+        if sum(len(piece) for piece in key if piece is not None) > self._LARGEST:
+            return
+        if len(self._plans) >= self._MOST:
+            self._plans.clear()
+        self._plans[key] = plan
+
+
 class Player:
     """Answers requests from a catalogue of scenarios.
 
@@ -71,6 +109,8 @@ class Player:
         self.catalogue = Catalogue(served)
         self.strict = strict
         self._replayer = Replayer()
+        self._plans = _Plans()
+        self._headers = self.catalogue.headers
 
     def play(
         self,
@@ -109,34 +149,34 @@ class Player:
         session: Session,
         exchange: Exchange,
     ) -> Answer:
-        request = self._request(protocol, params, session, exchange)
-        picked = pick(self.catalogue, request, headers, protocol.call_prefix)
-        scenario = picked.scenario
-        exchange.scenario, exchange.turn, exchange.position = (
-            scenario.name,
-            picked.index,
-            picked.position,
-        )
-        if picked.continued and self.strict:
-            _check_continuation(picked, request, protocol)
-        spec = turn_at(scenario, picked.position, protocol.name)
-        assert spec is not None
-        if spec.request is not None:
-            _check_expectations(picked, spec, request)
-        tried = session.attempt(scenario, picked.position, len(spec.attempts))
-        exchange.attempt = tried + 1
-        failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
+        key = (protocol.name, exchange.body, *params.values(), *map(headers.get, self._headers))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(protocol, params, headers, session, exchange)
+            if plan.request.conversation is None:
+                self._plans.keep(key, plan)
+        request, picked = plan.request, plan.picked
+        scenario, position = picked.scenario, picked.position
+        _note(exchange, request, picked)
+        failure = plan.spec.http
+        if plan.spec.attempts:
+            tried = session.attempt(scenario, position, len(plan.spec.attempts))
+            exchange.attempt = tried + 1
+            if tried < len(plan.spec.attempts):
+                failure = plan.spec.attempts[tried]
+        if failure is plan.spec.http:
+            session.note_played(scenario, picked.index)
         if failure is not None:
-            if tried >= len(spec.attempts):
-                session.note_played(scenario, picked.index)
             exchange.outcome, exchange.status = "error", failure.status
-            return http_answer(
-                protocol, failure, derive(scenario.seeded, scenario.name, picked.position, tried)
-            )
-        answer = self._replayer.answer(picked, request, protocol)
+            seed = derive(scenario.seeded, scenario.name, position, exchange.attempt)
+            return http_answer(protocol, failure, seed)
+        answer = plan.answer
+        if answer is None:
+            answer = self._replayer.answer(picked, request, protocol)
+            if answer.size <= _KEPT_WITH_PLAN:
+                plan.answer = answer
         exchange.outcome = "played"
         exchange.status = answer.status
-        session.note_played(scenario, picked.index)
         if answer.id is not None:
             if request.body.get("store") is not False:
                 session.keep_answer(answer.id, exchange)
@@ -144,16 +184,17 @@ class Player:
                 session.conversations[request.conversation] = answer.id.partition("_")[2]
         return answer
 
-    def _request(
+    def _plan(
         self,
         protocol: WireProtocol,
         params: Mapping[str, str],
+        headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
-    ) -> Request:
+    ) -> _Plan:
+        """What follows from the request alone: which turn is to answer it, if it deserves it."""
         request = protocol.parse(parse_json(exchange.body), params, self.strict)
-        exchange.model = request.model
-        exchange.stream = request.stream
+        exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
             request = replace(request, previous=previous)
@@ -161,7 +202,15 @@ class Player:
             plain, name = plain_model(self.catalogue, request.model)
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
-        return request
+        picked = pick(self.catalogue, request, headers, protocol.call_prefix)
+        _note(exchange, request, picked)
+        if picked.continued and self.strict:
+            _check_continuation(picked, request, protocol)
+        spec = turn_at(picked.scenario, picked.position, protocol.name)
+        assert spec is not None
+        if spec.request is not None:
+            _check_expectations(picked, spec, request)
+        return _Plan(request, picked, spec)
 
     def recall(
         self, protocol: WireProtocol, params: Mapping[str, str], session: Session, id: str
@@ -188,6 +237,8 @@ class Player:
         params: Mapping[str, str],
         session: Session,
         exchange: Exchange,
+        *,
+        query: Mapping[str, str] | None = None,
     ) -> Answer:
         """The answer of an operation besides `generate`."""
         try:
@@ -195,8 +246,9 @@ class Player:
                 found = self._recalled(protocol, operation, params, session)
             else:
                 names, any_model = self._models()
-                found = Lookup(params=params, models=names, any_model=any_model)
-            body = protocol.lookups[operation](found)
+                body = parse_json(exchange.body) if operation == "count_tokens" else {}
+                found = Lookup(params=params, models=names, any_model=any_model, request=body)
+            body = protocol.lookups[operation](replace(found, query=query or {}))
         except RequestError as error:
             return self.refuse(protocol, error, exchange)
         exchange.outcome, exchange.status = "played", 200
@@ -234,6 +286,12 @@ class Player:
                 else:
                     names.add(match.model)
         return tuple(sorted(names)), any_model
+
+
+def _note(exchange: Exchange, request: Request, picked: Pick) -> None:
+    exchange.model, exchange.stream = request.model, request.stream
+    exchange.scenario = picked.scenario.name
+    exchange.turn, exchange.position = picked.index, picked.position
 
 
 def _check_expectations(picked: Pick, spec: TurnSpec, request: Request) -> None:

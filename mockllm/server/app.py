@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
@@ -39,6 +40,7 @@ _CREDENTIALS = re.compile(
 _QUERY_CREDENTIALS = re.compile(
     r"([?&](?:key|api[-_]?key|token|access_token)=)[^&]*", re.IGNORECASE
 )
+_NO_QUERY: Mapping[str, str] = {}
 _PREFLIGHT = {
     "access-control-allow-origin": "*",
     "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
@@ -89,7 +91,7 @@ class MockServer:
         """Binds and listens; `url` is known afterwards."""
         self._loop = asyncio.get_running_loop()
         server = web.Server(
-            self._handle,  # type: ignore[arg-type]
+            self._handle,
             request_factory=self._make_request,
             handler_cancellation=True,
             access_log=None,
@@ -113,7 +115,7 @@ class MockServer:
         message: RawRequestMessage,
         payload: StreamReader,
         protocol: RequestHandler,
-        writer: web.StreamResponse,
+        writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         assert self._loop is not None
@@ -121,7 +123,7 @@ class MockServer:
             message,
             payload,
             protocol,
-            writer,  # type: ignore[arg-type]
+            writer,
             task,
             self._loop,
             client_max_size=self.options.max_body,
@@ -132,7 +134,7 @@ class MockServer:
         headers = {name.lower(): value for name, value in request.headers.items()}
         target = request._message.path  # noqa: SLF001 - `rel_url` parses, and costs more
         session_name, target = _session_of(target, headers)
-        path = unquote(target.partition("?")[0])
+        path, query = _split(target)
         exchange = Exchange(
             request.method, _masked_query(target), _masked(headers), b"", at=time.time()
         )
@@ -142,7 +144,7 @@ class MockServer:
             answer = json_answer(200, {}, _PREFLIGHT)
             return await deliver(request, answer, exchange)
         session = self.sessions.get(session_name)
-        answer, close = await self._answer(request, path, headers, session, exchange)
+        answer, close = await self._answer(request, path, query, headers, session, exchange)
         self.sessions.record(session, exchange)
         try:
             return await deliver(
@@ -165,34 +167,35 @@ class MockServer:
         self,
         request: web.BaseRequest,
         path: str,
+        query: Mapping[str, str],
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
     ) -> tuple[Answer, bool]:
         """The answer, and whether the connection has to be closed after it."""
-        endpoint = self._routes.find(request.method, path)
+        endpoint = self._routes.find(request.method, path, headers)
         if endpoint is None:
             protocol, error, allow = self._routes.refusal(request.method, path)
             exchange.api = protocol.name
             self.player.refuse(protocol, error, exchange)
             extra = [("allow", allow)] if allow else []
             return error_answer(protocol, error, derive(path), headers=extra), False
-        exchange.api = endpoint.protocol.name
+        protocol, params = endpoint.protocol, endpoint.params
+        exchange.api = protocol.name
         try:
             exchange.body = await self._body(request, headers)
+            if protocol.guard is not None and self.options.strict:
+                protocol.guard(headers, query)
         except RequestError as error:
-            return self.player.refuse(endpoint.protocol, error, exchange), True
+            return self.player.refuse(protocol, error, exchange), error.status == 413
         if endpoint.operation == "generate":
-            return (
-                self.player.play(endpoint.protocol, endpoint.params, headers, session, exchange),
-                False,
-            )
-        return (
-            self.player.look_up(
-                endpoint.protocol, endpoint.operation, endpoint.params, session, exchange
-            ),
-            False,
+            if query:
+                params = {**params, **{f"?{name}": value for name, value in query.items()}}
+            return self.player.play(protocol, params, headers, session, exchange), False
+        answer = self.player.look_up(
+            protocol, endpoint.operation, params, session, exchange, query=query
         )
+        return answer, False
 
     async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
         limit = self.options.max_body
@@ -244,6 +247,14 @@ def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
 @lru_cache(maxsize=1024)
 def _is_credential(name: str) -> bool:
     return _CREDENTIALS.search(name) is not None
+
+
+def _split(target: str) -> tuple[str, Mapping[str, str]]:
+    """Path and query of a request's target, both decoded."""
+    path, mark, query = target.partition("?")
+    if "%" in path:
+        path = unquote(path)
+    return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
 
 
 def _masked(headers: Mapping[str, str]) -> dict[str, str]:

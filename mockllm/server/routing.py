@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Operation, WireProtocol
+from mockllm.protocols.base import Operation, Route, WireProtocol
 
 __all__ = ["Endpoint", "Routes"]
 
@@ -21,39 +21,65 @@ class Endpoint:
     params: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    method: str
+    pattern: re.Pattern[str]
+    header: str | None
+    protocol: WireProtocol
+    operation: Operation
+
+
 class Routes:
     """Finds the endpoint for a method and a path."""
 
     def __init__(self, protocols: Iterable[WireProtocol]) -> None:
         self._protocols = tuple(protocols)
         self._exact: dict[tuple[str, str], Endpoint] = {}
-        self._patterns: list[tuple[str, re.Pattern[str], WireProtocol, Operation]] = []
+        self._rules: list[_Rule] = []
         self.known: list[tuple[str, str]] = []
         for protocol in self._protocols:
             for route in protocol.routes:
-                self.known.append((route.method, route.path))
-                if "{" in route.path:
-                    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
-                    self._patterns.append(
-                        (route.method, re.compile(pattern), protocol, route.operation)
-                    )
-                else:
-                    endpoint = Endpoint(protocol, route.operation)
-                    self._exact.setdefault((route.method, route.path), endpoint)
+                if (route.method, route.path) not in self.known:
+                    self.known.append((route.method, route.path))
+                self._add(protocol, route)
+        # What asks for a header goes before what takes anybody.
+        self._rules.sort(key=lambda rule: rule.header is None)
 
-    def find(self, method: str, path: str) -> Endpoint | None:
-        """The endpoint; None where the path, or this method of it, is not known."""
-        endpoint = self._exact.get((method, path))
-        if endpoint is not None:
-            return endpoint
-        for own, pattern, protocol, operation in self._patterns:
-            if own == method and (match := pattern.fullmatch(path)):
-                return Endpoint(protocol, operation, match.groupdict())
-        return None
+    def _add(self, protocol: WireProtocol, route: Route) -> None:
+        if "{" in route.path or route.header is not None:
+            pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
+            self._rules.append(
+                _Rule(route.method, re.compile(pattern), route.header, protocol, route.operation)
+            )
+        else:
+            endpoint = Endpoint(protocol, route.operation)
+            self._exact.setdefault((route.method, route.path), endpoint)
+
+    def find(self, method: str, path: str, headers: Container[str] = ()) -> Endpoint | None:
+        """The endpoint; None where the path, or this method of it, is not known.
+
+        Args:
+            headers: the names of the request's headers, in lower case.
+        """
+        exact = self._exact.get((method, path))
+        if exact is not None and method == "POST":
+            return exact
+        for rule in self._rules:
+            if rule.method != method or (rule.header is not None and rule.header not in headers):
+                continue
+            match = rule.pattern.fullmatch(path)
+            if match is not None and (rule.header is not None or exact is None):
+                params = match.groupdict()
+                if ":" in path:
+                    params[":"] = path.rpartition(":")[2]
+                return Endpoint(rule.protocol, rule.operation, params)
+        return exact
 
     def methods(self, path: str) -> list[str]:
         """The methods that a path is known for."""
-        return [method for method in ("GET", "POST", "DELETE") if self.find(method, path)]
+        every = {rule.header for rule in self._rules if rule.header is not None}
+        return [method for method in ("GET", "POST", "DELETE") if self.find(method, path, every)]
 
     def nearest(self, path: str) -> WireProtocol:
         """The protocol whose shape an error for this path should have: the one with the
@@ -68,11 +94,9 @@ class Routes:
         """Why nothing answers: the protocol to say it in, the error, and the `allow` header."""
         methods = self.methods(path)
         if methods:
-            endpoint = self.find(methods[0], path)
-            assert endpoint is not None
             allowed = ", ".join(methods)
             message = f"Not allowed to {method} on {path}; this path takes {allowed}."
-            return endpoint.protocol, RequestError(message, status=405), allowed
+            return self.nearest(path), RequestError(message, status=405), allowed
         known = "\n".join(f"  {method} {known}" for method, known in self.known)
         message = f"Invalid URL ({method} {path}). mockllm answers:\n{known}"
         error = RequestError(message, status=404, code="unknown_url")
