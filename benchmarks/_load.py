@@ -117,7 +117,9 @@ def drive(
     done = 0
     for connection in open_connections:
         connection.send()
-    while (now := time.perf_counter()) < deadline and (not count or done < count):
+    ended = 0.0
+    busy = len(open_connections)
+    while busy:
         for key, _ in selector.select(1):
             connection = key.data
             data = connection.sock.recv(1 << 20)
@@ -126,13 +128,19 @@ def drive(
             connection.left -= len(data)
             if connection.left < 0:
                 raise SystemExit("the server sent more than the expected answer")
-            if not connection.left:
-                done += 1
+            if connection.left:
+                continue
+            done += not ended
+            if not ended and (time.perf_counter() >= deadline or (count and done >= count)):
+                ended = time.perf_counter()
+            if ended:
+                busy -= 1  # what is under way is waited for, but not counted
+            else:
                 connection.send()
     for connection in open_connections:
         connection.sock.close()
     os.sched_setaffinity(0, set(CORES))
-    return done / (now - began)
+    return done / (ended - began)
 
 
 def memory(pid: int) -> float:

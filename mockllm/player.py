@@ -22,7 +22,7 @@ from mockllm.resolve import planned_calls, turn_at
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 from mockllm.session import Exchange, Session
 
-__all__ = ["FALLBACK", "Player", "parse_json"]
+__all__ = ["FALLBACK", "Player", "parse_object"]
 
 FALLBACK = Scenario(
     name="fallback-auto",
@@ -37,14 +37,17 @@ _KEPT_WITH_PLAN = 128 * 1024
 """Larger answers, in bytes, are left to the replayer's cache, which is bounded in bytes."""
 
 
-def parse_json(body: bytes) -> Any:
-    """The value of a JSON body.
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body holds.
 
     Raises:
-        RequestError: it is not JSON; the message says where.
+        RequestError: it is not JSON, and the message says where; or it is not an object.
     """
     try:
-        return json.loads(body)
+        value = json.loads(body)
+        if isinstance(value, dict):
+            return value
+        where = f"it is {type(value).__name__!r}, not an object"
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}: {error.msg}"
     except UnicodeDecodeError as error:
@@ -193,7 +196,7 @@ class Player:
         exchange: Exchange,
     ) -> _Plan:
         """What follows from the request alone: which turn is to answer it, if it deserves it."""
-        request = protocol.parse(parse_json(exchange.body), params, self.strict)
+        request = protocol.parse(parse_object(exchange.body), params, self.strict)
         exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
@@ -219,7 +222,7 @@ class Player:
         exchange = session.answer(id)
         if exchange is None:
             return None
-        body = parse_json(exchange.body)
+        body = parse_object(exchange.body)
         request = replace(protocol.parse(body, params, False), stream=False)
         scenario = self.catalogue.by_name.get(exchange.scenario or "")
         if scenario is None or exchange.position is None or exchange.turn is None:
@@ -228,7 +231,7 @@ class Player:
         if turn_at(scenario, exchange.position, protocol.name) is None:
             return None
         answer = self._replayer.answer(picked, request, protocol)
-        return Lookup(params=params, request=body, answer=parse_json(answer.pieces[0].data))
+        return Lookup(params=params, request=body, answer=parse_object(answer.pieces[0].data))
 
     def look_up(
         self,
@@ -246,7 +249,7 @@ class Player:
                 found = self._recalled(protocol, operation, params, session)
             else:
                 names, any_model = self._models()
-                body = parse_json(exchange.body) if operation == "count_tokens" else {}
+                body = parse_object(exchange.body) if operation == "count_tokens" else {}
                 found = Lookup(params=params, models=names, any_model=any_model, request=body)
             body = protocol.lookups[operation](replace(found, query=query or {}))
         except RequestError as error:

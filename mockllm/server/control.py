@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError
-from mockllm.player import Player, parse_json
+from mockllm.player import Player, parse_object
 from mockllm.protocols.base import WireProtocol
 from mockllm.session import Session, Sessions
 
@@ -170,8 +170,8 @@ class Control:
         import re
         import uuid
 
-        asked = parse_json(body) if body.strip() else {}
-        name = asked.get("session") if isinstance(asked, dict) else None
+        asked = parse_object(body) if body.strip() else {}
+        name = asked.get("session")
         if name is None:
             name = uuid.uuid4().hex[:12]
         if not isinstance(name, str) or not re.fullmatch(SESSION_NAME, name):

@@ -1,0 +1,43 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from hypothesis import settings
+
+from mockllm import ServerOptions, ServerThread, loads
+
+# Shared machines stall now and then; a deadline would only measure that.
+settings.register_profile("mockllm", deadline=None)
+settings.load_profile("mockllm")
+
+
+class Served:
+    """A server with an HTTP client for it."""
+
+    def __init__(self, thread: ServerThread, client: httpx.Client) -> None:
+        self.server = thread.server
+        self.url = thread.url
+        self.http = client
+
+    def journal(self, session: str = "default") -> list[dict]:
+        answer = self.http.get("/_mockllm/journal", params={"session": session})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["exchanges"]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Starts servers for YAML text: `serve(text, speed=0, ...)`."""
+    with ExitStack() as stack:
+
+        def start(text: str, **options: object) -> Served:
+            thread = stack.enter_context(ServerThread(loads(text), ServerOptions(**options)))
+            client = stack.enter_context(httpx.Client(base_url=thread.url, timeout=20))
+            return Served(thread, client)
+
+        yield start

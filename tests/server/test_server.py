@@ -1,0 +1,479 @@
+"""The server over HTTP: delivery, sessions, journal, control routes, refusals."""
+
+import json
+import socket
+import threading
+from itertools import islice
+
+import httpx
+import pytest
+
+from mockllm.sse import decode
+
+WEATHER = """
+scenario: weather
+match: {user: weather}
+turns:
+  - reply: {tool: get_weather, id: call_w, arguments: {city: Paris}, split: 4}
+  - request: {results: {call_w: {contains: rain}}}
+    reply: {text: Take an umbrella., split: words}
+"""
+LIMITED = """
+scenario: limited
+match: {user: busy}
+turns:
+  - attempts: [{http: 429, retry_after: 2s}, {http: 503, headers: {x-extra: "1"}}]
+    reply: {text: fine}
+"""
+SLOW = """
+scenario: slow
+match: {user: slow}
+turns:
+  - reply: {text: abcdefghij, split: chars}
+    timing: {ttft: 20ms, every: 10ms}
+"""
+ENDLESS = """
+scenario: stuck
+match: {user: stuck}
+turns:
+  - reply: [{text: first}, {pause: 10m}, {text: never}]
+"""
+
+
+def chat(*messages, **fields):
+    """A Chat Completions body."""
+    said = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
+    return {"model": "gpt-4o", "messages": said, **fields}
+
+
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {
+            "id": "call_w",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": "{}"},
+        }
+    ],
+}
+
+
+def result(content):
+    return {"role": "tool", "tool_call_id": "call_w", "content": content}
+
+
+def chunks(url, body, path="/v1/chat/completions"):
+    """The HTTP chunks that a client sees."""
+    with httpx.stream("POST", url + path, json=body) as answer:
+        return list(answer.iter_raw())
+
+
+def raw_exchange(url, request):
+    """The bytes of an answer on a connection of its own, until the server closes it."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as sock:
+        sock.sendall(request)
+        data = b""
+        while piece := sock.recv(65536):
+            data += piece
+    return data
+
+
+def http_chunks(data):
+    """The chunks of a chunked body."""
+    out = []
+    while True:
+        size, _, data = data.partition(b"\r\n")
+        count = int(size, 16)
+        if not count:
+            return out
+        out.append(data[:count])
+        data = data[count + 2 :]
+
+
+def test_one_http_chunk_for_each_event(serve):
+    """An instant answer leaves in one write, yet has a chunk for each event."""
+    body = json.dumps(chat("weather", stream=True)).encode()
+    request = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
+    head, _, rest = raw_exchange(serve(WEATHER).url, request).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"connection: close" in head
+    pieces = http_chunks(rest)
+    assert len(pieces) == len(decode(b"".join(pieces)))
+    assert pieces[-1] == b"data: [DONE]\n\n"
+
+
+def test_http_1_0_gets_no_chunk_framing(serve):
+    """An old client reads until the connection closes."""
+    body = json.dumps(chat("weather", stream=True)).encode()
+    request = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
+    head, _, rest = raw_exchange(serve(WEATHER).url, request).partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert rest.startswith(b"data: {")
+    assert rest.endswith(b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize("options", [{}, {"flush": "event"}, {"speed": 0}])
+def test_every_way_of_delivery_sends_the_same_bytes(serve, options):
+    """Flushing by event, timed and instant replay differ in when, never in what."""
+    text = SLOW.replace("10ms", "1ms")
+    plain = b"".join(chunks(serve(text, speed=0).url, chat("slow", stream=True)))
+    assert b"".join(chunks(serve(text, **options).url, chat("slow", stream=True))) == plain
+
+
+def test_segments_cut_events_anywhere(serve):
+    """`wire.segments` writes pieces of that many bytes, inside of events too."""
+    text = WEATHER.replace("split: 4}", "split: 4}\n    wire: {segments: 7}", 1)
+    whole = b"".join(chunks(serve(WEATHER).url, chat("weather", stream=True)))
+    pieces = chunks(serve(text).url, chat("weather", stream=True))
+    assert b"".join(pieces) == whole
+    assert len(pieces) > len(whole) // 14
+
+
+def test_wire_options_change_the_framing_only(serve):
+    """CRLF, a byte order mark and comments leave the events what they are."""
+    text = WEATHER.replace(
+        "split: 4}",
+        "split: 4}\n    wire: {line_end: crlf, bom: true, comments: {every: 2, text: x}}",
+        1,
+    )
+    odd = b"".join(chunks(serve(text).url, chat("weather", stream=True)))
+    plain = b"".join(chunks(serve(WEATHER).url, chat("weather", stream=True)))
+    assert odd.startswith(b"\xef\xbb\xbfdata: {")
+    assert odd.count(b": x\r\n\r\n") == len(decode(plain)) // 2
+    assert [f for f in decode(odd) if f.data is not None] == decode(plain)
+
+
+def test_a_conversation_is_played_to_its_end(serve):
+    """The second turn answers the results, the body is that of the API."""
+    served = serve(WEATHER)
+    answer = served.http.post(
+        "/v1/chat/completions", json=chat("weather", CALLED, result("It will rain."))
+    )
+    assert answer.json()["choices"][0]["message"]["content"] == "Take an umbrella."
+    past = served.http.post(
+        "/v1/chat/completions",
+        json=chat("weather", CALLED, result("rain"), {"role": "assistant", "content": "x"}),
+    )
+    assert past.status_code == 404
+    assert past.json()["error"]["code"] == "no_turn"
+    assert [entry["outcome"] for entry in served.journal()] == ["played", "unmatched"]
+
+
+def test_expectations_that_fail_are_told(serve):
+    """What the client should have sent is in the error and in the journal."""
+    served = serve(WEATHER)
+    answer = served.http.post("/v1/chat/completions", json=chat("weather", CALLED, result("sun")))
+    assert answer.status_code == 400
+    assert "the result of call 'call_w' must contain 'rain', got 'sun'" in answer.text
+    entry = served.journal()[0]
+    assert (entry["outcome"], entry["scenario"], entry["turn"]) == ("invalid", "weather", 1)
+    assert "must contain 'rain'" in entry["problems"][0]
+
+
+def test_attempts_fail_first(serve):
+    """The tries of a turn fail as written, with the headers that clients look at."""
+    served = serve(LIMITED)
+    answers = [served.http.post("/v1/chat/completions", json=chat("busy")) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [429, 503, 200, 429]
+    assert answers[0].headers["retry-after"] == "2"
+    assert answers[0].headers["x-ratelimit-remaining-requests"] == "0"
+    assert answers[1].headers["x-extra"] == "1"
+    assert [e["attempt"] for e in served.journal()] == [1, 2, 3, 1]
+    assert [e["outcome"] for e in served.journal()] == ["error", "error", "played", "error"]
+
+
+def test_sessions_are_isolated(serve):
+    """Attempts and journals of one session are not those of another."""
+    served = serve(LIMITED)
+    body = chat("busy")
+    first = served.http.post("/s/one/v1/chat/completions", json=body)
+    second = served.http.post(
+        "/v1/chat/completions", json=body, headers={"x-mockllm-session": "two"}
+    )
+    again = served.http.post("/s/one/v1/chat/completions", json=body)
+    assert [first.status_code, second.status_code, again.status_code] == [429, 429, 503]
+    assert [len(served.journal(name)) for name in ("one", "two")] == [2, 1]
+    assert served.http.get("/_mockllm/sessions/one").json()["requests"] == 2
+    assert served.http.delete("/_mockllm/sessions/one").json() == {
+        "session": "one",
+        "deleted": True,
+    }
+    assert served.http.get("/_mockllm/sessions/one").status_code == 404
+
+
+def test_a_session_is_made_with_its_base_urls(serve):
+    """Making a session gives what a client needs."""
+    served = serve(WEATHER)
+    made = served.http.post("/_mockllm/sessions", json={"session": "mine"})
+    assert made.status_code == 201
+    assert made.json()["base_urls"]["chat"] == f"{served.url}/s/mine/v1"
+    other = served.http.post("/_mockllm/sessions").json()["session"]
+    assert other != "mine"
+    bad = served.http.post("/_mockllm/sessions", json={"session": "no/slash"})
+    assert bad.status_code == 400
+    assert "session must be a name" in bad.text
+
+
+def test_the_journal_masks_credentials(serve):
+    """What identifies the user is not kept, in headers or in the query."""
+    served = serve(WEATHER)
+    served.http.post(
+        "/v1/chat/completions?api-key=sk-in-query",
+        json=chat("weather"),
+        headers={
+            "authorization": "Bearer sk-secret",
+            "x-api-key": "sk-other",
+            "cookie": "id=sk-third",
+        },
+    )
+    shown = served.http.get("/_mockllm/journal").text
+    assert "sk-" not in shown
+    entry = served.journal()[0]
+    assert entry["headers"]["authorization"] == "***"
+    assert json.loads(entry["body"]) == chat("weather")
+    assert entry["bytes_sent"] > 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "localhost:1234"}, 200),
+        ({"host": "[::1]:80"}, 200),
+        ({"host": "evil.example"}, 403),
+        ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": "friend.example"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "https://friend.example"}, 200),
+        ({"host": "127.0.0.1:80", "origin": "http://127.0.0.1:80"}, 200),
+    ],
+)
+def test_control_routes_refuse_foreign_hosts_and_origins(serve, headers, status):
+    """A page in a browser cannot read the journal, whatever name it gives this machine."""
+    served = serve(WEATHER, allowed_hosts=("friend.example",))
+    assert served.http.get("/_mockllm/journal", headers=headers).status_code == status
+
+
+def test_health_and_scenarios(serve):
+    """The server says what it serves."""
+    served = serve(WEATHER + "---" + LIMITED)
+    assert served.http.get("/_mockllm/health").json()["scenarios"] == 2
+    listed = served.http.get("/_mockllm/scenarios").json()["scenarios"]
+    assert [(s["name"], s["turns"]) for s in listed] == [("weather", 2), ("limited", 1)]
+    unknown = served.http.get("/_mockllm/nothing")
+    assert unknown.status_code == 404
+    assert "GET health" in unknown.text
+
+
+def test_what_is_not_known_is_refused_in_the_shape_of_the_api(serve):
+    """Unknown path, wrong method, broken JSON."""
+    served = serve(WEATHER)
+    unknown = served.http.post("/v1/chat/complete", json={})
+    assert unknown.status_code == 404
+    assert "POST /v1/chat/completions" in unknown.json()["error"]["message"]
+    wrong = served.http.get("/v1/chat/completions")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+    broken = served.http.post("/v1/responses", content=b'{"model": ')
+    assert broken.status_code == 400
+    assert "line 1 column 11" in broken.json()["error"]["message"]
+    deep = served.http.post("/v1/responses", content=b"[" * 100_000)
+    assert deep.status_code == 400
+    binary = served.http.post("/v1/responses", content=b'{"a": "\xff"}')
+    assert "not UTF-8" in binary.json()["error"]["message"]
+    listed = served.http.post("/v1/responses", content=b"[]")
+    assert listed.status_code == 400
+    assert {e["outcome"] for e in served.journal()} == {"invalid"}
+
+
+def test_a_body_beyond_the_limit_is_refused(serve):
+    """Also when it comes in chunks and does not say its length beforehand."""
+    served = serve(WEATHER, max_body=10_000)
+    fits = served.http.post("/v1/chat/completions", json=chat("weather " + "x" * 9_000))
+    assert fits.status_code == 200
+    for content in (b"x" * 20_000, iter([b"x" * 1_000] * 20)):
+        answer = served.http.post("/v1/chat/completions", content=content)
+        assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "request_too_large"
+
+
+def test_a_client_that_waits_for_100_continue_is_answered(serve):
+    """curl waits before it sends a large body."""
+    body = json.dumps(chat("weather")).encode()
+    url = serve(WEATHER).url
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as sock:
+        sock.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(body)
+        )
+        assert sock.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(body)
+        assert sock.recv(65536).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_many_requests_on_one_connection(serve):
+    """The connection stays open between streamed, plain and refused answers."""
+    served = serve(WEATHER + "---" + LIMITED)
+    bodies = [chat("weather", stream=True), chat("weather"), chat("nothing"), chat("busy")]
+    statuses = [
+        served.http.post("/v1/chat/completions", json=body).status_code for body in bodies * 3
+    ]
+    assert statuses == [200, 200, 404, 429, 200, 200, 404, 503, 200, 200, 404, 200]
+
+
+def test_pipelined_requests_are_answered_in_order(serve):
+    """Two requests in one segment get two answers."""
+    body = json.dumps(chat("weather")).encode()
+    one = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n%b"
+    request = one % (b"", len(body), body) + one % (b"Connection: close\r\n", len(body), body)
+    assert raw_exchange(serve(WEATHER).url, request).count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_timed_replay_keeps_the_order_and_takes_its_time(serve):
+    """Nothing is due before its time."""
+    import time
+
+    served = serve(SLOW)
+    began = time.monotonic()
+    pieces = chunks(served.url, chat("slow", stream=True))
+    assert time.monotonic() - began >= 0.110
+    assert b"".join(pieces).endswith(b"data: [DONE]\n\n")
+
+
+def test_a_client_that_goes_away_frees_everything(serve):
+    """A stream that waits for its next event ends at once, and the journal says why."""
+    gone = threading.Event()
+    served = serve(ENDLESS, log=lambda exchange: gone.set())
+    with served.http.stream(
+        "POST", "/v1/chat/completions", json=chat("stuck", stream=True)
+    ) as answer:
+        assert b"first" in b"".join(islice(answer.iter_raw(), 2))
+    assert gone.wait(10)
+    entry = served.journal()[0]
+    assert entry["client_gone"]
+    assert 0 < entry["bytes_sent"] < 2_000
+
+
+def test_stopping_lets_streams_finish_within_the_grace(serve):
+    """A stream that ends in time is whole; one that does not is cut."""
+    from mockllm import ServerOptions, ServerThread, loads
+
+    seen = {}
+
+    def read(name, url):
+        try:
+            seen[name] = b"".join(chunks(url, chat(name, stream=True)))
+        except httpx.HTTPError as error:
+            seen[name] = error
+
+    logged = threading.Semaphore(0)
+    with ServerThread(loads(SLOW), ServerOptions(grace=20)) as server:
+        thread = threading.Thread(target=read, args=("slow", server.url))
+        thread.start()
+        while not any(session.count for session in list(server.server.sessions)):
+            logged.acquire(timeout=0.001)
+    thread.join()
+    assert seen["slow"].endswith(b"data: [DONE]\n\n")
+    with ServerThread(loads(ENDLESS), ServerOptions(grace=0.05)) as server:
+        thread = threading.Thread(target=read, args=("stuck", server.url))
+        thread.start()
+        while not any(session.count for session in list(server.server.sessions)):
+            logged.acquire(timeout=0.001)
+    thread.join()
+    assert isinstance(seen["stuck"], httpx.RemoteProtocolError)
+
+
+def test_a_port_in_use_is_an_error_where_the_server_is_started(serve):
+    """The thread that starts the server gets the error."""
+    from mockllm import ServerOptions, ServerThread
+
+    port = int(serve(WEATHER).url.rsplit(":", 1)[1])
+    with pytest.raises(OSError, match="address already in use"):
+        ServerThread([], ServerOptions(port=port)).__enter__()
+
+
+def test_a_reload_changes_what_is_served(serve):
+    """Sessions go on; the next request meets the new scenarios."""
+    from mockllm import loads
+
+    served = serve(WEATHER)
+    assert served.http.post("/v1/chat/completions", json=chat("weather")).status_code == 200
+    served.server.reload(loads(LIMITED))
+    assert served.http.post("/v1/chat/completions", json=chat("weather")).status_code == 404
+    assert served.http.post("/v1/chat/completions", json=chat("busy")).status_code == 429
+    assert len(served.journal()) == 3
+
+
+def test_a_page_in_a_browser_may_call_the_apis(serve):
+    """Preflight and answers allow any origin on the APIs' paths."""
+    served = serve(WEATHER)
+    preflight = served.http.request(
+        "OPTIONS",
+        "/v1/chat/completions",
+        headers={"origin": "https://app.example", "access-control-request-method": "POST"},
+    )
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-headers"] == "*"
+    answer = served.http.post("/v1/chat/completions", json=chat("weather"))
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_models_are_listed(serve):
+    """Scenarios can be chosen as models; any other name is answered for too."""
+    served = serve(WEATHER)
+    listed = served.http.get("/v1/models").json()
+    assert [model["id"] for model in listed["data"]] == ["mock/weather"]
+    assert served.http.get("/v1/models/gpt-4o").json()["id"] == "gpt-4o"
+    only = serve("scenario: s\nmatch: {model: house}\nturns: [{reply: {text: x}}]")
+    assert only.http.get("/v1/models/house").status_code == 200
+    missing = only.http.get("/v1/models/gpt-4o")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+
+
+def test_the_fallback_answers_anything(serve):
+    """With the fallback on, an unknown question gets an answer made from the request."""
+    served = serve(WEATHER, fallback=True)
+    answer = served.http.post("/v1/chat/completions", json=chat("say this"))
+    assert answer.json()["choices"][0]["message"]["content"] == "say this"
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {
+                "type": "object",
+                "properties": {"n": {"type": "integer", "minimum": 5}},
+                "required": ["n"],
+            },
+        },
+    }
+    called = served.http.post(
+        "/v1/chat/completions", json=chat("go", tools=[tool], tool_choice="required")
+    ).json()["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert (called["name"], json.loads(called["arguments"])) == ("f", {"n": 5})
+
+
+def test_lenient_plays_what_the_api_would_refuse(serve):
+    """A call without its result is an error, unless told otherwise."""
+    body = chat("weather", CALLED, {"role": "user", "content": "well?"})
+    assert serve(WEATHER).http.post("/v1/chat/completions", json=body).status_code == 400
+    text = WEATHER.replace(
+        "  - request: {results: {call_w: {contains: rain}}}\n    reply", "  - reply"
+    )
+    answer = serve(text, strict=False).http.post("/v1/chat/completions", json=body)
+    assert answer.status_code == 200
+
+
+def test_the_same_request_gives_the_same_bytes_on_another_server(serve):
+    """Nothing in an answer comes from a clock, a counter or the process."""
+    for body in (chat("weather", stream=True), chat("weather")):
+        answers = [serve(WEATHER).http.post("/v1/chat/completions", json=body) for _ in range(2)]
+        assert answers[0].content == answers[1].content
+        assert answers[0].headers == answers[1].headers
