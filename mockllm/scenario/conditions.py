@@ -1,0 +1,185 @@
+"""Readers of what is asked of a request: `match` of a scenario and `request` of a turn."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mockllm.scenario import model as m
+from mockllm.scenario.nodes import Mapping, Node, Scalar
+from mockllm.scenario.parts import tool_name
+from mockllm.scenario.reading import (
+    Findings,
+    Table,
+    boolean,
+    fields,
+    is_null,
+    json_mapping,
+    json_value,
+    keys,
+    line,
+    listing,
+    record,
+    scalar,
+    text,
+)
+
+__all__ = ["CONDITION", "EXPECT", "MATCH", "RESULT", "expectation", "headers", "match"]
+
+T = TypeVar("T")
+
+_names = listing(tool_name, "tool names")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+
+
+def _pattern(node: Node, findings: Findings) -> str | None:
+    value = text(node, findings)
+    if value is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(value)
+    except (re.error, OverflowError, RecursionError) as problem:
+        findings.add(node, f"must be a regular expression of Python; {problem}")
+        return None
+    return value
+
+
+def _glob(node: Node, findings: Findings) -> str | None:
+    value = line(node, findings)
+    if value is None or "[" not in value or "]" in value.partition("[")[2]:
+        return value
+    findings.wrong(node, "a pattern such as gpt-4*", "; its '[' is never closed")
+    return None
+
+
+CONDITION: Table = {"contains": text, "equals": text, "regex": _pattern}
+RESULT: Table = {**CONDITION, "error": boolean}
+
+
+def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | None:
+    """The only key of a mapping, and what its reader made of the value."""
+    values = fields(node, findings, table)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    if len(node.entries) != 1:
+        findings.add(node, f"must have exactly one key, of {', '.join(table)}")
+        return None
+    return next(iter(values.items()), None)
+
+
+def condition(node: Node, findings: Findings) -> m.TextCondition | None:
+    """A substring, or one of `equals`, `contains` and `regex`."""
+    if not isinstance(node, Mapping):
+        value = text(node, findings)
+        return None if value is None else m.TextCondition("contains", value)
+    found = _single(node, findings, CONDITION)
+    return None if found is None else m.TextCondition(*found)
+
+
+def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
+    """What the result of a call must be; a value alone must be equal, numbers as written."""
+    if isinstance(node, Scalar) and not is_null(node):
+        written = node.value.lower() if isinstance(scalar(node), bool) else node.value
+        return m.ResultCondition(m.TextCondition("equals", written))
+    if not isinstance(node, Mapping):
+        findings.wrong(node, "a string, or a mapping with one of " + ", ".join(RESULT))
+        return None
+    found = _single(node, findings, RESULT)
+    if found is None:
+        return None
+    op, value = found
+    if op != "error":
+        return m.ResultCondition(m.TextCondition(op, value))
+    if not value:
+        findings.add(node, "must be {error: true}; to take any result, leave the call out")
+    return m.ResultCondition(error=True)
+
+
+def _pairs(
+    node: Node, findings: Findings, what: str, read: Callable[[Node, Findings], T | None]
+) -> tuple[tuple[str, T], ...] | None:
+    if not isinstance(node, Mapping):
+        findings.wrong(node, f"a mapping of {what}")
+        return None
+    if not node.entries:
+        findings.add(node, f"must be a mapping of {what}, got an empty one")
+        return None
+    pairs = [(key, read(inner, findings)) for key, inner in node.entries.items()]
+    return tuple([(key, value) for key, value in pairs if value is not None])
+
+
+def _results(node: Node, findings: Findings) -> tuple[tuple[str, m.ResultCondition], ...] | None:
+    return _pairs(node, findings, "tool call ids to results", _result)
+
+
+def headers(
+    read: Callable[[Node, Findings], T | None],
+) -> Callable[[Node, Findings], tuple[tuple[str, T], ...] | None]:
+    """A reader of headers: names, put into lower case, to what `read` makes of the values."""
+
+    def read_all(node: Node, findings: Findings) -> tuple[tuple[str, T], ...] | None:
+        pairs = _pairs(node, findings, "header names to values", read)
+        if pairs is None or not isinstance(node, Mapping):
+            return None
+        seen: set[str] = set()
+        for name, mark in node.keys.items():
+            if not _HEADER.match(name):
+                findings.add(node, f"{name!r} cannot be the name of an HTTP header", mark)
+            elif name.lower() in seen:
+                message = f"header {name!r} is there twice; upper and lower case are the same"
+                findings.add(node, message, mark)
+            seen.add(name.lower())
+        return tuple([(name.lower(), value) for name, value in pairs])
+
+    return read_all
+
+
+MATCH: Table = {
+    "model": _glob,
+    "user": condition,
+    "system": condition,
+    "tools": _names,
+    "headers": headers(condition),
+    "body": json_mapping,
+}
+
+
+def match(node: Node, findings: Findings) -> m.Match | None:
+    """`any`, or conditions; None as well where only some of them could be read."""
+    if isinstance(node, Scalar):
+        if node.value == "any":
+            return m.Match(anything=True)
+        findings.wrong(node, "'any', or a mapping with " + keys(MATCH))
+        return None
+    before = len(findings.found)
+    values = fields(node, findings, MATCH)
+    if len(findings.found) > before or values is None:
+        return None
+    if not values:
+        findings.add(node, "must have a condition; 'any' answers whatever nothing else does")
+        return None
+    return m.Match(**values)
+
+
+def _schema(node: Node, findings: Findings) -> Any:
+    if not isinstance(node, Scalar) or not is_null(node):
+        value = json_value(node, findings)
+        if isinstance(value, (dict, bool)):
+            return value
+    findings.wrong(node, "a JSON Schema: a mapping")
+    return None
+
+
+EXPECT: Table = {
+    "results": _results,
+    "offers": _names,
+    "tool_choice": line,
+    "user": condition,
+    "body": json_mapping,
+    "schema": _schema,
+}
+expectation = record(m.Expect, EXPECT)

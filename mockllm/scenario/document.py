@@ -1,0 +1,120 @@
+"""The reader of whole documents, and the tables of all keys of the language.
+
+Readers judge shapes: keys, types, ranges. What one place says about another (calls and their
+tools, fragments and their value) is the business of `check`, which sees the scenario made here.
+"""
+
+from __future__ import annotations
+
+from mockllm.scenario import model as m
+from mockllm.scenario.conditions import CONDITION, EXPECT, MATCH, RESULT, match
+from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.parts import CITATION, ERROR, FRAME, PARTS, RANDOM, rule, tool_name
+from mockllm.scenario.reading import (
+    Findings,
+    Table,
+    choice,
+    duration,
+    json_mapping,
+    known,
+    line,
+    listing,
+    percent,
+    record,
+    regular,
+    scalar,
+    text,
+)
+from mockllm.scenario.turns import TABLES as TURN_TABLES
+from mockllm.scenario.turns import api, turn, usage
+
+__all__ = ["TABLES", "scenario"]
+
+DEFAULTS: Table = {
+    "split": rule,
+    "every": duration,
+    "ttft": duration,
+    "jitter": percent,
+    "usage": usage,
+}
+TOOL: Table = {"name": tool_name, "description": text, "parameters": json_mapping}
+
+_tool_spec = record(m.ToolSpec, TOOL, ("name",))
+_apis = listing(api, "apis")
+
+
+def _tool(node: Node, findings: Findings) -> m.ToolSpec:
+    # A tool that cannot be read keeps its place, without a name: any call may be of it.
+    return _tool_spec(node, findings) or m.ToolSpec("")
+
+
+def _each_once(node: Node, findings: Findings) -> tuple[m.Api, ...] | None:
+    names: tuple[m.Api, ...] | None = _apis(node, findings)
+    if names is not None and len(set(names)) < len(names):
+        findings.add(node, "must name each api once")
+    return names
+
+
+def _seed(node: Node, findings: Findings) -> str | None:
+    if isinstance(node, Scalar) and type(scalar(node)) is int:
+        return node.value
+    return text(node, findings)
+
+
+def _turns(node: Node, findings: Findings) -> tuple[m.TurnSpec, ...] | None:
+    if isinstance(node, Sequence) and node.items:
+        return tuple([turn(item, findings) for item in node.items])
+    if isinstance(node, Sequence):
+        findings.add(node, "must have at least one turn")
+    else:
+        findings.wrong(node, "a list of turns")
+    return None
+
+
+SCENARIO: Table = {
+    "scenario": regular(
+        "[a-z0-9][a-z0-9-]*", "a name of lower-case letters, digits and '-', such as two-tools"
+    ),
+    "description": line,
+    "apis": _each_once,
+    "match": match,
+    "tools": listing(_tool, "tools"),
+    "seed": _seed,
+    "defaults": record(m.Defaults, DEFAULTS),
+    "turns": _turns,
+    "then": choice("restart"),
+}
+
+
+def scenario(node: Node, findings: Findings) -> m.Scenario | None:
+    """The scenario that a document describes, as far as it can be read.
+
+    Where findings are added it is good only for finding more. None: no mapping at all.
+    """
+    if not isinstance(node, Mapping):
+        empty = isinstance(node, Scalar) and node.plain and not node.value
+        message = "the document is empty" if empty else "must be a mapping"
+        findings.add(node, f"{message}; a scenario begins with 'scenario: NAME' and has 'turns'")
+        return None
+    values = known(node, findings, SCENARIO, ("scenario", "turns")) or {}
+    restart = values.pop("then", None) is not None
+    name, turns = values.pop("scenario", ""), values.pop("turns", ())
+    return m.Scenario(name, turns, restart=restart, **values)
+
+
+TABLES: dict[str, Table] = {
+    "scenario": SCENARIO,
+    "tool": TOOL,
+    "defaults": DEFAULTS,
+    "match": MATCH,
+    "condition": CONDITION,
+    "result": RESULT,
+    "request": EXPECT,
+    "random": RANDOM,
+    "citation": CITATION,
+    "frame": FRAME,
+    "error": ERROR,
+    **{f"{kind}_part": table for kind, (table, _, _) in PARTS.items()},
+    **TURN_TABLES,
+}
+"""Every kind of mapping in the language, by the name of its definition in the JSON Schema."""

@@ -1,0 +1,66 @@
+"""Durations (`300ms`) and percentages (`20%`), read and written exactly.
+
+Durations are whole microseconds, percentages shares of one.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+__all__ = ["MAX_DURATION", "duration", "percent", "read_duration", "read_percent"]
+
+MAX_DURATION = 24 * 3600 * 1_000_000
+"""A day, in microseconds: what is longer is a slip of the pen."""
+
+_UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) ?(us|ms|s|m)\Z", re.ASCII)
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,400})?) ?%\Z", re.ASCII)
+
+
+def read_duration(text: str) -> int:
+    """Microseconds of `300ms`, `2s`, `1.5s`, `500us`, `1m` or `0`.
+
+    Raises:
+        ValueError: what else it is, phrased to follow "must be".
+    """
+    if text == "0":
+        return 0
+    match = _DURATION.match(text)
+    if match is None:
+        raise ValueError("a duration such as 300ms, 2s, 500us or 1m")
+    exact = Decimal(match[1]) * _UNITS[match[2]]
+    if exact > MAX_DURATION:
+        raise ValueError("at most a day (1440m)")
+    if exact != int(exact):
+        raise ValueError("a whole number of microseconds")
+    return int(exact)
+
+
+def duration(microseconds: int) -> str:
+    """The shortest way to write a duration: `2s`, never `2000ms`."""
+    if not microseconds:
+        return "0"
+    for unit in ("m", "s", "ms"):
+        if microseconds % _UNITS[unit] == 0:
+            return f"{microseconds // _UNITS[unit]}{unit}"
+    return f"{microseconds}us"
+
+
+def read_percent(text: str) -> float:
+    """The share that `20%` is: 0.2.
+
+    Raises:
+        ValueError: it is no percentage from 0% to 100%, phrased to follow "must be".
+    """
+    match = _PERCENT.match(text)
+    share = Decimal(match[1]) / 100 if match else Decimal(2)
+    if share > 1:
+        raise ValueError("a percentage from 0% to 100%, such as 20%")
+    return float(share)
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that reads back as the very same number."""
+    text = format(Decimal(repr(share)) * 100, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"

@@ -1,0 +1,113 @@
+"""Finding scenario files and reading their text; nothing outside a folder, nothing twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from stat import S_ISREG
+
+from mockllm.errors import Problem, ScenarioError
+
+__all__ = ["MAX_FILE", "texts"]
+
+MAX_FILE = 8 * 1024 * 1024
+"""Bytes in one file."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    """The names and texts of scenario files.
+
+    Args:
+        paths: files, or folders to search to the bottom for `*.yaml` and `*.yml`.
+        problems: where what cannot be read is added.
+    """
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        for name in _found(path, problems):
+            try:
+                content = _content(name, seen)
+            except OSError as error:
+                problems.append(_problem(name, f"cannot be read: {error.strerror}"))
+                continue
+            except ScenarioError as error:
+                problems.extend(error.problems)
+                continue
+            if content is None:
+                continue
+            try:
+                yield name, content.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                problems.append(_not_utf8(name, content, error.start))
+
+
+def _problem(name: str, message: str) -> Problem:
+    return Problem(name, 1, 1, "", message)
+
+
+def _not_utf8(name: str, content: bytes, at: int) -> Problem:
+    line = content.count(b"\n", 0, at) + 1
+    start = content.rfind(b"\n", 0, at) + 1
+    column = len(content[start:at].decode("utf-8", "replace")) + 1
+    return Problem(name, line, column, "", f"must be UTF-8, got byte 0x{content[at]:02x}")
+
+
+def _content(name: str, seen: set[tuple[int, int]]) -> bytes | None:
+    """The bytes of a file; None where they have been read before, by whatever name."""
+    status = os.stat(name)  # noqa: PTH116 - a Path for each of ten thousand files takes its time
+    if not S_ISREG(status.st_mode):
+        raise ScenarioError([_problem(name, "is not a regular file")])
+    identity = (status.st_dev, status.st_ino)
+    if identity in seen:
+        return None
+    seen.add(identity)
+    with open(name, "rb") as handle:  # noqa: PTH123 - as above
+        # A file may grow, or be larger than it says.
+        content = handle.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        limit = f"is larger than {MAX_FILE // 2**20} MiB; make several files of it"
+        raise ScenarioError([_problem(name, limit)])
+    return content
+
+
+def _found(path: str, problems: list[Problem]) -> list[str]:
+    if not os.path.isdir(path):  # noqa: PTH112 - as above
+        return [path]
+    count = len(problems)
+    found = sorted(_searched(path, problems), key=lambda name: Path(name).parts)
+    if not found and len(problems) == count:
+        problems.append(_problem(path, "holds no scenario file, *.yaml or *.yml"))
+    return found
+
+
+def _searched(folder: str, problems: list[Problem]) -> Iterator[str]:
+    inside = os.path.join(os.path.realpath(folder), "")  # noqa: PTH118 - keeps the last slash
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as entries:
+                listed = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            problems.append(_problem(here, f"cannot be read: {error.strerror}"))
+            continue
+        for entry in listed:
+            if entry.is_symlink():
+                if not _stays(entry, inside):
+                    message = "is a link that leaves the folder; give its target as a path instead"
+                    problems.append(_problem(entry.path, message))
+                elif not entry.is_dir() and entry.name.endswith(_SUFFIXES):
+                    yield entry.path
+            elif entry.is_dir():
+                waiting.append(entry.path)
+            elif entry.name.endswith(_SUFFIXES):
+                yield entry.path
+
+
+def _stays(entry: os.DirEntry[str], inside: str) -> bool:
+    """Whether a link leads to what is in the folder, or to what does not matter here."""
+    if not entry.name.endswith(_SUFFIXES) and not entry.is_dir():
+        return True
+    return (os.path.realpath(entry.path) + os.sep).startswith(inside)

@@ -1,0 +1,172 @@
+"""YAML to scenarios, or to the list of everything wrong with it.
+
+The work is done by the modules beside this one: `files` finds the text, `nodes` makes bounded
+trees of it, `document` reads their shapes, `check` compares places with each other, `locate`
+says where they are. What is left for here is to compare scenarios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mockllm.errors import Problem, ScenarioError
+from mockllm.scenario import document, nodes
+from mockllm.scenario.check import alike, check
+from mockllm.scenario.files import texts
+from mockllm.scenario.locate import find, place, places
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.nodes import Document, Mapping, Mark
+from mockllm.scenario.reading import MAX_FINDINGS, Findings
+from mockllm.scenario.schemas import Schemas
+
+__all__ = ["load", "loads"]
+
+
+def load(paths: Iterable[Path | str]) -> tuple[Scenario, ...]:
+    """The scenarios of files and folders, in the order of the paths and of the file names.
+
+    Args:
+        paths: files, or folders that are searched to the bottom for `*.yaml` and `*.yml`; what
+            is hidden is passed over, and no file is read twice.
+
+    Raises:
+        ScenarioError: with every problem of every file.
+    """
+    loading = _Loading()
+    for name, text in texts(map(str, paths), loading.problems):
+        loading.text(text, name)
+    return loading.finish()
+
+
+def loads(text: str, name: str = "<text>") -> tuple[Scenario, ...]:
+    """The scenarios in a text.
+
+    Args:
+        name: what problems call the text.
+
+    Raises:
+        ScenarioError: with every problem.
+    """
+    loading = _Loading()
+    loading.text(text, name)
+    return loading.finish()
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A scenario and where its name and its match are written."""
+
+    scenario: Scenario
+    file: str
+    name: Mark
+    match: Mark
+
+    def at(self, mark: Mark) -> str:
+        return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
+
+    def problem(self, mark: Mark, path: str, message: str) -> Problem:
+        return Problem(self.file, mark.line + 1, mark.column + 1, path, message)
+
+
+@dataclass(slots=True)
+class _Loading:
+    """One run: what has been read and found so far."""
+
+    problems: list[Problem] = field(default_factory=list)
+    loaded: list[_Loaded] = field(default_factory=list)
+    schemas: Schemas = field(default_factory=Schemas)
+
+    def finish(self) -> tuple[Scenario, ...]:
+        self.names()
+        self.matches()
+        if self.problems:
+            raise ScenarioError(self.problems)
+        return tuple([one.scenario for one in self.loaded])
+
+    def text(self, text: str, file: str) -> None:
+        before, empty = len(self.problems), True
+        try:
+            text.encode()
+            for parsed in nodes.documents(text, file):
+                empty = False
+                self.document(parsed, file)
+                if len(self.problems) - before >= MAX_FINDINGS:
+                    message = f"has {MAX_FINDINGS:,} problems up to here; what follows is not told"
+                    self.problems.append(_at(file, parsed.root.mark, message))
+                    return
+        except UnicodeEncodeError as error:
+            line = text.count("\n", 0, error.start) + 1
+            column = error.start - text.rfind("\n", 0, error.start)
+            message = "half of a surrogate pair is no character"
+            self.problems.append(Problem(file, line, column, "", message))
+        except ScenarioError as error:
+            self.problems.extend(error.problems)
+            return
+        if empty and len(self.problems) == before:
+            message = "holds no scenario; one begins with 'scenario: NAME' and has 'turns'"
+            self.problems.append(Problem(file, 1, 1, "", message))
+
+    def document(self, parsed: Document, file: str) -> None:
+        findings = Findings(parsed.notes[:MAX_FINDINGS])
+        root = parsed.root
+        scenario = document.scenario(root, findings)
+        if findings.found:
+            self.problems += _problems(parsed, findings, file)
+        if scenario is None or not isinstance(root, Mapping):
+            return
+        for steps, message in check(scenario, self.schemas):
+            spot = find(root, steps)
+            self.problems.append(Problem(file, spot.line, spot.column, spot.path, message))
+        name, match = (_mark(root, key) for key in ("scenario", "match"))
+        self.loaded.append(_Loaded(scenario, file, name, match))
+
+    def names(self) -> None:
+        """Two scenarios of one name are a problem of the later one."""
+        known: dict[str, _Loaded] = {}
+        for one in self.loaded:
+            name = one.scenario.name
+            other = known.setdefault(name, one)
+            if other is not one and name:
+                message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
+                self.problems.append(one.problem(one.name, "scenario", message))
+
+    def matches(self) -> None:
+        """So are two that the same requests match, where they share a protocol."""
+        known: dict[object, list[_Loaded]] = {}
+        for one in self.loaded:
+            if one.scenario.match is None:
+                continue
+            others = known.setdefault(alike(one.scenario.match), [])
+            for other in others:
+                if not set(one.scenario.apis).isdisjoint(other.scenario.apis):
+                    message = (
+                        f"matches the same requests as scenario {other.scenario.name!r}, "
+                        f"at {other.at(other.match)}; add a condition to one of them"
+                    )
+                    self.problems.append(one.problem(one.match, "match", message))
+                    break
+            others.append(one)
+
+
+def _problems(parsed: Document, findings: Findings, file: str) -> list[Problem]:
+    paths = places(parsed.root)
+    # What was wrong with a node already as YAML cannot be what was expected there, either.
+    spoilt = {id(node) for node, mark, _ in parsed.notes if mark is node.mark}
+    out = []
+    for index, (node, mark, message) in enumerate(findings.found):
+        if index < len(parsed.notes) or id(node) not in spoilt:
+            spot = place(paths, node, mark)
+            out.append(Problem(file, spot.line, spot.column, spot.path, message))
+    # What an alias repeats is found wrong at each repetition, and told once.
+    return list(dict.fromkeys(out))
+
+
+def _mark(root: Mapping, key: str) -> Mark:
+    node = root.entries.get(key)
+    return (node or root).mark
+
+
+def _at(file: str, mark: Mark, message: str) -> Problem:
+    return Problem(file, mark.line + 1, mark.column + 1, "", message)

@@ -1,0 +1,289 @@
+"""YAML text to trees of located nodes, within bounds.
+
+The trees are composed from the parser's events and not by PyYAML's composer, because depth and
+aliases must be bounded before anything recursive or exponential can happen. No tag but `!!str`
+is known, so nothing can be constructed. What recovers (a duplicate key) is noted and reading
+goes on; what does not (syntax, a bound) raises `ScenarioError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+)
+
+from mockllm.errors import Problem, ScenarioError
+
+__all__ = ["MAX_DEPTH", "MAX_NODES", "Document", "Mapping", "Mark", "Node", "Scalar", "Sequence"]
+
+MAX_DEPTH = 100
+MAX_NODES = 250_000
+"""Nodes in one document, what aliases repeat included."""
+
+PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_STR = "tag:yaml.org,2002:str"
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_HALF_PAIR = "an escape from \\ud800 to \\udfff is half a character; write the character itself"
+
+Mark = Any
+"""PyYAML's place in a text: `line` and `column`, from 0."""
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A value in one piece. `plain` ones, without quotes, may be numbers and the like."""
+
+    value: str
+    plain: bool
+    mark: Mark
+
+
+@dataclass(slots=True)
+class Sequence:
+    """A list."""
+
+    items: list[Node]
+    mark: Mark
+
+
+@dataclass(slots=True)
+class Mapping:
+    """A mapping; `keys` says where each key was written."""
+
+    entries: dict[str, Node]
+    keys: dict[str, Mark]
+    mark: Mark
+
+
+Node = Scalar | Sequence | Mapping
+
+
+@dataclass(slots=True)
+class Document:
+    """One document and what was noted while it was composed: node, place, message."""
+
+    root: Node
+    notes: list[tuple[Node, Mark, str]]
+
+
+def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[Document]:
+    """The documents of a YAML stream, one by one.
+
+    Args:
+        name: of the file, for problems.
+        parser: a PyYAML loader class; only its event parser is used.
+
+    Raises:
+        ScenarioError: broken syntax, or a document beyond its bounds. Documents before it
+            have been given by then.
+    """
+    try:
+        loader = parser(text)
+        while True:
+            event = loader.get_event()
+            if event.__class__ is StreamEndEvent:
+                return
+            if event.__class__ is DocumentStartEvent:
+                yield _Composer(loader.get_event, name).document()
+    except yaml.MarkedYAMLError as error:
+        raise ScenarioError([_syntax_problem(text, name, error)]) from None
+    except yaml.reader.ReaderError:
+        raise ScenarioError([_unprintable_problem(text, name)]) from None
+
+
+def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    reason = ": ".join(part for part in (error.context, error.problem) if part)
+    if "Unicode character escape" in reason:
+        reason = _HALF_PAIR
+    elif "cannot start any token" in reason:
+        at = _character(text, mark)
+        advice = "indent with spaces" if at == "\t" else "put the value in quotes"
+        reason = f"nothing may begin with {at!r} here; {advice}"
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    return Problem(name, line, column, "", f"not valid YAML: {reason}")
+
+
+def _character(text: str, mark: Mark) -> str:
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    return line[mark.column : mark.column + 1]
+
+
+def _unprintable_problem(text: str, name: str) -> Problem:
+    match = _UNPRINTABLE.search(text)
+    at = match.start() if match else 0
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    what = f"U+{ord(text[at]):04X}" if match else "a character"
+    message = f'{what} may not stand as it is; in double quotes write it as an escape, "\\x1b"'
+    return Problem(name, line, column, "", f"not valid YAML: {message}")
+
+
+@dataclass(slots=True)
+class _Composer:
+    """Composes one document out of events."""
+
+    next_event: Callable[[], Any]
+    name: str
+    notes: list[tuple[Node, Mark, str]] = field(default_factory=list)
+    anchors: dict[str, tuple[Node, int, int]] = field(default_factory=dict)
+    count: int = 0
+    deepest: int = 0
+
+    def document(self) -> Document:
+        root = self.node(self.next_event(), 1)
+        self.next_event()
+        return Document(root, self.notes)
+
+    def node(self, event: Any, depth: int) -> Node:
+        self.count += 1
+        if self.count > MAX_NODES:
+            self.stop(event, f"more than {MAX_NODES:,} values in one document")
+        kind = event.__class__
+        if kind is ScalarEvent:
+            value: str = event.value
+            scalar = Scalar(value, event.implicit[0], event.start_mark)
+            if event.tag is None and event.anchor is None and value.isascii():
+                return scalar
+            return self.special(scalar, event)
+        if kind is AliasEvent:
+            return self.alias(event, depth)
+        if depth > MAX_DEPTH:
+            self.stop(event, f"nested more than {MAX_DEPTH} levels deep")
+        if event.tag is None and event.anchor is None:
+            return (
+                self.mapping(event, depth)
+                if kind is MappingStartEvent
+                else self.sequence(event, depth)
+            )
+        return self.anchored(event, depth)
+
+    def special(self, scalar: Scalar, event: Any) -> Scalar:
+        """A scalar that is more than plain ASCII."""
+        if _SURROGATE.search(scalar.value):
+            self.notes.append((scalar, scalar.mark, _HALF_PAIR))
+        if event.tag is not None:
+            self.tagged(scalar, event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (scalar, 1, 0)
+        return scalar
+
+    def anchored(self, event: Any, depth: int) -> Node:
+        """A collection with an anchor, or a tag: what an alias of it will add is measured."""
+        before, above = self.count, self.deepest
+        self.deepest = depth
+        node: Node
+        if event.__class__ is MappingStartEvent:
+            node = self.mapping(event, depth)
+        else:
+            node = self.sequence(event, depth)
+        if event.tag is not None:
+            self.tagged(node, event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (node, self.count - before + 1, self.deepest - depth + 1)
+        self.deepest = max(above, self.deepest)
+        return node
+
+    def alias(self, event: Any, depth: int) -> Node:
+        known = self.anchors.get(event.anchor)
+        if known is None:
+            node = Scalar("", False, event.start_mark)
+            message = f"alias *{event.anchor} has no anchor &{event.anchor} complete before it"
+            self.notes.append((node, event.start_mark, message))
+            return node
+        target, size, height = known
+        # An alias costs what it repeats, or a few lines could stand for billions.
+        self.count += size - 1
+        if self.count > MAX_NODES:
+            self.stop(event, f"aliases repeat more than {MAX_NODES:,} values in one document")
+        bottom = depth + height - 1
+        if bottom > MAX_DEPTH:
+            self.stop(event, f"nested more than {MAX_DEPTH} levels deep, through aliases")
+        self.deepest = max(self.deepest, bottom)
+        return target
+
+    def sequence(self, event: Any, depth: int) -> Sequence:
+        if depth > self.deepest:
+            self.deepest = depth
+        items: list[Node] = []
+        next_event = self.next_event
+        inner = next_event()
+        while inner.__class__ is not SequenceEndEvent:
+            items.append(self.node(inner, depth + 1))
+            inner = next_event()
+        return Sequence(items, event.start_mark)
+
+    def mapping(self, event: Any, depth: int) -> Mapping:
+        if depth > self.deepest:
+            self.deepest = depth
+        entries: dict[str, Node] = {}
+        keys: dict[str, Mark] = {}
+        node = Mapping(entries, keys, event.start_mark)
+        merged: list[Node] = []
+        next_event = self.next_event
+        inner = next_event()
+        while inner.__class__ is not MappingEndEvent:
+            key = self.node(inner, depth + 1)
+            value = self.node(next_event(), depth + 1)
+            inner = next_event()
+            if not isinstance(key, Scalar) or (key.plain and not key.value) or key.value in entries:
+                self.bad_key(node, key)
+            elif key.value == "<<" and key.plain:
+                merged.append(value)
+            else:
+                entries[key.value] = value
+                keys[key.value] = key.mark
+        if merged:
+            self.merge(node, merged)
+        return node
+
+    def bad_key(self, node: Mapping, key: Node) -> None:
+        message = "a key must be a name"
+        if isinstance(key, Scalar) and key.value in node.entries:
+            first = node.keys[key.value].line + 1
+            message = f"key {key.value[:60]!r} is written twice; first on line {first}"
+        self.notes.append((node, key.mark, message))
+
+    def merge(self, node: Mapping, merged: list[Node]) -> None:
+        """Adds the entries of `<<: *base`; those written out, and earlier ones, win."""
+        entries: dict[str, Node] = {}
+        keys: dict[str, Mark] = {}
+        for value in merged:
+            for base in value.items if isinstance(value, Sequence) else [value]:
+                if not isinstance(base, Mapping):
+                    self.notes.append((node, base.mark, "'<<' must merge a mapping"))
+                    continue
+                for key, entry in base.entries.items():
+                    entries.setdefault(key, entry)
+                    keys.setdefault(key, base.keys[key])
+        node.entries, node.keys = entries | node.entries, keys | node.keys
+
+    def tagged(self, node: Node, event: Any) -> None:
+        tag: str = event.tag
+        if isinstance(node, Scalar) and tag in ("!", _STR):
+            node.plain = False
+            return
+        shown = tag.replace("tag:yaml.org,2002:", "!!")
+        message = f"tag {shown} is not allowed; scenarios are plain data"
+        self.notes.append((node, event.start_mark, message))
+
+    def stop(self, event: Any, message: str) -> NoReturn:
+        mark = event.start_mark
+        raise ScenarioError([Problem(self.name, mark.line + 1, mark.column + 1, "", message)])

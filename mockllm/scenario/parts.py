@@ -1,0 +1,271 @@
+"""Readers of the parts of a reply: one table for each kind of part.
+
+A part that cannot be read is stood in for by `BROKEN`, a call without a name, so that the
+places of the parts after it stay true; `check` passes over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mockllm.scenario import model as m
+from mockllm.scenario.jsontext import compact
+from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading import (
+    Findings,
+    Table,
+    boolean,
+    choice,
+    duration,
+    fields,
+    integer,
+    is_null,
+    json_value,
+    keys,
+    line,
+    listing,
+    record,
+    regular,
+    scalar,
+    text,
+    unknown,
+)
+from mockllm.scenario.wording import nearest, suggestion
+
+__all__ = ["BROKEN", "ERROR", "PARTS", "TOOL_NAME", "reply", "rule", "split", "tool_name"]
+
+BROKEN = m.ToolPart("")
+
+TOOL_NAME = "[a-zA-Z0-9_-]{1,64}"
+tool_name = regular(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+
+_RULES = ("whole", "chars", "words")
+_size = integer(1, 1_000_000)
+_strings = listing(text, "strings")
+
+
+def ends(high: int) -> Table:
+    """The table of `{random: [low, high]}`; both ends are at least 1 and at most `high`."""
+    numbers = listing(integer(1, high), "two numbers")
+
+    def read(node: Node, findings: Findings) -> tuple[int, int] | None:
+        pair = numbers(node, findings)
+        if isinstance(node, Sequence) and pair is not None and len(pair) == len(node.items):
+            if len(pair) == 2 and pair[0] <= pair[1]:
+                return pair[0], pair[1]
+            findings.add(node, "must be two numbers, the smaller one first")
+        return None
+
+    return {"random": read}
+
+
+RANDOM = ends(1_000_000)
+
+
+def rule(node: Node, findings: Findings) -> m.Split | None:
+    """A split that works for any value: all but a list of fragments."""
+    if isinstance(node, Mapping):
+        values = fields(node, findings, RANDOM, ("random",))
+        return None if values is None else m.RandomSplit(*values["random"])
+    if not isinstance(node, Scalar):
+        findings.add(node, "must be a rule for any value; fragments belong to one value alone")
+        return None
+    if node.value in _RULES:
+        return node.value  # type: ignore[return-value]
+    value = scalar(node)
+    if type(value) is int and 1 <= value <= 1_000_000:
+        return value
+    expected = "whole, chars, words, a number of characters, {random: [1, 8]} or the fragments"
+    findings.wrong(node, expected, suggestion(node.value, _RULES))
+    return None
+
+
+def split(node: Node, findings: Findings) -> m.Split | None:
+    """A rule, or the fragments themselves."""
+    if isinstance(node, Sequence):
+        return _strings(node, findings)  # type: ignore[no-any-return]
+    return rule(node, findings)
+
+
+def arguments(node: Node, findings: Findings) -> str | None:
+    """Arguments of a call as JSON text: a mapping written compactly, or text as it is."""
+    if isinstance(node, Mapping):
+        return compact(json_value(node, findings))
+    if isinstance(node, Scalar) and not node.plain:
+        return node.value
+    if isinstance(node, Scalar) and isinstance(scalar(node), str):
+        return node.value
+    findings.wrong(node, "a mapping, or a string of JSON")
+    return None
+
+
+def _true(node: Node, findings: Findings) -> bool | None:
+    if isinstance(node, Scalar) and scalar(node) is True:
+        return True
+    findings.wrong(node, "true")
+    return None
+
+
+def _data(node: Node, findings: Findings) -> Any:
+    if is_null(node):
+        findings.add(node, "must be a string or a JSON value; write null as the string 'null'")
+        return None
+    return json_value(node, findings)
+
+
+ERROR: Table = {"message": text, "type": text, "code": text}
+error = record(m.ErrorSpec, ERROR)
+
+CITATION: Table = {"url": line, "title": text, "cited_text": text}
+FRAME: Table = {
+    "data": _data,
+    "event": line,
+    "id": line,
+    "retry": integer(0, 10**15),
+    "comment": text,
+    "raw": text,
+}
+
+
+def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
+    values = fields(node, findings, FRAME)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    kinds = [
+        name
+        for name, members in (
+            ("data", ("data", "event", "id", "retry")),
+            ("comment", ("comment",)),
+            ("raw", ("raw",)),
+        )
+        if any(member in node.entries for member in members)
+    ]
+    if len(kinds) == 1:
+        return values
+    findings.add(node, "must have one of data (with event, id, retry), comment and raw")
+    return None
+
+
+def _frame_part(frame: dict[str, Any], api: m.Api) -> m.FramePart:
+    return m.FramePart(api=api, **frame)
+
+
+def _tool(node: Node, findings: Findings) -> m.ToolPart:
+    """A member of `parallel`: a tool call and nothing else."""
+    if isinstance(node, Mapping) and "tool" not in node.entries:
+        kind = next((key for key in node.entries if key in PARTS), None)
+        found = f"{kind!r}" if kind else "none"
+        findings.add(node, f"must be a tool call, with the key 'tool'; found {found}")
+        return BROKEN
+    values = fields(node, findings, PARTS["tool"][0], ("tool",))
+    return BROKEN if values is None else _call(**values)
+
+
+def _call(tool: str, **values: Any) -> m.ToolPart:
+    return m.ToolPart(name=tool, **values)
+
+
+def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> m.ParallelPart:
+    return m.ParallelPart(parallel, order)
+
+
+_spoken: Table = {"split": split, "every": duration}
+
+# Each kind of part: what its keys are, which of them it needs, and what makes the part.
+PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
+    "text": (
+        {
+            "text": text,
+            **_spoken,
+            "citations": listing(record(m.Citation, CITATION, ("url",)), "citations"),
+            "logprobs": boolean,
+        },
+        ("text",),
+        m.TextPart,
+    ),
+    "reasoning": (
+        {"reasoning": text, **_spoken, "signature": text, "summary": boolean},
+        ("reasoning",),
+        lambda reasoning, **values: m.ReasoningPart(reasoning, **values),
+    ),
+    "refusal": (
+        {"refusal": text, **_spoken},
+        ("refusal",),
+        lambda refusal, **values: m.RefusalPart(refusal, **values),
+    ),
+    "tool": (
+        {
+            "tool": tool_name,
+            "id": line,
+            "arguments": arguments,
+            "malformed": boolean,
+            **_spoken,
+        },
+        ("tool",),
+        _call,
+    ),
+    "parallel": (
+        {
+            "parallel": listing(_tool, "tool calls"),
+            "order": listing(integer(0), "call numbers, from 0"),
+        },
+        ("parallel",),
+        _parallel,
+    ),
+    "pause": ({"pause": duration}, ("pause",), lambda pause: m.PausePart(pause)),
+    "frame": (
+        {"frame": _frame, "api": choice(*m.APIS)},
+        ("frame", "api"),
+        _frame_part,
+    ),
+    "error": ({"error": error}, ("error",), m.ErrorPart),
+    "auto": ({"auto": _true}, ("auto",), lambda auto: m.AutoPart()),
+}
+
+
+def part(node: Node, findings: Findings) -> m.AnyPart:
+    """One part of a reply; which kind it is, one of its keys says."""
+    if not isinstance(node, Mapping):
+        findings.wrong(node, "a part: a mapping with one of " + ", ".join(PARTS))
+        return BROKEN
+    kinds = [kind for kind in PARTS if kind in node.entries]
+    if len(kinds) != 1:
+        _not_one_kind(node, findings, kinds)
+        return BROKEN
+    table, required, make = PARTS[kinds[0]]
+    before = len(findings.found)
+    values = fields(node, findings, table, required)
+    if values is None:
+        return BROKEN
+    made = make(**values)
+    if isinstance(made, m.ParallelPart) and len(findings.found) > before:
+        # Its fragments cannot be counted, so nothing can be said about their order.
+        return replace(made, order=())
+    return made
+
+
+def _not_one_kind(node: Mapping, findings: Findings, kinds: list[str]) -> None:
+    if kinds:
+        findings.add(node, f"must be one part, got {' and '.join(kinds)} together; make it a list")
+        return
+    for key in node.entries:
+        if nearest(key, PARTS):
+            unknown(node, key, findings, PARTS)
+            return
+    found = keys(node.entries) if node.entries else "no keys"
+    findings.add(node, f"must be a part, with one of {', '.join(PARTS)}; found {found}")
+
+
+def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
+    """The parts of a reply; a single one may stand without the list."""
+    if isinstance(node, Mapping):
+        return (part(node, findings),)
+    if isinstance(node, Sequence) and node.items:
+        return tuple([part(item, findings) for item in node.items])
+    if isinstance(node, Sequence):
+        findings.add(node, "must have at least one part")
+    else:
+        findings.wrong(node, "a part or a list of parts")
+    return (BROKEN,)

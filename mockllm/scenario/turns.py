@@ -1,0 +1,233 @@
+"""Readers of turns: answers, errors in their place, timing, the wire, and variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm.scenario import model as m
+from mockllm.scenario.conditions import expectation, headers
+from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.parts import ends, error, reply, tool_name
+from mockllm.scenario.reading import (
+    Findings,
+    Reader,
+    Table,
+    boolean,
+    choice,
+    duration,
+    fields,
+    integer,
+    is_null,
+    json_value,
+    line,
+    listing,
+    percent,
+    record,
+    regular,
+    text,
+)
+
+__all__ = ["TABLES", "api", "turn", "usage"]
+
+_MAX_SEGMENT = 16 * 1024 * 1024
+_GONE: Any = object()
+"""Stands for the null by which a variant takes a key of its turn away."""
+_NO_API: Any = ""
+
+api = choice(*m.APIS)
+_finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
+_header_value = regular(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
+
+
+def _later(node: Node, findings: Findings) -> None:
+    findings.add(node, "is part of the language, but this version cannot play it yet")
+
+
+USAGE: Table = dict.fromkeys(("input", "output", "reasoning", "cached"), integer(0, 10**9))
+usage = record(m.UsageSpec, USAGE)
+TIMING: Table = {
+    "ttft": duration,
+    "every": duration,
+    "jitter": percent,
+    "at": listing(duration, "durations"),
+}
+
+HTTP: Table = {
+    "status": integer(400, 599),
+    "headers": headers(_header_value),
+    "retry_after": duration,
+    "error": error,
+}
+_mapped_http = record(m.Http, HTTP, ("status",))
+
+
+def http(node: Node, findings: Findings) -> m.Http | None:
+    """A status, or a mapping with it."""
+    if not isinstance(node, Scalar):
+        return _mapped_http(node, findings)
+    status = HTTP["status"](node, findings)
+    return None if status is None else m.Http(status)
+
+
+ATTEMPT: Table = {"http": http, **{key: HTTP[key] for key in HTTP if key != "status"}}
+
+
+def _attempt(node: Node, findings: Findings) -> m.Http | None:
+    """`{http: 429, retry_after: 2s}`, or all of it under `http`."""
+    values = fields(node, findings, ATTEMPT, ("http",))
+    if values is None or not isinstance(node, Mapping):
+        return None
+    inner = node.entries["http"]
+    for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
+        findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
+    answer: m.Http = values.pop("http")
+    known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
+    return m.Http(answer.status, **(known | values))
+
+
+COMMENTS: Table = {"every": integer(1, 10**6), "text": text}
+SEGMENTS = ends(_MAX_SEGMENT)
+_segment = integer(1, _MAX_SEGMENT)
+
+
+def _segments(node: Node, findings: Findings) -> m.Segments | None:
+    if isinstance(node, Scalar):
+        size = _segment(node, findings)
+        return None if size is None else m.Segments(size, size)
+    values = fields(node, findings, SEGMENTS, ("random",))
+    return None if values is None else m.Segments(*values["random"])
+
+
+WIRE: Table = {
+    "line_end": choice("lf", "crlf", "cr"),
+    "bom": boolean,
+    "comments": record(m.Comments, COMMENTS, ("every",)),
+    "segments": _segments,
+    "quirks": _later,
+}
+
+CALL: Table = {"id": line, "name": tool_name, "arguments": json_value}
+MISTAKE: Table = {
+    "tool": integer(0, 10**6),
+    "kind": regular("[a-z][a-z_]*", "a kind of error, such as malformed_arguments"),
+}
+
+
+def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
+    """A reader of lists of plain mappings, which may be empty: that says "none"."""
+    several = listing(record(dict, table, required), of)
+
+    def read(node: Node, findings: Findings) -> list[Any] | None:
+        if isinstance(node, Sequence) and not node.items:
+            return []
+        values = several(node, findings)
+        return None if values is None else list(values)
+
+    return read
+
+
+OUTCOME: Table = {
+    "text": text,
+    "tool_calls": _mappings(CALL, "tool calls", ("name",)),
+    "finish": _finish,
+    "errors": _mappings(MISTAKE, "errors", ("kind",)),
+}
+
+
+def _as_node(node: Node, findings: Findings) -> Node:
+    return node
+
+
+# All that may be said of a turn for one protocol, too.
+_SAID: Table = {
+    "request": expectation,
+    "reply": reply,
+    "http": http,
+    "finish": _finish,
+    "usage": usage,
+    "timing": record(m.Timing, TIMING),
+    "attempts": listing(_attempt, "answers to earlier tries"),
+    "wire": record(m.Wire, WIRE),
+    "expect": record(m.Outcome, OUTCOME),
+    "repeat": boolean,
+    "fault": _later,
+    "recorded": _later,
+}
+TURN: Table = {**_SAID, "when": _as_node}
+
+
+def _or_gone(read: Reader) -> Reader:
+    return lambda node, findings: _GONE if is_null(node) else read(node, findings)
+
+
+VARIANT: Table = {"api": api, **{key: _or_gone(read) for key, read in _SAID.items()}}
+
+
+def turn(node: Node, findings: Findings) -> m.TurnSpec:
+    """A turn with its variants; a broken one stands where it stood, empty."""
+    values = fields(node, findings, TURN)
+    if values is None or not isinstance(node, Mapping):
+        return m.TurnSpec()
+    if "reply" in node.entries and "http" in node.entries:
+        findings.add(node, "must have either 'reply' or 'http', got both")
+    elif "reply" not in node.entries and "http" not in node.entries:
+        findings.add(node, "needs a 'reply', or 'http' for an error")
+    when = values.pop("when", None)
+    if when is not None:
+        values["variants"] = _variants(when, findings, values)
+    return m.TurnSpec(**values)
+
+
+def _variants(
+    node: Node, findings: Findings, base: dict[str, Any]
+) -> tuple[tuple[m.Api, m.TurnSpec], ...]:
+    if isinstance(node, Sequence) and not node.items:
+        findings.add(node, "must be a list of overrides, got an empty one")
+    found: list[tuple[m.Api, m.TurnSpec]] = []
+    for item in node.items if isinstance(node, Sequence) else [node]:
+        variant = _variant(item, findings, base)
+        if any(name == variant[0] != _NO_API for name, _ in found):
+            findings.add(item, f"is the second for {variant[0]!r}; make one of the two")
+        found.append(variant)
+    return tuple(found)
+
+
+def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Api, m.TurnSpec]:
+    """The whole turn for one protocol: `base` with keys replaced, or taken away by null.
+
+    One that cannot be read keeps its place under no name.
+    """
+    before = len(findings.found)
+    values = fields(node, findings, VARIANT, ("api",))
+    if values is None:
+        return _NO_API, m.TurnSpec()
+    name = values.pop("api")
+    merged = base | values
+    put = [key for key in ("reply", "http") if values.get(key, _GONE) is not _GONE]
+    if len(put) == 2:
+        findings.add(node, "must have either 'reply' or 'http', got both")
+    elif put:
+        merged.pop("http" if put == ["reply"] else "reply", None)
+    whole = {key: value for key, value in merged.items() if value is not _GONE}
+    if merged.keys() & {"reply", "http"} and not whole.keys() & {"reply", "http"}:
+        findings.add(node, "takes the reply away; put another, or 'http', in its place")
+    if whole == base and len(findings.found) == before:
+        findings.add(node, "changes nothing about its turn")
+    return name, m.TurnSpec(**whole)
+
+
+TABLES: dict[str, Table] = {
+    "turn": TURN,
+    "when": VARIANT,
+    "usage": USAGE,
+    "timing": TIMING,
+    "http": HTTP,
+    "attempt": ATTEMPT,
+    "wire": WIRE,
+    "comments": COMMENTS,
+    "segments": SEGMENTS,
+    "outcome": OUTCOME,
+    "call": CALL,
+    "mistake": MISTAKE,
+}
+"""The tables above by the names of their definitions in the JSON Schema."""

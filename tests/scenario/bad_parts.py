@@ -1,0 +1,233 @@
+# ruff: noqa: E501 - messages are compared whole, and are as long as they are
+"""Documents with a wrong shape in the parts of a reply, with every problem told."""
+
+from __future__ import annotations
+
+from tests.scenario.documents import Row, part, turn
+
+PARTS: list[Row] = [
+    (
+        "no part",
+        turn("reply: []"),
+        [
+            "3:12: turns[0].reply: must have at least one part",
+        ],
+    ),
+    (
+        "part text",
+        turn("reply: hello"),
+        [
+            "3:12: turns[0].reply: must be a part or a list of parts, got hello",
+        ],
+    ),
+    (
+        "part list",
+        turn("reply: [hello]"),
+        [
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto, got hello",
+        ],
+    ),
+    (
+        "part none",
+        part("split: words"),
+        [
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto; found the keys split",
+        ],
+    ),
+    (
+        "part empty",
+        turn("reply: [{}]"),
+        [
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto; found no keys",
+        ],
+    ),
+    (
+        "part typo",
+        part("txt: hi"),
+        [
+            "3:13: turns[0].reply: unknown key 'txt'; did you mean 'text'?",
+        ],
+    ),
+    (
+        "part two",
+        part("text: hi, tool: f"),
+        [
+            "3:12: turns[0].reply: must be one part, got text and tool together; make it a list",
+        ],
+    ),
+    (
+        "part key",
+        part("text: hi, splitt: words"),
+        [
+            "3:23: turns[0].reply: unknown key 'splitt'; did you mean 'split'?",
+        ],
+    ),
+    (
+        "text number",
+        turn("reply:\n      - text: hi\n      - text: 5"),
+        [
+            "5:15: turns[0].reply[1].text: must be a string, got 5; put it in quotes to make it one",
+        ],
+    ),
+    (
+        "text null",
+        part("text: "),
+        [
+            "3:19: turns[0].reply.text: must be a string, got nothing",
+        ],
+    ),
+    (
+        "text list",
+        part("text: [a]"),
+        [
+            "3:19: turns[0].reply.text: must be a string, got a list",
+        ],
+    ),
+    (
+        "split word",
+        part("text: hi, split: word"),
+        [
+            "3:30: turns[0].reply.split: must be whole, chars, words, a number of characters, {random: [1, 8]} or the fragments, got word; did you mean 'words'?",
+        ],
+    ),
+    (
+        "split zero",
+        part("text: hi, split: 0"),
+        [
+            "3:30: turns[0].reply.split: must be whole, chars, words, a number of characters, {random: [1, 8]} or the fragments, got 0",
+        ],
+    ),
+    (
+        "split randm",
+        part("text: hi, split: {randm: [1, 8]}"),
+        [
+            "3:31: turns[0].reply.split: unknown key 'randm'; did you mean 'random'?",
+        ],
+    ),
+    (
+        "split empty",
+        part("text: hi, split: []"),
+        [
+            "3:30: turns[0].reply.split: must be a list of strings, got an empty one",
+        ],
+    ),
+    (
+        "logprobs",
+        part("text: hi, logprobs: 1"),
+        [
+            "3:33: turns[0].reply.logprobs: must be true or false, got 1",
+        ],
+    ),
+    (
+        "citation",
+        part("text: hi, citations: [{title: x}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs the key 'url'",
+        ],
+    ),
+    (
+        "call name",
+        part("tool: get weather"),
+        [
+            "3:19: turns[0].reply.tool: must be a tool name: 1 to 64 letters, digits, '_' or '-', got get weather",
+        ],
+    ),
+    (
+        "call arguments",
+        part("tool: f, arguments: [1]"),
+        [
+            "3:33: turns[0].reply.arguments: must be a mapping, or a string of JSON, got a list",
+        ],
+    ),
+    (
+        "call arguments number",
+        part("tool: f, arguments: 5"),
+        [
+            "3:33: turns[0].reply.arguments: must be a mapping, or a string of JSON, got 5",
+        ],
+    ),
+    (
+        "parallel text",
+        part("parallel: [{tool: f}, {text: hi}]"),
+        [
+            "3:35: turns[0].reply.parallel[1]: must be a tool call, with the key 'tool'; found 'text'",
+        ],
+    ),
+    (
+        "parallel key",
+        part("parallel: [{tool: f, size: 1}]"),
+        [
+            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, malformed, split, every",
+        ],
+    ),
+    (
+        "parallel one",
+        part("parallel: {tool: f}"),
+        [
+            "3:23: turns[0].reply.parallel: must be a list of tool calls, got a mapping",
+        ],
+    ),
+    (
+        "order word",
+        part("parallel: [{tool: f}], order: [a]"),
+        [
+            "3:44: turns[0].reply.order[0]: must be a whole number from 0 up, got a",
+        ],
+    ),
+    (
+        "pause",
+        part("pause: 300"),
+        [
+            "3:20: turns[0].reply.pause: must be a duration such as 300ms, 2s, 500us or 1m, got 300; say the unit",
+        ],
+    ),
+    (
+        "frame api",
+        part("frame: {data: x}"),
+        [
+            "3:12: turns[0].reply: needs the key 'api'",
+        ],
+    ),
+    (
+        "frame",
+        part("frame: {}, api: chat"),
+        [
+            "3:20: turns[0].reply.frame: must have one of data (with event, id, retry), comment and raw",
+        ],
+    ),
+    (
+        "frame two",
+        part("frame: {raw: x, comment: y}, api: chat"),
+        [
+            "3:20: turns[0].reply.frame: must have one of data (with event, id, retry), comment and raw",
+        ],
+    ),
+    (
+        "frame null",
+        part("frame: {data: null}, api: chat"),
+        [
+            "3:27: turns[0].reply.frame.data: must be a string or a JSON value; write null as the string 'null'",
+        ],
+    ),
+    (
+        "frame event",
+        part('frame: {data: x, event: "a\\nb"}, api: chat'),
+        [
+            '3:37: turns[0].reply.frame.event: must be a string in one line, got "a\\nb"',
+        ],
+    ),
+    (
+        "error key",
+        part("error: {massage: x}"),
+        [
+            "3:21: turns[0].reply.error: unknown key 'massage'; did you mean 'message'?",
+        ],
+    ),
+    (
+        "auto false",
+        part("auto: false"),
+        [
+            "3:19: turns[0].reply.auto: must be true, got false",
+        ],
+    ),
+]

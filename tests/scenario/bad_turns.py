@@ -1,0 +1,177 @@
+# ruff: noqa: E501 - messages are compared whole, and are as long as they are
+"""Documents with a wrong shape in their turns, with every problem told."""
+
+from __future__ import annotations
+
+from tests.scenario.documents import Row, turn, two
+
+TURNS: list[Row] = [
+    (
+        "turn",
+        turn("hello"),
+        [
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, usage, timing, attempts, wire, expect, repeat, fault, recorded, when, got hello",
+        ],
+    ),
+    (
+        "neither",
+        turn("finish: stop"),
+        [
+            "3:5: turns[0]: needs a 'reply', or 'http' for an error",
+        ],
+    ),
+    (
+        "both",
+        turn("{reply: {text: a}, http: 429}"),
+        [
+            "3:5: turns[0]: must have either 'reply' or 'http', got both",
+        ],
+    ),
+    (
+        "finish",
+        turn("{reply: {text: a}, finish: tool_call}"),
+        [
+            "3:32: turns[0].finish: must be one of stop, tool_calls, length, content_filter, refusal, got tool_call; did you mean 'tool_calls'?",
+        ],
+    ),
+    (
+        "http",
+        turn("http: 200"),
+        [
+            "3:11: turns[0].http: must be a whole number from 400 to 599, got 200",
+        ],
+    ),
+    (
+        "http word",
+        turn("http: too many"),
+        [
+            "3:11: turns[0].http: must be a whole number from 400 to 599, got too many",
+        ],
+    ),
+    (
+        "http map",
+        turn("http: {retry_after: 2s}"),
+        [
+            "3:11: turns[0].http: needs the key 'status'",
+        ],
+    ),
+    (
+        "http header",
+        turn('http: {status: 429, headers: {x-a: "b\\r\\nc: d"}}'),
+        [
+            '3:40: turns[0].http.headers.x-a: must be a header value, in one line, got "b\\r\\nc: d"',
+        ],
+    ),
+    (
+        "attempts",
+        turn("{reply: {text: a}, attempts: [429]}"),
+        [
+            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, got 429",
+        ],
+    ),
+    (
+        "attempts retry",
+        turn("{reply: {text: a}, attempts: [{http: 429, retry_after: 2}]}"),
+        [
+            "3:60: turns[0].attempts[0].retry_after: must be a duration such as 300ms, 2s, 500us or 1m, got 2; say the unit",
+        ],
+    ),
+    (
+        "timing at",
+        turn("{reply: {text: a}, timing: {at: [0, 20]}}"),
+        [
+            "3:41: turns[0].timing.at[1]: must be a duration such as 300ms, 2s, 500us or 1m, got 20; say the unit",
+        ],
+    ),
+    (
+        "line end",
+        turn("{reply: {text: a}, wire: {line_end: crfl}}"),
+        [
+            "3:41: turns[0].wire.line_end: must be one of lf, crlf, cr, got crfl; did you mean 'crlf'?",
+        ],
+    ),
+    (
+        "segments",
+        turn("{reply: {text: a}, wire: {segments: 0}}"),
+        [
+            "3:41: turns[0].wire.segments: must be a whole number from 1 to 16777216, got 0",
+        ],
+    ),
+    (
+        "segments odd",
+        turn("{reply: {text: a}, wire: {segments: {random: [1]}}}"),
+        [
+            "3:50: turns[0].wire.segments.random: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
+        "expect",
+        turn("{reply: {text: a}, expect: {errors: [{tool: 0}]}}"),
+        [
+            "3:42: turns[0].expect.errors[0]: needs the key 'kind'",
+        ],
+    ),
+    (
+        "repeat yes",
+        turn("{reply: {text: a}, repeat: yes}"),
+        [
+            "3:32: turns[0].repeat: must be true or false, got yes",
+        ],
+    ),
+    (
+        "results list",
+        two("{request: {results: [c1]}, reply: {text: a}}"),
+        [
+            "4:25: turns[1].request.results: must be a mapping of tool call ids to results, got a list",
+        ],
+    ),
+    (
+        "results null",
+        two("{request: {results: {c1: }}, reply: {text: a}}"),
+        [
+            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, error, got nothing",
+        ],
+    ),
+    (
+        "results op",
+        two("{request: {results: {c1: {regexp: a}}}, reply: {text: a}}"),
+        [
+            "4:31: turns[1].request.results.c1: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "results error",
+        two("{request: {results: {c1: {error: false}}}, reply: {text: a}}"),
+        [
+            "4:30: turns[1].request.results.c1: must be {error: true}; to take any result, leave the call out",
+        ],
+    ),
+    (
+        "request",
+        turn("{request: {result: {c1: x}}, reply: {text: a}}"),
+        [
+            "3:16: turns[0].request: unknown key 'result'; did you mean 'results'?",
+        ],
+    ),
+    (
+        "when api",
+        turn("{reply: {text: a}, when: {finish: length}}"),
+        [
+            "3:30: turns[0].when: needs the key 'api'",
+        ],
+    ),
+    (
+        "when typo",
+        turn("{reply: {text: a}, when: {api: gemni, finish: length}}"),
+        [
+            "3:36: turns[0].when.api: must be one of chat, responses, anthropic, gemini, agui, got gemni; did you mean 'gemini'?",
+        ],
+    ),
+    (
+        "when nothing",
+        turn("{reply: {text: a}, when: {api: chat}}"),
+        [
+            "3:30: turns[0].when: changes nothing about its turn",
+        ],
+    ),
+]

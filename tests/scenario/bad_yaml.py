@@ -1,0 +1,149 @@
+# ruff: noqa: E501 - messages are compared whole, and are as long as they are
+"""Documents that are broken as YAML, with every problem told."""
+
+from __future__ import annotations
+
+from tests.scenario.documents import Row, part, top
+
+YAML: list[Row] = [
+    (
+        "syntax",
+        "scenario: a\nturns: [\n",
+        [
+            "3:1: not valid YAML: while parsing a flow node: did not find expected node content",
+        ],
+    ),
+    (
+        "colon",
+        "scenario: a: b\n",
+        [
+            "1:12: not valid YAML: mapping values are not allowed in this context",
+        ],
+    ),
+    (
+        "tab",
+        "scenario: a\nturns:\n\t- x\n",
+        [
+            "3:1: not valid YAML: nothing may begin with '\\t' here; indent with spaces",
+        ],
+    ),
+    (
+        "at",
+        part("text: @x"),
+        [
+            "3:19: not valid YAML: nothing may begin with '@' here; put the value in quotes",
+        ],
+    ),
+    (
+        "control",
+        part('text: "\x07"'),
+        [
+            '3:20: not valid YAML: U+0007 may not stand as it is; in double quotes write it as an escape, "\\x1b"',
+        ],
+    ),
+    (
+        "surrogate",
+        part('text: "\\ud83d\\ude00"'),
+        [
+            "3:22: not valid YAML: an escape from \\ud800 to \\udfff is half a character; write the character itself",
+        ],
+    ),
+    (
+        "lone",
+        part('text: "\ud800"'),
+        [
+            "3:20: half of a surrogate pair is no character",
+        ],
+    ),
+    (
+        "alias",
+        part("text: *nowhere"),
+        [
+            "3:19: turns[0].reply.text: alias *nowhere has no anchor &nowhere complete before it",
+        ],
+    ),
+    (
+        "selfalias",
+        "scenario: a\nturns: &t [*t]\n",
+        [
+            "2:12: turns[0]: alias *t has no anchor &t complete before it",
+        ],
+    ),
+    (
+        "python tag",
+        part("text: !!python/object/apply:os.system [ls]"),
+        [
+            "3:19: turns[0].reply.text: tag !!python/object/apply:os.system is not allowed; scenarios are plain data",
+        ],
+    ),
+    (
+        "tag",
+        part("text: !secret hi"),
+        [
+            "3:19: turns[0].reply.text: tag !secret is not allowed; scenarios are plain data",
+        ],
+    ),
+    (
+        "merge",
+        "<<: 5\n" + top(""),
+        [
+            "1:5: '<<' must merge a mapping",
+        ],
+    ),
+    (
+        "list key",
+        "[a]: 5\n" + top(""),
+        [
+            "1:1: a key must be a name",
+        ],
+    ),
+    (
+        "empty key",
+        ": 5\n" + top(""),
+        [
+            "1:1: not valid YAML: while parsing a block mapping: did not find expected key",
+        ],
+    ),
+    (
+        "twice",
+        part("text: hi, text: ho"),
+        [
+            "3:23: turns[0].reply: key 'text' is written twice; first on line 3",
+        ],
+    ),
+    (
+        "empty",
+        "",
+        [
+            "1:1: holds no scenario; one begins with 'scenario: NAME' and has 'turns'",
+        ],
+    ),
+    (
+        "comment",
+        "# nothing yet\n",
+        [
+            "1:1: holds no scenario; one begins with 'scenario: NAME' and has 'turns'",
+        ],
+    ),
+    (
+        "empty doc",
+        top("") + "---\n",
+        [
+            "6:1: the document is empty; a scenario begins with 'scenario: NAME' and has 'turns'",
+        ],
+    ),
+    (
+        "list",
+        "- a\n",
+        [
+            "1:1: must be a mapping; a scenario begins with 'scenario: NAME' and has 'turns'",
+        ],
+    ),
+    (
+        "scalar",
+        "hello\n",
+        [
+            "1:1: must be a mapping; a scenario begins with 'scenario: NAME' and has 'turns'",
+        ],
+    ),
+]

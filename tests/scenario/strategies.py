@@ -1,0 +1,255 @@
+"""Hypothesis strategies for scenarios that can be loaded, with everything the model has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import count
+
+from hypothesis import strategies as st
+
+from mockllm.scenario import model as m
+from tests.strategies import cut, finishes, json_values, names, texts
+
+lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
+durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
+shares = st.floats(0, 1).map(abs)
+random_splits = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(
+    lambda pair: m.RandomSplit(pair[0], sum(pair))
+)
+rules = st.sampled_from(["whole", "chars", "words"]) | st.integers(1, 99) | random_splits
+json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False), max_size=3).filter(
+    lambda value: "inf" not in repr(value)
+)
+conditions = st.builds(m.TextCondition, st.sampled_from(["contains", "equals"]), texts) | st.builds(
+    m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"])
+)
+usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4)
+CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}
+header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
+header_values = lines.filter(lambda text: not set(text) & CONTROLS)
+errors = st.builds(m.ErrorSpec, *[st.none() | texts] * 3)
+maybe_names = st.lists(names, max_size=2).map(tuple)
+matches = st.just(m.Match(anything=True)) | st.builds(
+    m.Match,
+    model=st.none() | lines.filter(lambda text: "[" not in text),
+    user=st.none() | conditions,
+    system=st.none() | conditions,
+    tools=maybe_names,
+    headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
+    body=st.none() | json_mappings,
+).filter(lambda match: match != m.Match())
+https = st.builds(
+    m.Http,
+    status=st.integers(400, 599),
+    headers=st.dictionaries(header_names, header_values, max_size=2).map(
+        lambda d: tuple(d.items())
+    ),
+    retry_after=st.none() | durations,
+    error=st.none() | errors,
+)
+timings = st.builds(
+    m.Timing,
+    ttft=st.none() | durations,
+    every=st.none() | durations,
+    jitter=st.none() | shares,
+    at=st.lists(durations, max_size=3).map(tuple),
+)
+wires = st.builds(
+    m.Wire,
+    line_end=st.none() | st.sampled_from(["lf", "crlf", "cr"]),
+    bom=st.booleans(),
+    comments=st.none() | st.builds(m.Comments, st.integers(1, 9), texts),
+    segments=st.none()
+    | st.builds(lambda low, more: m.Segments(low, low + more), *[st.integers(1, 99)] * 2)
+    | st.integers(1, 9).map(lambda size: m.Segments(size, size)),
+)
+outcomes = st.builds(
+    m.Outcome,
+    text=st.none() | texts,
+    tool_calls=st.none()
+    | st.lists(
+        st.fixed_dictionaries({"name": names}, optional={"id": lines, "arguments": json_mappings}),
+        max_size=2,
+    ),
+    finish=st.none() | finishes,
+    errors=st.none()
+    | st.lists(
+        st.fixed_dictionaries(
+            {"kind": st.just("malformed_arguments")}, optional={"tool": st.integers(0, 3)}
+        ),
+        max_size=2,
+    ),
+)
+defaults = st.builds(
+    m.Defaults,
+    split=st.none() | rules,
+    every=st.none() | durations,
+    ttft=st.none() | durations,
+    jitter=st.none() | shares,
+    usage=st.none() | usages,
+)
+tool_specs = st.lists(
+    st.builds(
+        m.ToolSpec,
+        names,
+        texts,
+        st.sampled_from([None, {"type": "object"}, {"properties": {"a": True}}]),
+    ),
+    max_size=2,
+    unique_by=lambda tool: tool.name,
+).map(tuple)
+
+
+@st.composite
+def splits(draw: st.DrawFn, value: str) -> m.Split | None:
+    """A split for `value`: none, a rule, or fragments of it."""
+    fragments = draw(cut(value)) if value else ("",)
+    return draw(st.none() | rules | st.just(fragments))
+
+
+@st.composite
+def spoken(draw: st.DrawFn) -> m.AnyPart:
+    """A text, reasoning or refusal part."""
+    text = draw(texts)
+    split, every = draw(splits(text)), draw(st.none() | durations)
+    kind = draw(st.integers(0, 2))
+    if kind == 0:
+        citations = draw(st.lists(st.builds(m.Citation, lines, texts, texts), max_size=2))
+        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()))
+    if kind == 1:
+        return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
+    return m.RefusalPart(text, split, every)
+
+
+@st.composite
+def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> m.ToolPart:
+    """A call, with an id of its own or none, of one of the tools, or malformed."""
+    malformed = draw(st.booleans())
+    known = st.sampled_from([tool.name for tool in tools]) if tools else names
+    name = draw(names if malformed else known)
+    if malformed and draw(st.booleans()):
+        arguments: str | None = draw(texts)
+    else:
+        spaced = draw(st.booleans())
+        separators = None if spaced else (",", ":")
+        value = json.dumps(draw(json_mappings), ensure_ascii=spaced, separators=separators)
+        arguments = draw(st.none() | st.just(value))
+    split = draw(st.none() | rules if arguments is None else splits(arguments))
+    id = draw(st.none() | names.map(lambda name: f"{name}{next(ids)}"))
+    return m.ToolPart(name, id, arguments, malformed, split, draw(st.none() | durations))
+
+
+@st.composite
+def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
+    """A frame as it is."""
+    api = draw(st.sampled_from(apis))
+    kind = draw(st.integers(0, 2))
+    if kind == 0:
+        data = draw(texts | json_mappings | st.booleans() | st.integers())
+        options = [st.none() | lines, st.none() | lines, st.none() | st.integers(0, 99)]
+        return m.FramePart(api, data, *[draw(option) for option in options])
+    text = draw(texts)
+    return m.FramePart(api, comment=text) if kind == 1 else m.FramePart(api, raw=text)
+
+
+@st.composite
+def replies(
+    draw: st.DrawFn, apis: tuple[m.Api, ...], tools: tuple[m.ToolSpec, ...], ids: count[int]
+) -> tuple[m.AnyPart, ...]:
+    """At least one part; `auto` stands alone, an error comes last."""
+    if draw(st.integers(0, 9)) == 0:
+        return (m.AutoPart(),)
+    call = calls(tools, ids)
+    parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
+    part = st.one_of(
+        spoken(), call, parallel, frames(apis), durations.map(lambda long: m.PausePart(long))
+    )
+    own = draw(st.lists(part, min_size=1, max_size=3))
+    if draw(st.integers(0, 4)) == 0:
+        own.append(m.ErrorPart(draw(errors)))
+    return tuple(own)
+
+
+@st.composite
+def turns(
+    draw: st.DrawFn,
+    apis: tuple[m.Api, ...],
+    tools: tuple[m.ToolSpec, ...],
+    ids: count[int],
+    last: bool,
+    restart: bool,
+) -> m.TurnSpec:
+    """A turn, with variants for some protocols."""
+    reply = draw(replies(apis, tools, ids)) if draw(st.integers(0, 4)) else ()
+    turn = m.TurnSpec(
+        reply=reply,
+        http=None if reply else draw(https),
+        request=draw(st.none() | expectations),
+        finish=draw(st.none() | finishes),
+        usage=draw(st.none() | usages),
+        timing=draw(st.none() | timings),
+        attempts=tuple(draw(st.lists(https, max_size=2))),
+        wire=draw(st.none() | wires),
+        expect=draw(st.none() | outcomes),
+        repeat=last and not restart and draw(st.booleans()),
+    )
+    variants = []
+    for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
+        variant = replace(
+            turn,
+            finish=draw(st.none() | finishes),
+            usage=draw(st.none() | usages),
+            wire=draw(st.none() | wires),
+            attempts=tuple(draw(st.lists(https, max_size=1))),
+        )
+        if last and draw(st.booleans()):
+            other = draw(replies(apis, tools, ids)) if draw(st.booleans()) else ()
+            http = None if other else draw(https)
+            variant = replace(variant, reply=other, http=http, repeat=False)
+        if variant != turn:
+            variants.append((api, variant))
+    return replace(turn, variants=tuple(variants))
+
+
+expectations = st.builds(
+    m.Expect,
+    offers=maybe_names,
+    tool_choice=st.none() | lines,
+    user=st.none() | conditions,
+    body=st.none() | json_mappings,
+    schema=st.sampled_from([None, True, False, {"type": "object"}]),
+)
+results = st.builds(m.ResultCondition, conditions) | st.builds(
+    m.ResultCondition, error=st.just(True)
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> m.Scenario:
+    """A whole scenario that `check` has nothing to say about."""
+    apis = draw(st.just(m.APIS) | st.permutations(m.APIS).map(lambda five: tuple(five[:2])))
+    tools, ids, restart = draw(tool_specs), count(), draw(st.booleans())
+    number = draw(st.integers(1, 3))
+    own: list[m.TurnSpec] = []
+    for index in range(number):
+        turn = draw(turns(apis, tools, ids, index == number - 1, restart))
+        made = [part for before in own for part in before.reply]
+        known = [part.id for part in made if isinstance(part, m.ToolPart) and part.id]
+        if known and turn.request and not turn.variants and draw(st.booleans()):
+            request = replace(
+                turn.request, results=((draw(st.sampled_from(known)), draw(results)),)
+            )
+            turn = replace(turn, request=request)
+        own.append(turn)
+    return m.Scenario(
+        name=draw(st.from_regex(r"\A[a-z0-9][a-z0-9-]{0,9}\Z")),
+        turns=tuple(own),
+        description=draw(st.just("") | lines),
+        apis=apis,
+        match=draw(st.none() | matches),
+        tools=tools,
+        seed=draw(st.none() | texts),
+        defaults=draw(defaults),
+        restart=restart,
+    )

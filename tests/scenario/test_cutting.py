@@ -1,0 +1,51 @@
+"""Fragments join to what was cut, and are the same every time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.scenario.cutting import fragments
+from mockllm.scenario.model import RandomSplit, Split
+from tests.scenario.strategies import rules
+from tests.strategies import texts
+
+
+@given(st.lists(texts).map("".join), rules, texts)
+def test_fragments_join(text: str, split: Split, seed: str) -> None:
+    """Fragments by any rule join to the text, none of them empty, and depend on nothing else."""
+    found = fragments(text, split, seed)
+    assert "".join(found) == text
+    assert all(found)
+    assert fragments(text, split, seed) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "split", "expected"),
+    [
+        ("Hello, big world", "words", ("Hello,", " big", " world")),
+        ("  two  spaces \n", "words", ("  two", "  spaces", " \n")),
+        ("ab\n\ncd", "words", ("ab", "\n\ncd")),
+        ("héy", "chars", ("h", "é", "y")),
+        ("👩‍🚀", "chars", ("👩", "\u200d", "🚀")),
+        ("abcdefg", 3, ("abc", "def", "g")),
+        ("abc", "whole", ("abc",)),
+        ("", "whole", ()),
+        ("", "chars", ()),
+        ("abc", ("a", "", "bc"), ("a", "", "bc")),
+        ("abcdef", RandomSplit(2, 2), ("ab", "cd", "ef")),
+    ],
+)
+def test_rules(text: str, split: Split, expected: tuple[str, ...]) -> None:
+    """Each rule cuts where the language says."""
+    assert fragments(text, split, "seed") == expected
+
+
+def test_random_sizes_are_fixed_for_all_time() -> None:
+    """Random fragments are in range, differ by seed, and never change between versions."""
+    text = "x" * 1_000
+    sizes = [len(fragment) for fragment in fragments(text, RandomSplit(1, 8), "a")]
+    assert set(sizes[:-1]) == set(range(1, 9))
+    assert sizes != [len(fragment) for fragment in fragments(text, RandomSplit(1, 8), "b")]
+    assert sizes[:10] == [3, 7, 2, 7, 7, 7, 4, 1, 5, 5]

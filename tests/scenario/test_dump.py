@@ -1,0 +1,106 @@
+"""Dumping is the inverse of loading, and its text is what a person would write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mockllm.scenario.dump import dump
+from mockllm.scenario.load import load, loads
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.nodes import documents
+from mockllm.scenario.reading import Findings, json_value
+from mockllm.scenario.yamltext import write
+from tests.scenario.strategies import scenarios
+from tests.strategies import json_values, texts
+
+SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+
+SECRET = """\
+scenario: secret-numbers
+description: Two tool calls in one turn, their results, then the answer.
+match:
+  user: secret numbers
+tools:
+  - name: get_secret_number
+    parameters:
+      type: object
+      properties:
+        name:
+          type: string
+      required: [name]
+turns:
+  - reply:
+      - tool: get_secret_number
+        id: call_alice
+        arguments:
+          name: alice
+        split: ['{"na', 'me":"al', 'ice"}']
+      - parallel:
+          - tool: get_secret_number
+            arguments: '{"name": "bob"}'
+            split: 7
+          - tool: get_secret_number
+            arguments: '{'
+            malformed: true
+        order: [0, 1, 0, 0]
+  - request:
+      results:
+        call_alice: '42'
+    reply:
+      - text: |-
+          Alice's number is 42.
+          Bob's is 7 😀.
+        split: words
+        every: 20ms
+    timing:
+      ttft: 1500ms
+      jitter: 20%
+      at: [0, 1s, 2m, 5us]
+    repeat: true
+    when:
+      api: chat
+      http: 429
+      timing: null
+"""
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=50)
+@given(scenarios())
+def test_load_gives_back_what_was_dumped(scenario: Scenario) -> None:
+    """`loads(dump(scenario)) == (scenario,)`."""
+    text = dump(scenario)
+    assert loads(text) == (scenario,)
+    assert dump(loads(text)[0]) == text
+
+
+@given(json_values | texts)
+def test_values_survive_yaml(value: object) -> None:
+    """Any JSON value reads back from its YAML text, with the same types."""
+    (document,) = documents(write({"value": value}), "<text>")
+    findings = Findings()
+    read = json_value(document.root, findings)
+    assert repr(read) == repr({"value": value})
+    assert not findings.found
+    assert not document.notes
+
+
+def test_canonical_text() -> None:
+    """Canonical text is in the order of the documentation and loads to its own text."""
+    assert dump(loads(SECRET)[0]) == SECRET
+
+
+@pytest.mark.parametrize("text", ["yes", "no", "null", "5", "1e3", "0x1f", "<<", "~", "", "a: b"])
+def test_text_that_looks_like_something_else_is_quoted(text: str) -> None:
+    """Text that another reader of YAML could take for something else is put in quotes."""
+    assert write([text]) == f"['{text}']\n"
+
+
+@pytest.mark.skipif(not SHIPPED, reason="the shipped scenarios are not beside the tests")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_scenarios_survive(path: Path) -> None:
+    """Every shipped scenario is the same after dumping and loading."""
+    for scenario in load([path]):
+        assert loads(dump(scenario)) == (scenario,)

@@ -1,0 +1,115 @@
+"""The JSON Schema that editors use says the same as the loader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
+
+import mockllm.scenario
+from mockllm.scenario.document import TABLES
+from mockllm.scenario.dump import dump
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.nodes import documents
+from mockllm.scenario.reading import Findings, json_value
+from tests.scenario.bad_heads import HEADS
+from tests.scenario.bad_meanings import MEANING
+from tests.scenario.bad_parts import PARTS
+from tests.scenario.bad_turns import TURNS
+from tests.scenario.strategies import scenarios
+
+SHAPE = HEADS + TURNS + PARTS
+SCHEMA = json.loads((Path(mockllm.scenario.__file__).parent / "schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+DEFINITIONS = {"scenario": SCHEMA, **SCHEMA["$defs"]}
+SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+
+
+def accepted(text: str) -> bool:
+    """Whether the schema accepts all documents of a text."""
+    return all(
+        VALIDATOR.is_valid(json_value(document.root, Findings()))
+        for document in documents(text, "x")
+    )
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """All mappings inside a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        for inner in schema.values():
+            yield from objects(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from objects(inner)
+
+
+def test_the_schema_is_one() -> None:
+    """The schema itself is valid."""
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_keys_agree(name: str) -> None:
+    """Every mapping of the language has the same keys in the schema, and no others."""
+    definition = DEFINITIONS[name]
+    assert set(definition["properties"]) == set(TABLES[name])
+    assert definition["additionalProperties"] is False
+
+
+def test_definitions_are_all_used() -> None:
+    """No mapping is defined that the loader does not know, and no definition is idle."""
+    mappings = {name for name, one in DEFINITIONS.items() if "properties" in one}
+    assert mappings == set(TABLES)
+    referred = {one["$ref"].removeprefix("#/$defs/") for one in objects(SCHEMA) if "$ref" in one}
+    assert referred == set(SCHEMA["$defs"])
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_everything_is_described(name: str) -> None:
+    """An editor can show what each mapping and each key is for."""
+    definition = DEFINITIONS[name]
+    assert definition["title"]
+    assert definition["description"].endswith(".")
+    for key in definition.get("properties", {}).values():
+        assert key["description"].endswith(".")
+
+
+def test_examples_are_examples() -> None:
+    """Examples in the schema satisfy it."""
+    for schema in objects(SCHEMA):
+        for example in schema.get("examples", ()) if "description" in schema else ():
+            assert VALIDATOR.evolve(schema={**schema, "$defs": SCHEMA["$defs"]}).is_valid(example)
+
+
+@pytest.mark.parametrize("text", [row[1] for row in SHAPE], ids=[row[0] for row in SHAPE])
+def test_bad_shapes_are_refused(text: str) -> None:
+    """What the loader's readers refuse, the schema refuses."""
+    assert not accepted(text)
+
+
+@pytest.mark.parametrize(
+    "text", [row[1] for row in MEANING[:-1]], ids=[row[0] for row in MEANING[:-1]]
+)
+def test_contradictions_are_beyond_a_schema(text: str) -> None:
+    """What needs a look at several places at once, the schema lets pass."""
+    assert accepted(text)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=20)
+@given(scenarios())
+def test_what_is_dumped_is_accepted(scenario: Scenario) -> None:
+    """Every scenario that can be loaded satisfies the schema when it is written."""
+    assert accepted(dump(scenario))
+
+
+@pytest.mark.skipif(not SHIPPED, reason="the shipped scenarios are not beside the tests")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_scenarios_are_accepted(path: Path) -> None:
+    """Every shipped scenario satisfies the schema."""
+    assert accepted(path.read_text())
