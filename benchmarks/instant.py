@@ -99,7 +99,7 @@ def compare(
     """Requests a second of ours and of the bare server, round by round."""
     path, body = BODIES[api]
     request = _load.request_bytes(path, json.dumps(body).encode())
-    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet"]
+    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
     mine: list[float] = []
     theirs: list[float] = []
     with _load.server(ours) as (port, _):
@@ -129,7 +129,7 @@ def flat(folder: Path, count: int) -> None:
     """Memory before and after many requests."""
     path, body = BODIES["chat"]
     request = _load.request_bytes(path, json.dumps(body).encode())
-    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet"]
+    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
     with _load.server(ours) as (port, pid):
         size = len(fetch(port, request))
         _load.drive(port, [(request, size)], connections=32, count=5_000)

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mockllm.catalogue import SCENARIO_HEADER, Catalogue
-from mockllm.conditions import check_match, last_user_text, shown
+from mockllm.conditions import check_match
 from mockllm.errors import NoMatchError, RequestError
+from mockllm.nearest import NEAREST, explain
 from mockllm.request import CallEcho, Message, Request
 from mockllm.resolve import planned_calls, turn_index
 from mockllm.scenario.model import Scenario
 
 __all__ = ["Pick", "pick", "plain_model"]
-
-_NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def pick(catalogue: Catalogue, request: Request, headers: Mapping[str, str], pre
     if found is None and anchor is not None:
         return _at(*anchor, 0, continued=True)
     if found is None:
-        raise NoMatchError(_explain(catalogue, request, headers), status=404, code="no_scenario")
+        raise NoMatchError(explain(catalogue, request, headers), status=404, code="no_scenario")
     return _at(found.scenario, found.position, found.start)
 
 
@@ -161,7 +160,7 @@ def _same_turn(messages: tuple[Message, ...], index: int) -> bool:
 def _named(catalogue: Catalogue, name: str, request: Request) -> Scenario:
     scenario = catalogue.by_name.get(name)
     if scenario is None:
-        near = get_close_matches(name, catalogue.by_name, n=_NEAREST, cutoff=0.5)
+        near = get_close_matches(name, catalogue.by_name, n=NEAREST, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise NoMatchError(
             f"There is no scenario {name!r}; {len(catalogue.scenarios)} are served.{hint} "
@@ -311,49 +310,3 @@ def _agree(scenario: Scenario, after: list[_Answered], api: str, prefix: str) ->
         if echoed:
             return False
     return True
-
-
-def _explain(catalogue: Catalogue, request: Request, headers: Mapping[str, str]) -> str:
-    """Why nothing matched: the nearest scenarios, each with the first condition that differs."""
-    near = sorted(_near_misses(catalogue, request, headers), key=lambda miss: miss[0])
-    count = len(catalogue.scenarios)
-    lines = [
-        f"No scenario answers this request (model {request.model!r}, user said "
-        f"{shown(last_user_text(request))}); {count} served."
-    ]
-    if near:
-        lines.append("Nearest:")
-        lines += [f"- {name}: {problem}" for _, name, problem in near[:_NEAREST]]
-    lines.append(
-        f"Name a scenario with the header {SCENARIO_HEADER} or the model 'mock/<scenario>', add "
-        "one whose `match` holds, or serve with --fallback auto."
-    )
-    return "\n".join(lines)
-
-
-def _near_misses(
-    catalogue: Catalogue, request: Request, headers: Mapping[str, str]
-) -> Iterator[tuple[tuple[float, float, str], str, str]]:
-    said = _pairs(last_user_text(request)[:2000])
-    for scenario in catalogue.scenarios:
-        match = scenario.match
-        if match is None or match.anything:
-            continue
-        results = list(check_match(match, request, headers))
-        if request.api not in scenario.apis:
-            problem = f"apis: it does not play over {request.api!r}"
-        else:
-            problem = next(
-                (result for result in results if result is not None),
-                "its tool calls are not those in the history of this request",
-            )
-        wrong = sum(result is not None for result in results) / max(1, len(results))
-        wanted = _pairs(match.user.value) if match.user is not None else set()
-        likeness = len(wanted & said) / len(wanted) if wanted else 0.0
-        yield (wrong, -likeness, scenario.name), scenario.name, problem
-
-
-def _pairs(text: str) -> set[str]:
-    """The pairs of neighbouring letters of a text: how alike two texts are, cheaply."""
-    text = text.lower()
-    return {text[at : at + 2] for at in range(len(text) - 1)}
