@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -250,10 +250,8 @@ def _is_credential(name: str) -> bool:
 
 
 def _split(target: str) -> tuple[str, Mapping[str, str]]:
-    """Path and query of a request's target, both decoded."""
+    """Path and query of a request's target; of the path, the parts are decoded later."""
     path, mark, query = target.partition("?")
-    if "%" in path:
-        path = unquote(path)
     return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
 
 

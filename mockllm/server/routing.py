@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Operation, Route, WireProtocol
@@ -60,6 +61,7 @@ class Routes:
         """The endpoint; None where the path, or this method of it, is not known.
 
         Args:
+            path: as it was sent: a quoted slash is part of a name.
             headers: the names of the request's headers, in lower case.
         """
         exact = self._exact.get((method, path))
@@ -70,7 +72,7 @@ class Routes:
                 continue
             match = rule.pattern.fullmatch(path)
             if match is not None and (rule.header is not None or exact is None):
-                params = match.groupdict()
+                params = {name: unquote(value) for name, value in match.groupdict().items()}
                 if ":" in path:
                     params[":"] = path.rpartition(":")[2]
                 return Endpoint(rule.protocol, rule.operation, params)

@@ -18,6 +18,12 @@ ALLOWED_EXTENSIONS: dict[tuple[str, str], str] = {
     ("ChatCompletionMessage", "reasoning_content"): "how compatible servers give reasoning",
     ("ChoiceDelta", "annotations"): "the models that search the web stream it; untyped",
     ("AnnotationURLCitation", "content"): "how OpenRouter gives the text that is cited",
+    ("Response", "store"): "the service echoes it; untyped",
+    ("ResponseTextDeltaEvent", "obfuscation"): "documented padding of deltas; untyped",
+    ("ResponseRefusalDeltaEvent", "obfuscation"): "documented padding of deltas; untyped",
+    ("ResponseReasoningTextDeltaEvent", "obfuscation"): "documented padding; untyped",
+    ("ResponseReasoningSummaryTextDeltaEvent", "obfuscation"): "documented padding; untyped",
+    ("ResponseFunctionCallArgumentsDeltaEvent", "obfuscation"): "documented padding; untyped",
 }
 """(name of the model, name of the field) -> why the field may be there."""
 

@@ -20,7 +20,7 @@ from mockllm.protocols.openai_responses.objects import Options
 from mockllm.timeline import expand, fold, normal
 from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
-from tests.protocols import strict
+from tests.protocols.strict import problems
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 REPLY = Reply("seed", TOKEN, "gpt-test", Options())
@@ -69,14 +69,6 @@ hosted_frames = st.builds(
         ]
     ),
 )
-
-
-def problems(type: Any, value: dict[str, Any]) -> list[str]:
-    """What is wrong with a value; `store` is sent by the service and missing in its types."""
-    found = strict.problems(type, value)
-    return [
-        problem for problem in found if not problem.endswith("store: Response has no such field")
-    ]
 
 
 # There and back

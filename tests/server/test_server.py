@@ -477,3 +477,18 @@ def test_the_same_request_gives_the_same_bytes_on_another_server(serve):
         answers = [serve(WEATHER).http.post("/v1/chat/completions", json=body) for _ in range(2)]
         assert answers[0].content == answers[1].content
         assert answers[0].headers == answers[1].headers
+
+
+def test_a_name_in_a_path_may_hold_a_quoted_slash(serve):
+    """SDKs quote the slash of `mock/weather`; it is one name, not two steps."""
+    served = serve(WEATHER)
+    assert served.http.get("/v1/models/mock%2Fweather").json()["id"] == "mock/weather"
+
+
+def test_a_stored_response_is_not_streamed_again(serve):
+    """Asking for it is refused; an empty stream would be silently taken for the answer."""
+    served = serve(WEATHER)
+    made = served.http.post("/v1/responses", json={"model": "m", "input": "weather"}).json()
+    again = served.http.get(f"/v1/responses/{made['id']}", params={"stream": "true"})
+    assert (again.status_code, again.json()["error"]["param"]) == (400, "stream")
+    assert served.http.get(f"/v1/responses/{made['id']}").json() == made

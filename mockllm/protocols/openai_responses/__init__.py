@@ -35,6 +35,12 @@ __all__ = [
 
 
 def _stored(lookup: Lookup) -> dict[str, Any]:
+    if lookup.query.get("stream") == "true":
+        raise RequestError(
+            "Only responses that run in the background can be streamed again, and mockllm has "
+            "none: leave out 'stream' to get the whole response.",
+            param="stream",
+        )
     return dict(lookup.answer)
 
 

@@ -1,0 +1,152 @@
+"""pydantic-ai, which loops over tools by itself, through whole conversations."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.clients.conversation import (
+    APIS,
+    MODEL,
+    SCENARIOS,
+    ending,
+    opening,
+    plays,
+    work,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def pydantic_ai() -> ModuleType:
+    """The package, imported when a test needs it, for that takes seconds."""
+    import pydantic_ai
+    import pydantic_ai.models.openai
+    import pydantic_ai.providers.openai
+
+    return pydantic_ai
+
+
+@pytest.fixture
+def make_agent(pydantic_ai, async_client):
+    """Makes the agent for a scenario: a model over one API, and the scenario's tools."""
+    provider = pydantic_ai.providers.openai.OpenAIProvider(openai_client=async_client)
+    models = {
+        "chat": pydantic_ai.models.openai.OpenAIChatModel,
+        "responses": pydantic_ai.models.openai.OpenAIResponsesModel,
+    }
+
+    async def call(name: str, /, **arguments: Any) -> str:
+        return work(name, arguments)
+
+    def tool(spec: Any) -> Any:
+        function = partial(call, spec.name)
+        return pydantic_ai.Tool.from_schema(
+            function, spec.name, spec.description, dict(spec.parameters)
+        )
+
+    def make(scenario: Any, api: str, **settings: Any) -> Any:
+        tools = [tool(spec) for spec in scenario.tools]
+        model = models[api](MODEL, provider=provider)
+        return pydantic_ai.Agent(model, tools=tools, model_settings=settings or None)
+
+    return make
+
+
+both_scenarios = pytest.mark.parametrize("name", ["secret-numbers", "multi-hop"])
+both_apis = pytest.mark.parametrize("api", APIS)
+
+
+@both_scenarios
+@both_apis
+def test_run(make_agent, loop, run, name, api):
+    """The agent calls every tool, sends the results, and comes to the scenario's end."""
+    scenario = SCENARIOS[name]
+    result = loop.run(make_agent(scenario, api).run(opening(scenario)))
+    assert result.output == ending(scenario)
+    run.expects_plays(plays(scenario, api))
+
+
+@both_scenarios
+@both_apis
+def test_run_stream(make_agent, loop, run, name, api):
+    """The same, streamed; the last answer arrives in fragments that join to it."""
+    scenario = SCENARIOS[name]
+    agent = make_agent(scenario, api)
+
+    async def follow() -> list[str]:
+        async with agent.run_stream(opening(scenario)) as result:
+            return [text async for text in result.stream_text(delta=True, debounce_by=None)]
+
+    fragments = loop.run(follow())
+    assert "".join(fragments) == ending(scenario)
+    assert len(fragments) > 1
+    assert all(exchange.stream for exchange in run.exchanges)
+    run.expects_plays(plays(scenario, api))
+
+
+@both_scenarios
+@both_apis
+def test_iter(pydantic_ai, make_agent, loop, run, name, api):
+    """Step by step, with every event of every answer: calls, their results, and the end."""
+    scenario = SCENARIOS[name]
+    agent = make_agent(scenario, api)
+
+    async def follow() -> tuple[Any, list[Any]]:
+        seen = []
+        async with agent.iter(opening(scenario)) as steps:
+            async for node in steps:
+                if agent.is_model_request_node(node) or agent.is_call_tools_node(node):
+                    async with node.stream(steps.ctx) as events:
+                        seen += [event async for event in events]
+        return steps.result, seen
+
+    result, seen = loop.run(follow())
+    assert result.output == ending(scenario)
+    made = [event for event in seen if isinstance(event, pydantic_ai.FunctionToolCallEvent)]
+    done = [event for event in seen if isinstance(event, pydantic_ai.FunctionToolResultEvent)]
+    assert {event.part.tool_call_id for event in made} == {
+        event.part.tool_call_id for event in done
+    }
+    assert len(made) == 2
+    run.expects_plays(plays(scenario, api))
+
+
+@both_scenarios
+def test_previous_response_id(make_agent, loop, run, name):
+    """Each request after the first sends only what is new, and points at the answer before."""
+    scenario = SCENARIOS[name]
+    agent = make_agent(scenario, "responses", openai_previous_response_id="auto")
+    result = loop.run(agent.run(opening(scenario)))
+    assert result.output == ending(scenario)
+    first, *others = [json.loads(exchange.body) for exchange in run.exchanges]
+    assert "previous_response_id" not in first
+    for body in others:
+        assert body["previous_response_id"].startswith("resp_")
+        assert {item["type"] for item in body["input"]} == {"function_call_output"}
+    run.expects_plays(plays(scenario, "responses"))
+
+
+@both_apis
+def test_reasoning(pydantic_ai, make_agent, loop, api):
+    """What the model thought is a part of its own, beside what it said."""
+    scenario = SCENARIOS["reasoning"]
+    result = loop.run(make_agent(scenario, api).run(opening(scenario)))
+    thinking, text = result.all_messages()[-1].parts
+    assert isinstance(thinking, pydantic_ai.ThinkingPart)
+    assert "17" in thinking.content or "Seventeen" in thinking.content
+    assert text.content == "Yes, 17 is prime."
+
+
+@both_apis
+def test_usage(make_agent, loop, api):
+    """The agent counts the tokens that the scenario says were used."""
+    scenario = SCENARIOS["token-usage"]
+    usage = loop.run(make_agent(scenario, api).run(opening(scenario))).usage
+    assert (usage.input_tokens, usage.output_tokens) == (2048, 64)
+    assert usage.cache_read_tokens == 1920
