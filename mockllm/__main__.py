@@ -1,0 +1,6 @@
+"""`python -m mockllm` is the command `mockllm`."""
+
+from mockllm.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="mockllm")

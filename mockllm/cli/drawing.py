@@ -1,0 +1,184 @@
+"""Draws an answer while it arrives: a lane for each part, growing with its fragments.
+
+`Board` knows what has arrived. `LiveScreen` draws it again in place, for a terminal;
+`PlainScreen` prints the lanes that changed, a line each, for everything else.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import Protocol, TextIO
+
+import click
+
+from mockllm import events as ev
+
+__all__ = ["Board", "Lane", "LiveScreen", "PlainScreen", "Screen", "screen_for"]
+
+_LABELS = {ev.TextDelta: "text", ev.ReasoningDelta: "reasoning", ev.RefusalDelta: "refusal"}
+_MOST_TICKS = 40
+
+
+@dataclass(slots=True)
+class Lane:
+    """One part: `fresh` is how many characters of `text` the last fragment brought."""
+
+    label: str
+    name: str = ""
+    text: str = ""
+    fresh: int = 0
+    done: bool = False
+
+
+@dataclass(slots=True)
+class Board:
+    """All that has arrived of one answer; `latest` is the data of its last frame."""
+
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    chunks: int = 0
+    size: int = 0
+    latest: str = ""
+
+    def frame(self, data: str, events: list[ev.Event]) -> list[Lane]:
+        """Takes in what one frame says; the lanes that it changed."""
+        self.chunks += 1
+        self.size += len(data.encode())
+        self.latest = data
+        for lane in self.lanes.values():
+            lane.fresh = 0
+        changed = map(self._event, events)
+        return list({id(lane): lane for lane in changed if lane is not None}.values())
+
+    def _event(self, event: ev.Event) -> Lane | None:
+        match event:
+            case ev.ToolStart(part=part, id=id, name=name):
+                lane = self.lanes[part] = Lane(id, name)
+                return lane
+            case ev.TextDelta() | ev.ReasoningDelta() | ev.RefusalDelta() | ev.ToolArgs():
+                lane = self.lanes.setdefault(event.part, Lane(_LABELS.get(type(event), "")))
+                lane.text += event.text
+                lane.fresh += len(event.text)
+                return lane if event.text else None
+            case ev.PartEnd(part=part) if part in self.lanes:
+                self.lanes[part].done = True
+                return self.lanes[part]
+        return None
+
+
+class Screen(Protocol):
+    """Where a demonstration is drawn; times are in seconds since the request."""
+
+    def say(self, line: str = "", *, bold: bool = False) -> None: ...
+
+    def update(self, board: Board, changed: list[Lane], at: float) -> None: ...
+
+    def end(self, board: Board, at: float) -> None: ...
+
+
+def screen_for(stream: TextIO) -> Screen:
+    """A screen that suits an output."""
+    fancy = stream.isatty() and _can_draw(stream)
+    return LiveScreen(stream) if fancy else PlainScreen(stream)
+
+
+def _can_draw(stream: TextIO) -> bool:
+    try:
+        "▪✓▏".encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cells(board: Board, lane: Lane) -> tuple[str, str]:
+    """The label and the name of a lane, as wide as the widest."""
+    label = max(len(other.label) for other in board.lanes.values())
+    name = max(len(other.name) for other in board.lanes.values())
+    return f"{lane.label:<{label}}", f"{lane.name:<{name}}"
+
+
+def _tally(board: Board, at: float) -> str:
+    return f"{board.chunks} events, {board.size:,} bytes, {at:.2f} s"
+
+
+class PlainScreen:
+    """Lines without any control characters."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._tick = " ✓" if _can_draw(stream) else " ok"
+
+    def say(self, line: str = "", *, bold: bool = False) -> None:
+        encoding = self._stream.encoding or "utf-8"
+        shown = line.encode(encoding, "backslashreplace").decode(encoding)
+        print(shown, file=self._stream, flush=True)
+
+    def update(self, board: Board, changed: list[Lane], at: float) -> None:
+        for lane in changed:
+            label, name = _cells(board, lane)
+            cells = (f"{at:6.2f} s", label, *([name] if name.strip() else []), lane.text)
+            self.say(("  " + "  ".join(cells)).rstrip() + self._tick * lane.done)
+
+    def end(self, board: Board, at: float) -> None:
+        self.say(f"            {_tally(board, at)}")
+
+
+class LiveScreen:
+    """Lanes that grow in place, on a terminal that understands ANSI sequences."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._drawn = 0
+
+    def say(self, line: str = "", *, bold: bool = False) -> None:
+        self._drawn = 0
+        self._write(f"{click.style(line, bold=True) if bold else line}\n")
+
+    def update(self, board: Board, changed: list[Lane], at: float) -> None:
+        dim = click.style(_cut(f"  {_telling(board.latest)}", _columns()), dim=True)
+        self._draw([*self._block(board, at), dim])
+
+    def end(self, board: Board, at: float) -> None:
+        for lane in board.lanes.values():
+            lane.fresh = 0
+        self._draw([*self._block(board, at), ""])
+        self._write("\x1b[1F")
+
+    def _block(self, board: Board, at: float) -> list[str]:
+        ticks = click.style("▪" * min(board.chunks, _MOST_TICKS), fg="blue")
+        lanes = [self._lane(board, lane) for lane in board.lanes.values()]
+        return [f"  {ticks} {click.style(_tally(board, at), dim=True)}", *lanes]
+
+    def _lane(self, board: Board, lane: Lane) -> str:
+        label, name = _cells(board, lane)
+        head = f"  {label}  " + (f"{name}  " if name.strip() else "")
+        room = max(10, _columns() - len(head) - 3)
+        text = lane.text if len(lane.text) <= room else "…" + lane.text[1 - room :]
+        old, new = (text[: -lane.fresh], text[-lane.fresh :]) if lane.fresh else (text, "")
+        end = click.style(" ✓", fg="green", bold=True) if lane.done else click.style("▏", dim=True)
+        bar = click.style("  ▏ ", fg="cyan")
+        fresh = click.style(new, fg="yellow", bold=True) if new else ""
+        return f"{bar}{click.style(head[2:], fg='cyan')}{old}{fresh}{end}"
+
+    def _draw(self, lines: list[str]) -> None:
+        up = f"\x1b[{self._drawn}F" if self._drawn else ""
+        self._write(up + "".join(f"{line}\x1b[K\n" for line in lines))
+        self._drawn = len(lines)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _telling(data: str) -> str:
+    """A frame's data from where it differs from the others."""
+    at = data.find('"delta"')
+    return f"…{data[at:]}" if at > 0 else data
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) < width else f"{text[: max(0, width - 2)]}…"

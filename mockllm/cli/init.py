@@ -1,0 +1,113 @@
+"""`mockllm init`: a first scenario to change."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+import click
+
+from mockllm.environment import MOCK_KEY
+from mockllm.errors import UsageError
+
+__all__ = ["FIRST_MODEL", "curl", "init"]
+
+FIRST_MODEL = "mock/weather"
+"""The model that plays the first scenario."""
+
+_FILE = "weather.yaml"
+_SAID = "What is the weather in Paris?"
+_URL = "http://127.0.0.1:8080"
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+def init(folder: Path) -> None:
+    """Write a first scenario into DIR.
+
+    It has comments to learn from, and what to do next is printed. The folder is made if it is
+    not there. No file is ever overwritten.
+
+    \b
+    Example:
+      mockllm init scenarios
+    """
+    target = folder / _FILE
+    content = Path(__file__).with_name("first.yaml").read_text(encoding="utf-8")
+    shown = shlex.quote(str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _write_new(target, content)
+    except FileExistsError:
+        raise UsageError(
+            f"{target} is there already and stays as it is; name another folder"
+        ) from None
+    click.echo(f"wrote {target}\n")
+    click.echo("Serve it:\n")
+    click.echo(f"  mockllm serve {shown}\n")
+    click.echo("Ask it, from another terminal:\n")
+    for line in (*curl(_URL, FIRST_MODEL), "", *_python()):
+        click.echo(f"  {line}".rstrip())
+    click.echo("\nSee what a client gets, and check what you change:\n")
+    click.echo(f"  mockllm show weather --scenarios {shown} --api responses --timing")
+    click.echo(f"  mockllm validate {shown}")
+
+
+def curl(url: str, model: str) -> tuple[str, ...]:
+    """The lines of a command that streams the first turn of a scenario."""
+    body = {
+        "model": model,
+        "stream": True,
+        "messages": [{"role": "user", "content": _SAID}],
+    }
+    return (
+        f"curl -N {url}/v1/chat/completions -H 'content-type: application/json' \\",
+        f"  -d {shlex.quote(json.dumps(body))}",
+    )
+
+
+def _python() -> tuple[str, ...]:
+    return (
+        "from openai import OpenAI  # pip install openai",
+        f'client = OpenAI(base_url="{_URL}/v1", api_key="{MOCK_KEY}")',
+        f'stream = client.responses.create(model="gpt-5", input="{_SAID}", stream=True)',
+        "for event in stream:",
+        "    print(event)",
+    )
+
+
+def _write_new(target: Path, content: str) -> None:
+    """Writes a file whole or not at all.
+
+    Raises:
+        FileExistsError: there is one already.
+    """
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".new")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is a descriptor
+            file.write(content)
+        Path(name).chmod(0o666 & ~_umask())
+        _link(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _link(name: str, target: Path) -> None:
+    """Gives a file its name, unless that is taken."""
+    try:
+        target.hardlink_to(name)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if target.exists():
+            raise FileExistsError(str(target)) from None
+        Path(name).rename(target)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,78 @@
+"""`mockllm list`: what scenarios there are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mockllm.cli.params import EXISTING, read_scenarios
+from mockllm.scenario.model import APIS, Scenario
+
+__all__ = ["list_scenarios"]
+
+_HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
+_TOOLS_SHOWN = 2
+
+
+@click.command("list")
+@click.argument("paths", nargs=-1, type=EXISTING, metavar="[PATH]...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
+    """List scenarios.
+
+    Those of files and folders; without PATH, those that come with mockllm.
+
+    \b
+    Examples:
+      mockllm list
+      mockllm list scenarios/ --json | jq -r '.[].name'
+    """
+    scenarios = read_scenarios(paths)
+    if as_json:
+        listed = [_described(scenario) for scenario in scenarios]
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for line in _table([_HEAD, *map(_row, scenarios)]):
+        click.echo(line[:width] if width else line)
+
+
+def _described(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "description": scenario.description,
+        "apis": list(scenario.apis),
+        "turns": len(scenario.turns),
+        "tools": [tool.name for tool in scenario.tools],
+    }
+
+
+def _row(scenario: Scenario) -> tuple[str, ...]:
+    apis = "all" if set(scenario.apis) == set(APIS) else ",".join(scenario.apis)
+    return (
+        scenario.name,
+        apis,
+        str(len(scenario.turns)),
+        _tools([tool.name for tool in scenario.tools]),
+        scenario.description,
+    )
+
+
+def _tools(names: list[str]) -> str:
+    if len(names) <= _TOOLS_SHOWN:
+        return ",".join(names) or "-"
+    return f"{','.join(names[:_TOOLS_SHOWN])} +{len(names) - _TOOLS_SHOWN}"
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,77 @@
+"""The options that several commands have, and the kinds of values they take."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mockllm.scenario.model import Scenario
+
+__all__ = ["EXISTING", "answering_options", "number", "read_scenarios", "size"]
+
+_Command = TypeVar("_Command", bound=Any)
+_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+EXISTING = click.Path(exists=True, path_type=Path)
+"""A file or folder that is there."""
+
+
+def size(value: str) -> int:
+    """Bytes, from a number with or without a unit; `16MB` counts in steps of 1024."""
+    found = re.fullmatch(r"(\d{1,15})\s*([kmg]?)i?b?", value.strip().lower())
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a size, such as 65536, 500KB or 16MB")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def number(value: str | float) -> float:
+    """A finite number, at least 0."""
+    try:
+        found = float(value)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise click.BadParameter(f"{value!r} is not a number of at least 0")
+    return found
+
+
+def answering_options(command: _Command) -> _Command:
+    """Adds the options that say how a server answers."""
+    for option in (
+        click.option(
+            "--speed",
+            type=number,
+            metavar="NUMBER",
+            default=1.0,
+            show_default=True,
+            help="Of timed streams: 2 is twice as fast, 0 leaves all pauses out.",
+        ),
+        click.option(
+            "--fallback",
+            type=click.Choice(["auto"]),
+            help="Answer what no scenario answers with one made up from the request.",
+        ),
+        click.option(
+            "--strict/--lenient",
+            default=True,
+            help="Refuse requests that the real service refuses (strict, the default), or not.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
+    """The scenarios of files and folders; without any, those that come with mockllm.
+
+    Raises:
+        ScenarioError: with every problem of every file.
+    """
+    from mockllm.scenario.load import load
+    from mockllm.shipped import shipped_scenarios
+
+    return load(paths or (shipped_scenarios(),))

@@ -1,0 +1,201 @@
+"""What `mockllm serve` says: in text, in JSON, or next to nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import click
+
+from mockllm.cli.output import LineOutput
+from mockllm.environment import client_base_urls
+from mockllm.errors import Problem
+from mockllm.scenario.model import Scenario
+from mockllm.session import Exchange
+
+__all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
+
+_SHOWN = 20
+_MOST_COLUMN = 32
+_MOST_PROBLEM = 320
+# What the journal tells of a request, but for what is long.
+_FIELDS = tuple(
+    field.name
+    for field in dataclasses.fields(Exchange)
+    if field.name not in ("headers", "body", "answer_id")
+)
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_COLOURS = {"played": "green", "unmatched": "red", "invalid": "red", "error": "yellow"}
+
+
+class Report(Protocol):
+    """Hears of everything that happens to a server, beginning with `listening`."""
+
+    def listening(
+        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
+    ) -> None: ...
+
+    def exchange(self, exchange: Exchange) -> None: ...
+
+    def reloaded(self, scenarios: Sequence[Scenario]) -> None: ...
+
+    def broken(self, problems: Sequence[Problem]) -> None: ...
+
+    def stopping(self, grace: float) -> None: ...
+
+
+class QuietReport:
+    """The line that tells where the server listens, and what is wrong with reloaded files."""
+
+    def __init__(self, output: LineOutput) -> None:
+        self._output = output
+
+    def listening(
+        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
+    ) -> None:
+        self._output.line(_where(url))
+
+    def exchange(self, exchange: Exchange) -> None:
+        return
+
+    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
+        return
+
+    def broken(self, problems: Sequence[Problem]) -> None:
+        for problem in problems:
+            self._output.line(str(problem))
+
+    def stopping(self, grace: float) -> None:
+        return
+
+
+class JsonReport:
+    """A JSON object a line, after the first line: its `event` says what it is about."""
+
+    def __init__(self, output: LineOutput) -> None:
+        self._output = output
+
+    def _line(self, event: str, **fields: Any) -> None:
+        self._output.line(_dumps({"event": event, **fields}))
+
+    def listening(
+        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
+    ) -> None:
+        self._output.line(_where(url))
+        names = [scenario.name for scenario in scenarios]
+        self._line("listening", url=url, scenarios=names, base_urls=dict(base_urls))
+
+    def exchange(self, exchange: Exchange) -> None:
+        self._line("request", **{name: getattr(exchange, name) for name in _FIELDS})
+
+    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
+        self._line("reloaded", scenarios=[scenario.name for scenario in scenarios])
+
+    def broken(self, problems: Sequence[Problem]) -> None:
+        self._line("broken", problems=[str(problem) for problem in problems])
+
+    def stopping(self, grace: float) -> None:
+        self._line("stopping", grace=grace)
+
+
+class TextReport:
+    """Aligned lines for people; in colour on a terminal, unless NO_COLOR is set."""
+
+    def __init__(self, output: LineOutput) -> None:
+        self._output = output
+        self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._api_width = self._name_width = 1
+
+    def listening(
+        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
+    ) -> None:
+        line = self._output.line
+        line(_where(url))
+        self._measure(scenarios)
+        self._api_width = max(map(len, base_urls), default=1)
+        line("")
+        line(f"Serving {_count(len(scenarios))}:")
+        for scenario in scenarios[:_SHOWN]:
+            line(f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip())
+        if len(scenarios) > _SHOWN:
+            line(f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)")
+        line("")
+        line("Give to clients (any API key will do):")
+        for base in client_base_urls(base_urls):
+            setting = f"{base.variable}={base.url}" if base.variable else base.url
+            line(f"  {setting}  # {', '.join(base.apis)}")
+        line("")
+
+    def _measure(self, scenarios: Sequence[Scenario]) -> None:
+        longest = max((len(scenario.name) for scenario in scenarios), default=1)
+        self._name_width = min(longest, _MOST_COLUMN)
+
+    def exchange(self, exchange: Exchange) -> None:
+        turn = "-" if exchange.turn is None else f"turn {exchange.turn + 1}"
+        outcome = f"{exchange.outcome:<9}"
+        if self._colour:
+            outcome = click.style(outcome, fg=_COLOURS[exchange.outcome])
+        cells = (
+            _clock(int(exchange.at)),
+            f"{exchange.api or '-':<{self._api_width}}",
+            f"{exchange.scenario or '-':<{self._name_width}}",
+            f"{turn:<7}",
+            outcome,
+            f"{exchange.status:>3}",
+            f"{_milliseconds(exchange.duration):>10}",
+            *_notes(exchange),
+        )
+        self._output.line("  ".join(cells))
+
+    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
+        self._measure(scenarios)
+        self._output.line(f"reloaded {_count(len(scenarios))}")
+
+    def broken(self, problems: Sequence[Problem]) -> None:
+        for problem in problems:
+            self._output.line(str(problem))
+        count = len(problems)
+        self._output.line(
+            f"not reloaded: {count} problem{'s' * (count > 1)}; still serving the last good version"
+        )
+
+    def stopping(self, grace: float) -> None:
+        self._output.line(f"stopping; open streams have {grace:g} s (once more to cut them)")
+
+
+@lru_cache(maxsize=16)
+def _clock(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
+
+
+def _where(url: str) -> str:
+    return f"mockllm listening on {url}"
+
+
+def _count(number: int) -> str:
+    return f"{number} scenario{'s' * (number != 1)}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def _notes(exchange: Exchange) -> list[str]:
+    """What is worth saying of this request alone, in one line."""
+    notes = []
+    if exchange.scenario is None:
+        notes.append(f"{exchange.method} {exchange.path}")
+    if exchange.attempt > 1:
+        notes.append(f"try {exchange.attempt}")
+    if exchange.client_gone:
+        notes.append(f"the client left after {exchange.bytes_sent} bytes")
+    for problem in exchange.problems:
+        told = " ".join(problem.split())
+        notes.append(told if len(told) <= _MOST_PROBLEM else f"{told[:_MOST_PROBLEM]}...")
+    return notes

@@ -1,0 +1,146 @@
+"""`mockllm run`: a server for the time that a command runs, then a verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from mockllm.cli.params import EXISTING, answering_options, read_scenarios
+from mockllm.cli.serve import cannot_listen
+from mockllm.errors import UsageError
+from mockllm.session import Exchange
+
+__all__ = ["run"]
+
+_GRACE = 1.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+# What follows CMD is CMD's own, with `--` before it or without.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--scenarios",
+    "paths",
+    multiple=True,
+    type=EXISTING,
+    metavar="PATH",
+    help="What to serve; may be repeated. Default: the scenarios that come with mockllm.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Default: a free one.",
+)
+@answering_options
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.pass_context
+def run(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    port: int,
+    speed: float,
+    fallback: str | None,
+    strict: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run CMD against a server of its own, then judge what it asked.
+
+    The environment of CMD leads the SDKs to the server: their base URLs and API keys are set,
+    and MOCKLLM_URL. The verdict, on standard error, names requests that nothing answered or
+    that were refused, and turns that were not played of the scenarios that were begun. The
+    exit code is that of CMD; where that is 0, it is 1 if the verdict is bad.
+
+    \b
+    Examples:
+      mockllm run -- pytest tests/
+      mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
+      mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
+    """
+    from mockllm.cli.verdict import judge
+    from mockllm.environment import client_environment
+    from mockllm.server.options import ServerOptions
+    from mockllm.server.thread import ServerThread
+
+    exchanges: list[Exchange] = []
+    options = ServerOptions(
+        port=port,
+        strict=strict,
+        fallback=fallback is not None,
+        speed=speed,
+        grace=_GRACE,
+        log=exchanges.append,
+    )
+    thread = ServerThread(read_scenarios(paths), options)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(thread)
+        except OSError as error:
+            raise cannot_listen(error, options.host, port) from None
+        server = thread.server
+        variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
+        code = _wait_for(command, {**os.environ, **variables, **_unproxied(os.environ)})
+    verdict = judge(exchanges, server.sessions, server.player.catalogue.by_name)
+    for line in verdict.lines:
+        click.echo(line, err=True)
+    context.exit(code or (0 if verdict.good else 1))
+
+
+def _unproxied(environment: Mapping[str, str]) -> dict[str, str]:
+    """Keeps requests to this machine off a proxy, where one is set."""
+    if not any(name.lower() in _PROXIES for name in environment):
+        return {}
+    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = ",".join(filter(None, [given, "127.0.0.1", "localhost"]))
+    return {"no_proxy": hosts, "NO_PROXY": hosts}
+
+
+def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
+    """Runs a command to its end and passes signals on; its exit code, as a shell tells it."""
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and _in_foreground():
+            return  # the terminal has sent it to the command too
+        if process is None:
+            early.append(number)
+        else:
+            process.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
+    try:
+        sys.stdout.flush()
+        process = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user asks for
+        for number in early:
+            process.send_signal(number)
+        code = process.wait()
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
+
+
+def _in_foreground() -> bool:
+    """Whether we and the command are what a terminal sends its interrupts to."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,175 @@
+"""`mockllm show`: the bytes of one turn, as a client would get them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockllm.cli.params import EXISTING, read_scenarios
+from mockllm.errors import MockLLMError, UsageError
+from mockllm.scenario.model import APIS, Scenario, TurnSpec
+
+if TYPE_CHECKING:
+    from mockllm.protocols.base import WireProtocol
+    from mockllm.replay import Answer
+
+__all__ = ["show"]
+
+
+def _names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The names that a shell completes."""
+    try:
+        scenarios = read_scenarios(tuple(map(Path, context.params.get("paths") or ())))
+    except (MockLLMError, OSError):
+        return []
+    return [scenario.name for scenario in scenarios if scenario.name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("scenario", shell_complete=_names)
+@click.option(
+    "--scenarios",
+    "paths",
+    multiple=True,
+    type=EXISTING,
+    metavar="PATH",
+    help="Where to look; default: the scenarios that come with mockllm.",
+)
+@click.option("--api", type=click.Choice(APIS), help="Default: the first that the scenario plays.")
+@click.option("--turn", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--attempt",
+    type=click.IntRange(min=1),
+    help="Which try of a turn that fails at first; default: the one that succeeds.",
+)
+@click.option("--body", is_flag=True, help="The answer to a request without `stream`.")
+@click.option("--timing", is_flag=True, help="Print when each event is due before it.")
+@click.option(
+    "--request",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="The JSON body that the client sends, - for standard input; default: a minimal one.",
+)
+def show(
+    scenario: str,
+    paths: tuple[Path, ...],
+    api: str | None,
+    turn: int,
+    attempt: int | None,
+    body: bool,
+    timing: bool,
+    request: Any,
+) -> None:
+    """Print the exact bytes of a turn of SCENARIO.
+
+    They are what a client gets for a streamed answer, or with --body for one that is not. A
+    turn that is an HTTP error is shown with its status line and headers.
+
+    \b
+    Examples:
+      mockllm show secret-numbers --api responses
+      mockllm show secret-numbers --turn 2 --timing
+      mockllm show weather --scenarios scenarios/ --api chat --body | jq .
+      mockllm show rate-limited --attempt 1
+      echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
+    """
+    from mockllm.player import parse_object
+
+    found = _find(scenario, read_scenarios(paths))
+    protocol = _protocol(found, api)
+    asked = {} if request is None else parse_object(request.read())
+    answer = _answer(found, protocol, turn - 1, attempt, asked, stream=not body)
+    for data in _shown(answer, timing):
+        sys.stdout.buffer.write(data)
+    if not answer.streamed and sys.stdout.isatty():
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _find(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    if name not in by_name:
+        near = get_close_matches(name, by_name, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mockllm list` shows them all"
+        raise UsageError(f"there is no scenario {name!r} among {len(by_name)}; {hint}")
+    return by_name[name]
+
+
+def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
+    from mockllm.protocols import PROTOCOLS
+
+    playable = [name for name in PROTOCOLS if name in scenario.apis]
+    if not playable or (api is not None and api not in playable):
+        asked = f"over {api}" if api else "yet"
+        raise UsageError(
+            f"scenario {scenario.name!r} does not play {asked}; it plays over: "
+            f"{', '.join(playable) or 'none of ' + ', '.join(PROTOCOLS)}"
+        )
+    return PROTOCOLS[api or playable[0]]
+
+
+def _answer(
+    scenario: Scenario,
+    protocol: WireProtocol,
+    position: int,
+    attempt: int | None,
+    asked: dict[str, Any],
+    *,
+    stream: bool,
+) -> Answer:
+    from mockllm.derive import derive
+    from mockllm.matching import Pick
+    from mockllm.replay import Replayer, http_answer
+    from mockllm.resolve import turn_at, turn_index
+
+    spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
+    if spec is None or index is None:
+        count = len(scenario.turns)
+        turns = f"turn{'s' * (count > 1)}"
+        raise UsageError(f"scenario {scenario.name!r} has {count} {turns}, not {position + 1}")
+    tried = _tried(spec, attempt)
+    failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
+    if failure is not None:
+        seed = derive(scenario.seeded, scenario.name, position, tried)
+        return http_answer(protocol, failure, seed)
+    body = {**_minimal(scenario, protocol), **asked, "stream": stream}
+    request = replace(protocol.parse(body, {}, False), stream=stream)
+    return Replayer().answer(Pick(scenario, position, index), request, protocol)
+
+
+def _tried(spec: TurnSpec, attempt: int | None) -> int:
+    """How many tries came before the one that is asked for."""
+    tries = len(spec.attempts) + 1
+    if attempt is not None and attempt > tries:
+        raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
+    return tries - 1 if attempt is None else attempt - 1
+
+
+def _minimal(scenario: Scenario, protocol: WireProtocol) -> dict[str, Any]:
+    from mockllm.cli.asking import ASKING, first_body, user_text
+
+    model = f"mock/{scenario.name}"
+    if protocol.name not in ASKING:
+        return {"model": model}
+    return first_body(ASKING[protocol.name], model, user_text(scenario))
+
+
+def _shown(answer: Answer, timing: bool) -> Iterator[bytes]:
+    if answer.status != 200:
+        yield answer.head()
+    for piece in answer.pieces:
+        if not timing:
+            yield piece.data
+            continue
+        due = f"+{piece.at / 1_000_000:.3f}s "
+        lines = piece.data.splitlines(keepends=True)
+        indent = b" " * len(due)
+        yield due.encode() + b"".join(
+            indent + line if number and line.strip() else line for number, line in enumerate(lines)
+        )

@@ -1,0 +1,74 @@
+"""`mockllm validate` and `mockllm schema`: what is wrong with files, and what may be in them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from mockllm.cli.params import EXISTING, read_scenarios
+from mockllm.errors import Problem, ScenarioError
+from mockllm.scenario.model import Scenario
+
+__all__ = ["schema", "validate"]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems.")
+@click.pass_context
+def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Report every problem of scenario files and folders.
+
+    Each has file, line and column, its place in the document, and what to do. The exit code is
+    0 where all is well, and 1 where it is not.
+
+    \b
+    Examples:
+      mockllm validate scenarios/
+      mockllm validate --json scenarios/ | jq -r '.[].message'
+    """
+    scenarios: tuple[Scenario, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    try:
+        scenarios = read_scenarios(paths)
+    except ScenarioError as error:
+        problems = error.problems
+    if as_json:
+        click.echo(json.dumps([asdict(problem) for problem in problems], indent=2))
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+        click.echo(_summary(scenarios, problems))
+    context.exit(1 if problems else 0)
+
+
+def _summary(scenarios: tuple[Scenario, ...], problems: tuple[Problem, ...]) -> str:
+    if problems:
+        files = len({problem.file for problem in problems})
+        return f"{_count(len(problems), 'problem')} in {_count(files, 'file')}"
+    return f"{_count(len(scenarios), 'scenario')}, no problems"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of the scenario language.
+
+    An editor that uses yaml-language-server completes keys and shows their meaning once a
+    scenario begins with the line that names the schema.
+
+    \b
+    Examples:
+      mockllm schema > scenarios/scenario.schema.json
+      # yaml-language-server: $schema=scenario.schema.json
+    """
+    import mockllm.scenario
+
+    file = Path(mockllm.scenario.__file__).with_name("schema.json")
+    click.echo(file.read_text(encoding="utf-8").rstrip("\n"))

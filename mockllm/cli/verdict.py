@@ -1,0 +1,73 @@
+"""What `mockllm run` makes of the requests that came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mockllm.scenario.model import Scenario
+from mockllm.session import Exchange, Session
+
+__all__ = ["Verdict", "judge"]
+
+_MOST_SHOWN = 20
+_BAD = ("unmatched", "invalid")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether all is well, and the lines that say so."""
+
+    good: bool
+    lines: tuple[str, ...]
+
+
+def judge(
+    exchanges: Sequence[Exchange],
+    sessions: Iterable[Session],
+    scenarios: Mapping[str, Scenario],
+) -> Verdict:
+    """Bad are requests that nothing answers or that are refused, and turns that were not
+    played of scenarios that were begun, in any session."""
+    bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
+    missed = list(_missed(sessions, scenarios))
+    lines = [f"mockllm: {_summary(exchanges)}"]
+    for exchange in bad[:_MOST_SHOWN]:
+        lines += _told(exchange)
+    if len(bad) > _MOST_SHOWN:
+        lines.append(f"  ... and {len(bad) - _MOST_SHOWN} more")
+    lines += [f"  not played: {what}" for what in missed]
+    return Verdict(not bad and not missed, tuple(lines))
+
+
+def _summary(exchanges: Sequence[Exchange]) -> str:
+    count = len(exchanges)
+    if not count:
+        return "no request came; does the command read its base URL from the environment?"
+    outcomes = Counter[str](exchange.outcome for exchange in exchanges)
+    words = {
+        "played": "played",
+        "error": "answered with the error that the scenario asks for",
+        "unmatched": "unmatched",
+        "invalid": "refused",
+    }
+    told = [f"{outcomes[name]} {word}" for name, word in words.items() if outcomes[name]]
+    return f"{count} request{'s' * (count > 1)}: {', '.join(told)}"
+
+
+def _told(exchange: Exchange) -> Iterator[str]:
+    where = (
+        f" (turn {exchange.turn + 1} of {exchange.scenario})" if exchange.turn is not None else ""
+    )
+    yield f"  {exchange.outcome}: {exchange.method} {exchange.path}{where}"
+    for problem in exchange.problems:
+        for line in problem.splitlines():
+            yield f"    {line}"
+
+
+def _missed(sessions: Iterable[Session], scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    for session in sessions:
+        where = "" if session.name == "default" else f" (session {session.name})"
+        for name, index in session.unplayed(dict(scenarios)):
+            yield f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"

@@ -1,0 +1,136 @@
+"""The command line as its users meet it: in this process, or as a program of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from mockllm.cli import main
+from mockllm.shipped import shipped_scenarios
+
+PATIENCE = 30.0
+
+HELLO = """\
+scenario: hello
+description: Says hello.
+match: {user: hello}
+turns:
+  - reply: {text: Hello there, split: words}
+"""
+
+
+class Program:
+    """`mockllm` in a process of its own; it is killed when it takes far too long."""
+
+    def __init__(self, arguments, environment):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mockllm", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **environment},
+        )
+        self.watchdog = threading.Timer(PATIENCE, self.process.kill)
+        self.watchdog.start()
+        self.url = ""
+
+    def line(self):
+        """The next line of its output, without the line end."""
+        line = self.process.stdout.readline()
+        assert line, f"no more output; on standard error: {self.process.stderr.read()}"
+        return line.rstrip("\n")
+
+    def line_with(self, word):
+        """The next line that has a word in it."""
+        while word not in (line := self.line()):
+            pass
+        return line
+
+    def listening(self):
+        """Reads the first line; the program itself."""
+        self.url = self.line().removeprefix("mockllm listening on ")
+        return self
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Waits for the end: exit code, the rest of the output, standard error."""
+        rest, errors = self.process.communicate()
+        return self.process.returncode, rest, errors
+
+
+@pytest.fixture
+def program():
+    """Starts programs, and ends those that are left."""
+    started = []
+
+    def start(*arguments, **environment):
+        started.append(Program(arguments, environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.watchdog.cancel()
+        one.process.kill()
+        one.process.communicate()
+
+
+@pytest.fixture
+def mockllm():
+    """Runs a command in this process; what came of it."""
+
+    def invoke(*arguments, stdin=None):
+        return CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
+
+    return invoke
+
+
+@pytest.fixture
+def shipped():
+    return shipped_scenarios()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one scenario."""
+    (tmp_path / "hello.yaml").write_text(HELLO)
+    return tmp_path
+
+
+@contextmanager
+def asked(url, path, body):
+    """The response to a POST; `body` is bytes."""
+    where = urlsplit(url)
+    connection = HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
+    try:
+        connection.request("POST", path, body, {"content-type": "application/json"})
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def chat(url, said):
+    """Status and body of a chat request that is not streamed."""
+    body = b'{"model": "gpt", "messages": [{"role": "user", "content": "%b"}]}' % said.encode()
+    with asked(url, "/v1/chat/completions", body) as response:
+        return response.status, response.read()
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    """Puts a file in place at once, as editors do."""
+    path = folder / name
+    draft = folder.parent / f"{folder.name}-{name}.draft"
+    draft.write_text(text)
+    draft.replace(path)
+    return path

@@ -1,0 +1,132 @@
+"""What all commands have in common."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mockllm as package
+from mockllm.errors import ScenarioError
+
+COMMANDS = ("demo", "init", "list", "run", "schema", "serve", "show", "validate")
+
+
+def test_help_names_every_command(mockllm):
+    """`mockllm --help` lists the commands, each with a line of its own."""
+    result = mockllm("--help")
+    assert result.exit_code == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in result.stdout
+
+
+def test_without_a_command_comes_the_help(mockllm):
+    """`mockllm` alone shows what there is."""
+    result = mockllm()
+    assert result.exit_code == 0
+    assert result.stdout == mockllm("-h").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(mockllm, command):
+    """Every command shows how it is used."""
+    result = mockllm(command, "--help")
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"  mockllm {command}" in result.stdout
+
+
+def test_version(mockllm):
+    """`--version` prints name and version."""
+    assert mockllm("--version").stdout == f"mockllm, version {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serv"], ["No such command 'serv'", "(see mockllm --help)"]),
+        (["list", "--jason"], ["No such option", "--json", "(see mockllm list --help)"]),
+        (["list", "nowhere"], ["nowhere", "does not exist"]),
+        (["serve"], ["needs files or folders", "mockllm init"]),
+        (["serve", ".", "--speed", "nan"], ["--speed", "at least 0"]),
+        (["serve", ".", "--grace", "-1"], ["--grace", "at least 0"]),
+        (["serve", ".", "--max-body", "much"], ["--max-body", "16MB"]),
+        (["serve", ".", "--port", "65536"], ["--port", "65535"]),
+        (["show", "secret-number"], ["did you mean secret-numbers?"]),
+        (["run"], ["Missing argument"]),
+        (["run", "--", "./no-such-command"], ["cannot run './no-such-command'", "No such file"]),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(mockllm, arguments, words):
+    """Errors are one clear line on standard error, with exit code 2."""
+    result = mockllm(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("mockllm: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+
+
+def test_broken_scenarios_are_told_with_their_places(mockllm, tmp_path):
+    """A command that needs scenarios prints every problem, then the one line."""
+    (tmp_path / "a.yaml").write_text(
+        "scenario: a\nturns: [{reply: {text: x, splt: y}}, {http: 1}]\n"
+    )
+    result = mockllm("list", tmp_path)
+    assert result.exit_code == 2
+    *problems, last = result.stderr.splitlines()
+    assert all(problem.startswith(f"{tmp_path}/a.yaml:") for problem in problems)
+    assert last == f"mockllm: {len(problems)} problems in the scenarios"
+
+
+def test_a_caller_gets_exceptions(mockllm, tmp_path):
+    """Whoever calls the commands from Python can have the exceptions themselves."""
+    from mockllm.cli import main
+
+    (tmp_path / "a.yaml").write_text("5")
+    with pytest.raises(ScenarioError):
+        main.main(["list", str(tmp_path)], standalone_mode=False)
+
+
+@pytest.mark.slow
+def test_little_is_imported(folder):
+    """Commands that do not serve start without the server's libraries."""
+    script = (
+        "import sys; from mockllm.cli import main\n"
+        "for arguments in ['--help'], ['schema'], ['validate', sys.argv[1]]:\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as end: assert not end.code\n"
+        "assert not {'aiohttp', 'openai', 'uvloop', 'watchfiles'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script, folder], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_quietly():
+    """`mockllm list | head -1` leaves no traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-m", "mockllm", "list"], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert ended.returncode != 0
+    assert ended.stderr == b""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(mockllm, monkeypatch, shell):
+    """Each shell gets a script that turns completion on."""
+    monkeypatch.setenv("_MOCKLLM_COMPLETE", f"{shell}_source")
+    result = mockllm()
+    assert result.exit_code == 0
+    assert f"_MOCKLLM_COMPLETE={shell}_complete" in result.stdout
+
+
+def test_names_of_scenarios_complete(mockllm, monkeypatch):
+    """A shell completes the scenarios that can be shown."""
+    words = {"COMP_WORDS": "mockllm show secr", "COMP_CWORD": "2"}
+    for name, value in ({"_MOCKLLM_COMPLETE": "bash_complete"} | words).items():
+        monkeypatch.setenv(name, value)
+    assert mockllm().stdout == "plain,secret-numbers\n"

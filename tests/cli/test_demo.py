@@ -1,0 +1,101 @@
+"""`mockllm demo`, and how it draws."""
+
+import io
+
+import pytest
+
+from mockllm import events as ev
+from mockllm.cli.drawing import Board, LiveScreen, PlainScreen, screen_for
+
+
+def test_both_apis_play(mockllm):
+    """The calls fill up over each API, their results are sent, and the answer arrives."""
+    result = mockllm("demo", "--speed", "0")
+    assert result.exit_code == 0, result.stderr
+    for title in ("OpenAI Chat Completions  POST /v1/chat", "OpenAI Responses  POST /v1/resp"):
+        assert title in result.stdout
+    for grown in ('{"na\n', '{"name":"al\n', '{"name":"alice"} ✓\n', '{"name":"bob"} ✓\n'):
+        assert result.stdout.count(f"get_secret_number  {grown}") == 2
+    assert result.stdout.count("tools: call_alice = 42, call_bob = 7") == 2
+    assert result.stdout.count("Alice's number is 42, Bob's is 7. ✓") == 2
+    assert "\x1b" not in result.stdout
+
+
+def test_it_says_what_to_do_next(mockllm):
+    """The demonstration ends with commands to go on with."""
+    end = mockllm("demo", "--speed", "0").stdout.partition("Next:")[2]
+    for command in ("mockllm init", "mockllm serve", "curl -N http://127.0.0.1:8080/v1/"):
+        assert command in end
+
+
+CALLS = [
+    ("one", [ev.Start("id"), ev.ToolStart(0, "call_1", "add"), ev.ToolStart(1, "call_22", "sub")]),
+    ("two", [ev.ToolArgs(1, '{"a"')]),
+    ("three", [ev.ToolArgs(1, ":1}"), ev.PartEnd(1)]),
+    ("four", [ev.TextDelta(2, "Hi "), ev.TextDelta(2, "there")]),
+]
+
+
+def test_a_board_knows_what_changed():
+    """A frame changes the lanes of its own parts, each told once."""
+    board = Board()
+    changed = [[lane.label for lane in board.frame(*frame)] for frame in CALLS]
+    assert changed == [["call_1", "call_22"], ["call_22"], ["call_22"], ["text"]]
+    assert [lane.text for lane in board.lanes.values()] == ["", '{"a":1}', "Hi there"]
+    assert board.lanes[1].done
+    assert (board.chunks, board.size) == (4, len("onetwothreefour"))
+
+
+def drawn(screen, stream):
+    board = Board()
+    for number, frame in enumerate(CALLS[:3]):
+        screen.update(board, board.frame(*frame), number / 10)
+    screen.end(board, 0.3)
+    return stream.getvalue()
+
+
+def test_lines():
+    """Without a terminal, each lane that changes is a line, aligned with the others."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    drawn(PlainScreen(stream), io.StringIO())
+    assert stream.buffer.getvalue().decode().splitlines() == [
+        "    0.00 s  call_1   add",
+        "    0.00 s  call_22  sub",
+        '    0.10 s  call_22  sub  {"a"',
+        '    0.20 s  call_22  sub  {"a":1} ✓',
+        "            3 events, 11 bytes, 0.30 s",
+    ]
+
+
+def test_an_output_that_knows_no_such_characters():
+    """Text that an output cannot say is escaped, not an error."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    screen = screen_for(stream)
+    drawn(screen, io.StringIO())
+    screen.say("é")
+    assert stream.buffer.getvalue().endswith(b"\\xe9\n")
+    assert b'{"a":1} ok\n' in stream.buffer.getvalue()
+
+
+def test_lanes_grow_in_place(monkeypatch):
+    """On a terminal the lanes are drawn again where they are, cut to its width."""
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = io.StringIO()
+    screen = LiveScreen(stream)
+    text = drawn(screen, stream)
+    assert text.count("\x1b[4F") == 3
+    board = Board()
+    board.frame("x", [ev.TextDelta(0, "long " * 40)])
+    screen.update(board, [], 0.0)
+    assert "…" in stream.getvalue()
+
+
+@pytest.mark.parametrize(("terminal", "kind"), [(True, LiveScreen), (False, PlainScreen)])
+def test_the_screen_suits_the_output(terminal, kind):
+    """Control characters go to terminals alone."""
+
+    class Output(io.TextIOWrapper):
+        def isatty(self):
+            return terminal
+
+    assert isinstance(screen_for(Output(io.BytesIO(), encoding="utf-8")), kind)

@@ -1,0 +1,39 @@
+"""`mockllm list`."""
+
+import json
+
+from mockllm.scenario.load import load
+
+
+def test_a_row_for_each(mockllm, folder):
+    """The table has name, APIs, turns, tools and description."""
+    (folder / "two.yaml").write_text(
+        "scenario: two\napis: [chat]\ntools: [{name: a}, {name: b}, {name: c}]\n"
+        "turns: [{reply: {text: x}}, {reply: {text: y}}]\n"
+    )
+    result = mockllm("list", folder)
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION"],
+        ["hello", "all", "1", "-", "Says", "hello."],
+        ["two", "chat", "2", "a,b", "+1"],
+    ]
+
+
+def test_without_a_path_come_the_shipped_ones(mockllm, shipped):
+    """`mockllm list` shows the scenarios that come with mockllm."""
+    result = mockllm("list")
+    rows = result.stdout.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == [scenario.name for scenario in load([shipped])]
+
+
+def test_for_machines(mockllm, folder):
+    """`--json` prints a list of objects."""
+    assert json.loads(mockllm("list", "--json", folder).stdout) == [
+        {
+            "name": "hello",
+            "description": "Says hello.",
+            "apis": ["chat", "responses", "anthropic", "gemini", "agui"],
+            "turns": 1,
+            "tools": [],
+        }
+    ]

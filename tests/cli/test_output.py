@@ -1,0 +1,107 @@
+"""Lines that never hold up the server, and the environment of clients."""
+
+import os
+
+import pytest
+
+from mockllm.cli.output import LineOutput
+from mockllm.cli.reports import TextReport
+from mockllm.environment import BaseURL, client_base_urls, client_environment
+from mockllm.scenario.load import load
+
+
+@pytest.fixture
+def pipe():
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    yield reader, writer
+    os.close(reader)
+    os.close(writer)
+
+
+def read_all(reader):
+    data = b""
+    try:
+        while piece := os.read(reader, 1 << 16):
+            data += piece
+    except BlockingIOError:
+        pass
+    return data
+
+
+def test_lines_arrive_as_they_are(pipe):
+    """What is written arrives at once, also where a line is longer than a pipe takes at once."""
+    reader, writer = pipe
+    output = LineOutput(writer)
+    output.line("über")
+    output.line("x" * 20_000)
+    assert read_all(reader) == "über\n".encode() + b"x" * 20_000 + b"\n"
+
+
+def test_nobody_reads(pipe):
+    """A pipe that is full does not block; what was lost is told once there is room."""
+    reader, writer = pipe
+    output = LineOutput(writer)
+    for number in range(30_000):
+        output.line(f"{number:>99}")
+    text = b""
+    while not text.endswith(b"later\n"):
+        text += read_all(reader)
+        output.line("later")
+    lines = text.decode().splitlines()
+    assert [int(line) for line in lines[:5000]] == list(range(5000))
+    (told,) = (line for line in lines if "lost" in line)
+    kept = sum(line.strip().isdigit() for line in lines)
+    assert int(told.split()[0][1:]) == 30_000 - kept
+    assert lines[-1] == "later"
+
+
+def test_the_reader_goes():
+    """A reader that goes ends the output, without an error."""
+    reader, writer = os.pipe()
+    output = LineOutput(writer)
+    os.close(reader)
+    output.line("nobody")
+    output.line("hears this")
+    os.close(writer)
+
+
+def test_many_scenarios_are_cut_short(pipe, shipped):
+    """The list of what is served ends after twenty and tells how many more there are."""
+    reader, writer = pipe
+    scenarios = load([shipped])
+    TextReport(LineOutput(writer)).listening("http://h:1", scenarios, {})
+    lines = read_all(reader).decode().splitlines()
+    assert lines[2] == f"Serving {len(scenarios)} scenarios:"
+    assert lines[3].startswith(f"  {scenarios[0].name} ")
+    assert lines[23] == f"  ... and {len(scenarios) - 20} more (mockllm list shows all)"
+
+
+URLS = {
+    "chat": "http://h:1/v1",
+    "responses": "http://h:1/v1",
+    "anthropic": "http://h:1",
+    "gemini": "http://h:1",
+    "agui": "http://h:1/agui",
+}
+
+
+def test_variables_of_the_sdks():
+    """Each SDK's variables hold its base URL, without a version where the SDK adds it."""
+    assert client_environment(URLS) == {
+        "OPENAI_BASE_URL": "http://h:1/v1",
+        "AZURE_OPENAI_ENDPOINT": "http://h:1",
+        "ANTHROPIC_BASE_URL": "http://h:1",
+        "GOOGLE_GEMINI_BASE_URL": "http://h:1",
+        "OPENAI_API_KEY": "mock-key",
+        "ANTHROPIC_API_KEY": "mock-key",
+        "GEMINI_API_KEY": "mock-key",
+        "GOOGLE_API_KEY": "mock-key",
+    }
+
+
+def test_only_apis_that_are_served():
+    """No variable leads to an API that is not there; one without a variable is still told."""
+    chat = client_environment({"chat": URLS["chat"]})
+    assert set(chat) == {"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_KEY"}
+    assert client_base_urls({"agui": URLS["agui"]}) == (BaseURL("", URLS["agui"], ("agui",)),)
