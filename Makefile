@@ -9,12 +9,15 @@ BIN := $(VENV)/bin
 # CI installs exactly what constraints.txt names; anybody else gets the newest that fits.
 LOCK := $(if $(CI),-c constraints.txt,)
 
+# Clients that run under Node; without npm their tests skip and say so.
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json))
+
 .PHONY: demo test check bench lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test $(NODE_CLIENTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-test lint types
@@ -29,6 +32,11 @@ types: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+tests/clients/%/node_modules/.installed: tests/clients/%/package.json
+	@if command -v npm >/dev/null; then \
+		cd tests/clients/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
+	else echo "npm is not here; the tests with tests/clients/$* will skip"; fi
 
 lock: $(VENV)/.installed-test
 	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt

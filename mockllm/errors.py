@@ -77,7 +77,8 @@ class RequestError(MockLLMError):
 
     `status` is the HTTP status; `type`, `param` and `code` are the fields of that name in the
     error bodies of the APIs, left out (None) where an API has no such field. A `type` of None
-    means the one that the API gives to this status.
+    means the one that the API gives to this status. `retry_after` is in seconds, for the APIs
+    whose bodies tell it.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class RequestError(MockLLMError):
         type: str | None = None,
         param: str | None = None,
         code: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -95,6 +97,7 @@ class RequestError(MockLLMError):
         self.type = type
         self.param = param
         self.code = code
+        self.retry_after = retry_after
 
 
 class NoMatchError(RequestError):

@@ -69,6 +69,8 @@ class Request:
         output_schema: the JSON Schema that the answer's text must satisfy, if asked for;
             an empty mapping asks for any JSON object.
         wants_reasoning: whether the request asks for reasoning.
+        traits: what path and query say besides, in the protocol's own words, where the answer's
+            bytes depend on it.
     """
 
     api: str
@@ -84,3 +86,4 @@ class Request:
     scenario: str | None = None
     output_schema: Mapping[str, Any] | None = None
     wants_reasoning: bool = False
+    traits: frozenset[str] = frozenset()

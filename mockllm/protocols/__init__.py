@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mockllm.protocols import openai_chat, openai_responses
+from mockllm.protocols import ag_ui, openai_chat, openai_responses
 from mockllm.protocols.base import WireProtocol
 
 __all__ = ["PROTOCOLS"]
 
 PROTOCOLS: dict[str, WireProtocol] = {
-    protocol.name: protocol for protocol in (openai_chat.PROTOCOL, openai_responses.PROTOCOL)
+    protocol.name: protocol
+    for protocol in (openai_chat.PROTOCOL, openai_responses.PROTOCOL, ag_ui.PROTOCOL)
 }
 """Every protocol by its name, in the order in which people list them."""

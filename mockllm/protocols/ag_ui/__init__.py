@@ -1,0 +1,49 @@
+"""AG-UI 1.0, the protocol between an agent and its user interface.
+
+https://docs.ag-ui.com
+
+`request` (with `messages` and `refusals`) reads the input of a run; `encoder` writes its stream
+and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` the answers
+that are none; `losses` says what cannot be said. There is no answer that is not streamed: the
+body form is mockllm's own.
+"""
+
+from __future__ import annotations
+
+from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
+from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
+from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
+from mockllm.protocols.ag_ui.losses import LOSSES, project
+from mockllm.protocols.ag_ui.objects import API
+from mockllm.protocols.ag_ui.request import options, parse
+from mockllm.protocols.base import Reply, Route, WireProtocol
+
+__all__ = ["PROTOCOL", "Decoder", "Encoder", "decode_body", "encode_body", "project"]
+
+
+def _answer_id(reply: Reply) -> str:
+    run_id: str = reply.options.run_id
+    return run_id
+
+
+PROTOCOL = WireProtocol(
+    name=API,
+    title="AG-UI",
+    routes=(
+        Route("POST", "/agui", "generate"),
+        Route("POST", "/agui/{scenario}", "generate"),
+    ),
+    base_path="/agui",
+    parse=parse,
+    options=options,
+    encoder=Encoder,
+    decoder=Decoder,
+    encode_body=encode_body,
+    decode_body=decode_body,
+    answer_id=_answer_id,
+    error_body=error_body,
+    error_headers=error_headers,
+    headers=headers,
+    project=project,
+    losses=LOSSES,
+)

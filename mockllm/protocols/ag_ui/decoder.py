@@ -1,0 +1,273 @@
+"""Reads the stream of a run, as agents of any age send it.
+
+https://docs.ag-ui.com/concepts/events
+
+What counts is the JSON `type`. Messages may lack their start or their end, `*_CHUNK` events
+stand for a start and its content, and the `THINKING_*` events of versions before 1.0 are
+reasoning. Where a stream holds several runs, the parts of all of them are one answer, whose end
+is that of the last one (an error in any of them is the answer's error). What the neutral
+vocabulary has no word for is kept as `Raw`: steps, state, snapshots, activities, results of
+tools that the agent ran itself, comments, messages of other roles, and the end of a run that
+has a result or was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.errors import WireError
+from mockllm.protocols.ag_ui.assembly import Assembly, Kind, delta
+from mockllm.protocols.ag_ui.objects import API, json_object, read_usage, string
+from mockllm.protocols.base import dumps
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Turn
+
+__all__ = ["Decoder", "decode_body"]
+
+_Value = Mapping[str, Any]
+
+
+class Decoder:
+    """Turns the frames of one stream into events.
+
+    `complete` is true once a run has finished or failed, and false again if another begins.
+    """
+
+    def __init__(self) -> None:
+        self._assembly = Assembly()
+        self._started = False
+
+    @property
+    def complete(self) -> bool:
+        return self._assembly.complete
+
+    def decode(self, frame: Frame) -> list[ev.Event]:
+        """The events that this frame gives; what it says in no neutral word is kept as `Raw`."""
+        value = json_object(frame)
+        if value is None:
+            return [self._raw(frame)]
+        events = _HANDLERS.get(value["type"], _unknown)(self._assembly, value)
+        out = [self._raw(frame) if event is None else event for event in events]
+        if out and not self._started:
+            self._started = True
+            if not isinstance(out[0], ev.Start):
+                out.insert(0, ev.Start())
+        return out
+
+    def close(self) -> list[ev.Event]:
+        """The events left when the stream ends: ends of what was still open."""
+        return list(self._assembly.close_all())
+
+    def _raw(self, frame: Frame) -> ev.Raw:
+        return ev.Raw(self._assembly.new_key(), API, frame)
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn that a list of events, `{"events": [...]}`, tells.
+
+    Raises:
+        WireError: it is no such list.
+    """
+    events = body.get("events")
+    if not isinstance(events, list):
+        raise WireError(
+            "an AG-UI body needs `events` (an array), this one has "
+            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
+        )
+    decoder = Decoder()
+    told = [event for value in events for event in decoder.decode(Frame(dumps(value)))]
+    return fold(ev.Timed(0, event) for event in [*told, *decoder.close()])
+
+
+_Events = Iterable[ev.Event | None]
+"""What a handler gives; None stands for the frame itself, kept as `Raw`."""
+
+_Handler = Callable[[Assembly, _Value], _Events]
+
+
+def _unknown(assembly: Assembly, value: _Value) -> _Events:
+    return (None,)
+
+
+def _nothing(assembly: Assembly, value: _Value) -> _Events:
+    return ()
+
+
+# Runs
+
+
+def _run_started(assembly: Assembly, value: _Value) -> _Events:
+    assembly.complete = False
+    yield ev.Start(string(value.get("runId")))
+
+
+def _run_finished(assembly: Assembly, value: _Value) -> _Events:
+    yield from assembly.close_all()
+    if not _plain(value):
+        yield None
+    yield from _usage(value)
+    assembly.complete = True
+    yield ev.Finish("tool_calls" if assembly.called else "stop")
+
+
+def _plain(value: _Value) -> bool:
+    """Whether a run ended without a result, and neither interrupted nor cancelled."""
+    outcome = value.get("outcome")
+    kind = outcome.get("type") if isinstance(outcome, Mapping) else outcome
+    return value.get("result") is None and kind in (None, "success")
+
+
+def _run_error(assembly: Assembly, value: _Value) -> _Events:
+    yield from assembly.close_all()
+    yield from _usage(value)
+    assembly.complete = True
+    message = value.get("message")
+    text = message if isinstance(message, str) else "the run failed"
+    yield ev.StreamError(text, None, string(value.get("code")) or None)
+
+
+def _usage(value: _Value) -> _Events:
+    usage = read_usage(value.get("usage"))
+    return () if usage is None else (usage,)
+
+
+# Messages
+
+
+def _message_start(kind: Kind) -> _Handler:
+    def handler(assembly: Assembly, value: _Value) -> _Events:
+        id = string(value.get("messageId"))
+        if _of_another(value):
+            assembly.others.add(id)
+            yield None
+            return
+        assembly.others.discard(id)
+        before = assembly.find(kind, id)
+        if before is not None:
+            yield from assembly.close(before)
+        assembly.open(kind, id)
+
+    return handler
+
+
+def _of_another(value: _Value) -> bool:
+    """Whether a message is not the model's: agents may also stream those of a user."""
+    return value.get("role") not in (None, "assistant", "reasoning")
+
+
+def _message_content(kind: Kind) -> _Handler:
+    def handler(assembly: Assembly, value: _Value) -> _Events:
+        id, text = string(value.get("messageId")), value.get("delta")
+        if not isinstance(text, str) or id in assembly.others:
+            return (None,)
+        return (delta(assembly.find(kind, id) or assembly.open(kind, id), text),)
+
+    return handler
+
+
+def _message_end(kind: Kind) -> _Handler:
+    def handler(assembly: Assembly, value: _Value) -> _Events:
+        part = assembly.find(kind, string(value.get("messageId")))
+        return (None,) if part is None else assembly.close(part)
+
+    return handler
+
+
+def _message_chunk(kind: Kind) -> _Handler:
+    def handler(assembly: Assembly, value: _Value) -> _Events:
+        id, text = value.get("messageId"), value.get("delta")
+        if _of_another(value) or string(id) in assembly.others:
+            assembly.others.add(string(id))
+            return (None,)
+        part = assembly.find(kind, id) or assembly.open(kind, string(id))
+        return (delta(part, text),) if isinstance(text, str) else ()
+
+    return handler
+
+
+def _thinking_start(assembly: Assembly, value: _Value) -> _Events:
+    return (None,) if value.get("title") else ()
+
+
+def _encrypted(assembly: Assembly, value: _Value) -> _Events:
+    id, signature = string(value.get("entityId")), value.get("encryptedValue")
+    kind: Kind = "call" if value.get("subtype") == "tool-call" else "reasoning"
+    part = assembly.parts.get((kind, id))
+    if part is None and kind == "reasoning" and ("text", id) not in assembly.parts:
+        # Reasoning that is kept from the client: there is nothing but its proof.
+        part = assembly.open(kind, id)
+        part.open = False
+    if part is None or not isinstance(signature, str):
+        return (None,)
+    part.told = True
+    return (ev.Signature(part.key, signature),)
+
+
+# Tool calls
+
+
+def _call_start(assembly: Assembly, value: _Value) -> _Events:
+    id, name = value.get("toolCallId"), value.get("toolCallName")
+    if not isinstance(id, str) or not isinstance(name, str):
+        yield None
+        return
+    before = assembly.find("call", id)
+    if before is not None:
+        yield from assembly.close(before)
+    part = assembly.open("call", id)
+    part.told = assembly.called = True
+    yield ev.ToolStart(part.key, id, name)
+
+
+def _call_args(assembly: Assembly, value: _Value) -> _Events:
+    part = assembly.find("call", string(value.get("toolCallId")))
+    text = value.get("delta")
+    return (delta(part, text),) if part is not None and isinstance(text, str) else (None,)
+
+
+def _call_end(assembly: Assembly, value: _Value) -> _Events:
+    part = assembly.find("call", string(value.get("toolCallId")))
+    return (None,) if part is None else assembly.close(part)
+
+
+def _call_chunk(assembly: Assembly, value: _Value) -> _Events:
+    id, text = value.get("toolCallId"), value.get("delta")
+    latest = assembly.find("call", None)
+    if value.get("toolCallName") is not None and (latest is None or id not in (None, latest.id)):
+        yield from _call_start(assembly, value)
+    elif assembly.find("call", id) is None:
+        yield None
+        return
+    part = assembly.find("call", id)
+    if part is not None and isinstance(text, str):
+        yield delta(part, text)
+
+
+_HANDLERS: dict[str, _Handler] = {
+    "RUN_STARTED": _run_started,
+    "RUN_FINISHED": _run_finished,
+    "RUN_ERROR": _run_error,
+    "TEXT_MESSAGE_START": _message_start("text"),
+    "TEXT_MESSAGE_CONTENT": _message_content("text"),
+    "TEXT_MESSAGE_END": _message_end("text"),
+    "TEXT_MESSAGE_CHUNK": _message_chunk("text"),
+    "TOOL_CALL_START": _call_start,
+    "TOOL_CALL_ARGS": _call_args,
+    "TOOL_CALL_END": _call_end,
+    "TOOL_CALL_CHUNK": _call_chunk,
+    "REASONING_START": _nothing,
+    "REASONING_END": _nothing,
+    "REASONING_MESSAGE_START": _message_start("reasoning"),
+    "REASONING_MESSAGE_CONTENT": _message_content("reasoning"),
+    "REASONING_MESSAGE_END": _message_end("reasoning"),
+    "REASONING_MESSAGE_CHUNK": _message_chunk("reasoning"),
+    "REASONING_ENCRYPTED_VALUE": _encrypted,
+    "THINKING_START": _thinking_start,
+    "THINKING_END": _nothing,
+    "THINKING_TEXT_MESSAGE_START": _message_start("reasoning"),
+    "THINKING_TEXT_MESSAGE_CONTENT": _message_content("reasoning"),
+    "THINKING_TEXT_MESSAGE_END": _message_end("reasoning"),
+}

@@ -1,0 +1,158 @@
+"""The stream of an answer; it has no other form.
+
+Each text and each reasoning is a message of its own, and so are tool calls that no text
+precedes: they share one. Whatever opens is closed before the run ends, as clients demand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.ag_ui.losses import project
+from mockllm.protocols.ag_ui.objects import (
+    API,
+    ENDINGS,
+    Options,
+    frame_of,
+    json_object,
+    message_prefix,
+    string,
+    write_usage,
+)
+from mockllm.protocols.base import Reply
+from mockllm.sse import Frame
+from mockllm.timeline import expand
+from mockllm.turn import Reasoning, ToolCall, Turn
+
+__all__ = ["Encoder", "encode_body"]
+
+
+class Encoder:
+    """Turns the events of one turn into the frames of one run.
+
+    A frame of this protocol that ends the run stands in for the end that the turn would have.
+    """
+
+    def __init__(self, turn: Turn, reply: Reply) -> None:
+        self._turn = turn
+        self._reply = reply
+        self._options: Options = reply.options
+        self._prefix = message_prefix(reply)
+        self._messages = 0
+        self._ids: dict[int, str] = {}
+        self._parent: str | None = None
+        self._over = False
+
+    def encode(self, event: ev.Event) -> list[Frame]:
+        """The frames of one event, in order."""
+        match event:
+            case ev.Start():
+                return [self._run("RUN_STARTED", parentRunId=self._options.parent_run_id)]
+            case ev.TextDelta() | ev.RefusalDelta():
+                return self._text(event.part, event.text)
+            case ev.ReasoningDelta():
+                return self._reasoning(event.part, event.text)
+            case ev.ToolStart():
+                return [self._call(event)]
+            case ev.ToolArgs():
+                id = self._ids[event.part]
+                return [frame_of("TOOL_CALL_ARGS", toolCallId=id, delta=event.text)]
+            case ev.PartEnd():
+                return self._close(event.part)
+            case ev.Raw(api=api, frame=frame) if api == API:
+                return self._raw(frame)
+            case ev.Finish() | ev.StreamError() if not self._over:
+                return [self._end(event)]
+        return []
+
+    def _run(self, type: str, **fields: Any) -> Frame:
+        options = self._options
+        return frame_of(type, threadId=options.thread_id, runId=options.run_id, **fields)
+
+    def _message(self) -> str:
+        """A new message's id."""
+        self._messages += 1
+        return f"{self._prefix}_{self._messages}"
+
+    def _text(self, part: int, text: str) -> list[Frame]:
+        frames = []
+        if part not in self._ids:
+            self._ids[part] = self._parent = self._message()
+            frames.append(frame_of("TEXT_MESSAGE_START", messageId=self._parent, role="assistant"))
+        return [*frames, frame_of("TEXT_MESSAGE_CONTENT", messageId=self._ids[part], delta=text)]
+
+    def _reasoning(self, part: int, text: str) -> list[Frame]:
+        frames = []
+        if part not in self._ids:
+            id = self._ids[part] = self._message()
+            frames.append(frame_of("REASONING_START", messageId=id))
+            frames.append(frame_of("REASONING_MESSAGE_START", messageId=id, role="reasoning"))
+        id = self._ids[part]
+        return [*frames, frame_of("REASONING_MESSAGE_CONTENT", messageId=id, delta=text)]
+
+    def _call(self, event: ev.ToolStart) -> Frame:
+        """The opening of a call, always with a message that it belongs to.
+
+        Without one, clients make a message of every call, and some put the result of each
+        right behind it: calls that came together would come back as turns of their own.
+        """
+        self._ids[event.part] = event.id
+        if self._parent is None:
+            self._parent = self._message()
+        return frame_of(
+            "TOOL_CALL_START",
+            toolCallId=event.id,
+            toolCallName=event.name,
+            parentMessageId=self._parent,
+        )
+
+    def _close(self, part: int) -> list[Frame]:
+        id = self._ids[part]
+        match self._turn.parts[part]:
+            case ToolCall(signature=signature):
+                return [
+                    frame_of("TOOL_CALL_END", toolCallId=id),
+                    *_encrypted("tool-call", id, signature),
+                ]
+            case Reasoning(signature=signature):
+                return [
+                    frame_of("REASONING_MESSAGE_END", messageId=id),
+                    *_encrypted("message", id, signature),
+                    frame_of("REASONING_END", messageId=id),
+                ]
+        return [frame_of("TEXT_MESSAGE_END", messageId=id)]
+
+    def _raw(self, frame: Frame) -> list[Frame]:
+        type = string((json_object(frame) or {}).get("type"))
+        if type in ENDINGS:
+            self._over = True
+        elif type == "RUN_STARTED":
+            self._over = False
+        return [frame]
+
+    def _end(self, event: ev.Finish | ev.StreamError) -> Frame:
+        usage = write_usage(self._turn.usage, self._reply.model)
+        if isinstance(event, ev.StreamError):
+            code = event.code or event.type
+            return frame_of("RUN_ERROR", message=event.message, code=code, usage=usage)
+        return self._run("RUN_FINISHED", usage=usage)
+
+
+def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
+    if signature is None:
+        return []
+    fields = {"subtype": subtype, "entityId": id, "encryptedValue": signature}
+    return [frame_of("REASONING_ENCRYPTED_VALUE", **fields)]
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The events of an answer in a list, `{"events": [...]}`, with each part in one piece.
+
+    This form is mockllm's own, to look at and to compare: AG-UI always streams. Frames that
+    hold no event are left out.
+    """
+    whole = project(turn).whole()
+    encoder = Encoder(whole, reply)
+    frames = (frame for timed in expand(whole) for frame in encoder.encode(timed.event))
+    return {"events": [value for value in map(json_object, frames) if value is not None]}

@@ -1,0 +1,52 @@
+"""Errors and headers of answers over HTTP.
+
+AG-UI defines no body for errors: clients show whatever text comes with a status that is not
+2xx. mockllm's is `{"error": {"message", "code"}}`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.base import Reply
+
+__all__ = ["error_body", "error_headers", "headers"]
+
+_CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    413: "too_large",
+    422: "invalid_input",
+    429: "rate_limited",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+
+
+def error_body(error: RequestError) -> dict[str, Any]:
+    """An error as `{"error": {"message", "code"}}`; the code is that of the error, else its
+    type, else the usual one of the status."""
+    usual = "server_error" if error.status >= 500 else "bad_request"
+    code = error.code or error.type or _CODES.get(error.status, usual)
+    return {"error": {"message": error.message, "code": code}}
+
+
+def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+    """The headers of an error answer; `retry_after`, in seconds, is told in whole ones, rounded
+    up."""
+    headers = {"content-type": "application/json"}
+    if retry_after is not None:
+        headers["retry-after"] = str(-(-round(retry_after * 1000) // 1000))
+    return headers
+
+
+def headers(reply: Reply, stream: bool) -> dict[str, str]:
+    """The headers of a successful answer."""
+    if not stream:
+        return {"content-type": "application/json"}
+    return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}

@@ -1,0 +1,175 @@
+"""The history in a request: its messages in neutral terms, and what is wrong with them.
+
+https://docs.ag-ui.com/concepts/messages
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+from mockllm.protocols.ag_ui.objects import answer_of, string
+from mockllm.protocols.ag_ui.refusals import (
+    Check,
+    fields,
+    ill_typed,
+    impossible,
+    list_of,
+    mapping,
+    strange,
+    text,
+)
+from mockllm.request import CallEcho, Message
+
+__all__ = ["check_messages", "read_messages"]
+
+_Value = Mapping[str, Any]
+
+
+def read_messages(value: object) -> tuple[Message, ...]:
+    """The messages in order; those of roles without a neutral word, and what is no message,
+    are passed over.
+
+    Reasoning counts as a message of the model without words. Some clients put the result of a
+    call right behind the message that made it, in the middle of an answer of several messages:
+    messages of one answer of ours come together again, up to the next words of the user.
+    """
+    places: dict[str, int] = {}
+    placed: list[tuple[int, Message]] = []
+    for number, item in enumerate(value if isinstance(value, list) else ()):
+        message = _message(item) if isinstance(item, Mapping) else None
+        if message is None:
+            continue
+        if message.role == "user":
+            places.clear()
+        answer = answer_of(item.get("id")) if message.role == "assistant" else None
+        placed.append((places.setdefault(answer, number) if answer else number, message))
+    return tuple(message for _, message in sorted(placed, key=itemgetter(0)))
+
+
+def _message(value: _Value) -> Message | None:
+    content = _text_of(value.get("content"))
+    match value.get("role"):
+        case "user":
+            return Message("user", content)
+        case "system" | "developer":
+            return Message("system", content)
+        case "assistant":
+            return Message("assistant", content, _calls(value.get("toolCalls")))
+        case "reasoning":
+            return Message("assistant")
+        case "tool":
+            error = string(value.get("error"))
+            id = string(value.get("toolCallId"))
+            return Message("tool", content or error, call_id=id, error=bool(error))
+    return None
+
+
+def _text_of(content: object) -> str:
+    """The text of a content: a string, or parts whose texts are joined; media add nothing."""
+    if not isinstance(content, list):
+        return string(content)
+    return "".join(string(part.get("text")) for part in content if isinstance(part, Mapping))
+
+
+def _calls(value: object) -> tuple[CallEcho, ...]:
+    calls = []
+    for call in value if isinstance(value, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            name, arguments = string(function.get("name")), string(function.get("arguments"))
+            calls.append(CallEcho(string(call.get("id")), name, arguments))
+    return tuple(calls)
+
+
+# What is wrong with them
+
+
+def check_messages(where: str, value: object) -> None:
+    """Refuses messages that are ill-formed, results without their call, and calls without a
+    result where the history goes on after them."""
+    list_of(_check_message)(where, value)
+    assert isinstance(value, list)
+    _check_pairs(value)
+
+
+def _check_content(where: str, value: object) -> None:
+    if not isinstance(value, str):
+        if not isinstance(value, list):
+            raise ill_typed(where, "a string or an array of parts", value)
+        list_of(_check_part)(where, value)
+
+
+_PARTS = ("text", "image", "audio", "video", "document", "binary")
+
+
+def _check_part(where: str, value: object) -> None:
+    type = fields(where, value, {"type": text}, {})["type"]
+    if type not in _PARTS:
+        raise strange(f"{where}.type", type, _PARTS)
+    if type == "text":
+        fields(where, value, {"text": text}, {})
+
+
+def _check_call(where: str, value: object) -> None:
+    fields(where, value, {"id": text, "function": _check_function}, {"type": text})
+
+
+def _check_function(where: str, value: object) -> None:
+    fields(where, value, {"name": text, "arguments": text}, {})
+
+
+_ROLES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
+    "user": ({"content": _check_content}, {}),
+    "assistant": ({}, {"content": text, "toolCalls": list_of(_check_call)}),
+    "tool": ({"content": _check_content, "toolCallId": text}, {"error": text}),
+    "system": ({"content": text}, {}),
+    "developer": ({"content": text}, {}),
+    "reasoning": ({"content": text}, {"encryptedValue": text}),
+    "activity": ({"activityType": text, "content": mapping}, {}),
+}
+"""The fields of each role besides `id`: those that must be there, and others."""
+
+
+def _check_message(where: str, value: object) -> None:
+    role = fields(where, value, {"role": text}, {})["role"]
+    if role not in _ROLES:
+        raise strange(f"{where}.role", role, tuple(_ROLES))
+    required, others = _ROLES[role]
+    fields(where, value, {"id": text, **required}, others)
+
+
+def _check_pairs(messages: list[_Value]) -> None:
+    waiting: dict[str, str] = {}
+    called: set[str] = set()
+    for i, message in enumerate(messages):
+        where = f"messages[{i}]"
+        if message["role"] == "assistant":
+            for k, call in enumerate(message.get("toolCalls") or ()):
+                waiting[call["id"]] = f"{where}.toolCalls[{k}]"
+                called.add(call["id"])
+        elif message["role"] == "tool":
+            id = message["toolCallId"]
+            if waiting.pop(id, None) is None:
+                problem = "is answered twice" if id in called else "was never made"
+                raise impossible(
+                    f"{where} is the result of call {id!r}, which {problem}: each call of an "
+                    "assistant message before it takes one result.",
+                    f"{where}.toolCallId",
+                )
+        if message["role"] == "user":
+            _check_answered(waiting)
+    if messages and messages[-1]["role"] == "tool":
+        _check_answered(waiting)
+
+
+def _check_answered(waiting: dict[str, str]) -> None:
+    for id, where in waiting.items():
+        raise impossible(
+            f"{where}, call {id!r}, has no result, yet the history goes on: send a tool message "
+            "for every call of an answer.",
+            where,
+        )

@@ -1,0 +1,117 @@
+"""What both sides of AG-UI share: events as frames, identifiers of messages, usage.
+
+https://docs.ag-ui.com/concepts/events
+
+Only pure functions and data may live here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm.events import Usage
+from mockllm.protocols.base import Reply, derive, dumps
+from mockllm.sse import Frame
+
+__all__ = [
+    "API",
+    "ENDINGS",
+    "Options",
+    "answer_of",
+    "event_of",
+    "frame_of",
+    "json_object",
+    "message_prefix",
+    "read_usage",
+    "string",
+    "write_usage",
+]
+
+API = "agui"
+
+ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+"""The events that end a run."""
+
+_ID = re.compile(r"(msg_[0-9A-Za-z]{24})_\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What of a request the answer's bytes depend on: the identifiers it repeats."""
+
+    thread_id: str = "thread"
+    run_id: str = "run"
+    parent_run_id: str | None = None
+
+
+def message_prefix(reply: Reply) -> str:
+    """What the identifiers of all messages of an answer begin with.
+
+    It differs from run to run, for clients append to a message whose id they have seen before.
+    """
+    return "msg_" + derive(reply.seed, "messages", reply.options.run_id, length=24)
+
+
+def answer_of(id: object) -> str | None:
+    """The prefix inside the identifier of a message of ours; None if it is not ours."""
+    match = _ID.match(id) if isinstance(id, str) else None
+    return match[1] if match else None
+
+
+def event_of(type: str, **fields: Any) -> dict[str, Any]:
+    """An event without the fields that are None."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {"type": type, **given}
+
+
+def frame_of(type: str, **fields: Any) -> Frame:
+    """The frame of an event; fields that are None are left out."""
+    return Frame(dumps(event_of(type, **fields)))
+
+
+def json_object(frame: Frame) -> dict[str, Any] | None:
+    """The event in a frame; None where it holds none."""
+    try:
+        value = json.loads(frame.data or "")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
+
+
+def string(value: object) -> str:
+    """The value if it is a string, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def write_usage(usage: Usage | None, model: str) -> list[dict[str, Any]] | None:
+    """Usage as the event that ends a run tells it: an entry for each model, here one."""
+    if usage is None:
+        return None
+    return [
+        {
+            "model": model,
+            "inputTokens": usage.input,
+            "outputTokens": usage.output,
+            "totalTokens": usage.input + usage.output,
+            "reasoningTokens": usage.reasoning,
+            "cachedInputTokens": usage.cached,
+        }
+    ]
+
+
+def read_usage(value: object) -> Usage | None:
+    """The sum of the entries; None where there are none."""
+    listed = value if isinstance(value, list) else []
+    entries = [entry for entry in listed if isinstance(entry, Mapping)]
+    if not entries:
+        return None
+    names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
+    return Usage(*(sum(_count(entry.get(name)) for entry in entries) for name in names))
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int else 0

@@ -1,0 +1,114 @@
+"""Reads the input of a run, and refuses what its types do not allow.
+
+https://docs.ag-ui.com/sdk/python/core/types#runagentinput
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.ag_ui.messages import check_messages, read_messages
+from mockllm.protocols.ag_ui.objects import API, Options, string
+from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
+from mockllm.request import OfferedTool, Request
+
+__all__ = ["options", "parse"]
+
+_MODEL = "ag-ui"
+
+
+def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+    """The neutral request that the input of a run makes.
+
+    The path may name the scenario. AG-UI has no model: it is that of `forwardedProps.model`
+    where there is one, else `ag-ui`. `context`, `state` and `resume` are only in `body`.
+
+    Args:
+        strict: refuse input that is not of AG-UI's types, and histories that cannot be;
+            otherwise what makes no sense is passed over.
+
+    Raises:
+        RequestError: with `param` set to the place at fault.
+    """
+    fields("", body, _REQUIRED if strict else {}, _OTHERS if strict else {})
+    history = read_messages(body.get("messages"))
+    props = body.get("forwardedProps")
+    model = string(props.get("model")) if isinstance(props, dict) else ""
+    return Request(
+        api=API,
+        model=_sound(model) or _MODEL,
+        body=body,
+        stream=True,
+        messages=history,
+        system="\n".join([message.text for message in history if message.role == "system"]),
+        tools=_tools(body.get("tools")),
+        scenario=path_params.get("scenario"),
+    )
+
+
+def options(request: Request) -> Options:
+    """The identifiers that the answer repeats; never fails, whatever the body holds."""
+    usual = Options()
+    body = request.body
+    parent = body.get("parentRunId")
+    return Options(
+        _sound(string(body.get("threadId"))) or usual.thread_id,
+        _sound(string(body.get("runId"))) or usual.run_id,
+        _sound(parent) if isinstance(parent, str) else None,
+    )
+
+
+def _sound(text: str) -> str:
+    """The text without lone surrogates, which JSON can escape and UTF-8 cannot hold."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tools(value: object) -> tuple[OfferedTool, ...]:
+    offered = []
+    for tool in value if isinstance(value, list) else ():
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if isinstance(name, str):
+            parameters = tool.get("parameters")
+            offered.append(
+                OfferedTool(
+                    name,
+                    string(tool.get("description")),
+                    parameters if isinstance(parameters, dict) else {},
+                )
+            )
+    return tuple(offered)
+
+
+# The fields by themselves
+
+
+def _check_tool(where: str, value: object) -> None:
+    fields(where, value, {"name": _check_name, "description": text}, {"parameters": mapping})
+
+
+def _check_name(where: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ill_typed(where, "the name of a tool", value)
+
+
+def _check_context(where: str, value: object) -> None:
+    fields(where, value, {"description": text, "value": text}, {})
+
+
+def _check_answer(where: str, value: object) -> None:
+    fields(where, value, {"interruptId": text, "status": text}, {})
+
+
+_REQUIRED = {"threadId": text, "runId": text, "messages": check_messages}
+_OTHERS = {
+    "protocolVersion": text,
+    "parentRunId": text,
+    "tools": list_of(_check_tool),
+    "context": list_of(_check_context),
+    "resume": list_of(_check_answer),
+}

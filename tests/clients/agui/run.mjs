@@ -1,0 +1,85 @@
+// Has a conversation with an AG-UI agent through the official client, which verifies every stream.
+//
+//   node run.mjs URL < job.json
+//
+// The job: {said: [what the user says, in turn], tools: [AG-UI tools], results: {call id or tool
+// name: content}, place: "end" | "behind", most: 8}. The tools run here, in the front end: each
+// call gets its result from the table (or "ok"), at the end of the history or, as some user
+// interfaces do it, right behind the message that made the call; then the agent runs again,
+// until it calls no more, or `most` runs are over.
+//
+// Prints one line of JSON: {runs: [{text, reasoning, calls, usage, error}], text, calls, errors,
+// warnings, messages}.
+import { HttpAgent } from "@ag-ui/client";
+
+const warnings = [];
+console.warn = console.error = (...said) => warnings.push(said.map(String).join(" "));
+
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+const job = { said: [], tools: [], results: {}, place: "end", most: 8 };
+Object.assign(job, JSON.parse(Buffer.concat(chunks).toString("utf8")));
+
+const agent = new HttpAgent({ url: process.argv[2], threadId: "thread_of_test" });
+const runs = [];
+let ids = 0;
+
+const callsOf = (messages) => messages.flatMap((message) => message.toolCalls ?? []);
+const wordsOf = (messages, role) =>
+  messages
+    .filter((message) => message.role === role)
+    .map((message) => message.content ?? "")
+    .join("");
+
+async function runOnce() {
+  const run = { error: null, usage: null };
+  const subscriber = {
+    onRunErrorEvent: ({ event }) => void (run.error = event.message),
+    onRunFinishedEvent: ({ event }) => void (run.usage = event.usage ?? null),
+  };
+  let made = [];
+  try {
+    made = (await agent.runAgent({ runId: `run_${++ids}`, tools: job.tools }, subscriber)).newMessages;
+  } catch (error) {
+    run.error = String(error.message ?? error);
+  }
+  run.text = wordsOf(made, "assistant");
+  run.reasoning = wordsOf(made, "reasoning");
+  run.calls = callsOf(made).map(({ id, function: { name, arguments: text } }) => ({
+    id,
+    name,
+    arguments: text,
+  }));
+  runs.push(run);
+  return run.error === null;
+}
+
+function execute() {
+  const answered = new Set(agent.messages.map((message) => message.toolCallId));
+  const waiting = callsOf(agent.messages).filter((call) => !answered.has(call.id));
+  for (const call of waiting) {
+    const content = job.results[call.id] ?? job.results[call.function.name] ?? "ok";
+    const message = { id: `result_${++ids}`, role: "tool", toolCallId: call.id, content };
+    const owner = agent.messages.findIndex((one) => one.toolCalls?.includes(call));
+    const place = job.place === "behind" ? owner + 1 : agent.messages.length;
+    agent.messages.splice(place, 0, message);
+  }
+  return waiting.length > 0;
+}
+
+conversation: for (const content of job.said) {
+  agent.addMessage({ id: `user_${++ids}`, role: "user", content });
+  do {
+    if (!(await runOnce())) break conversation;
+  } while (execute() && runs.length < job.most);
+}
+
+const result = {
+  runs,
+  text: runs.map((run) => run.text).join(""),
+  calls: runs.flatMap((run) => run.calls),
+  errors: runs.map((run) => run.error).filter((error) => error !== null),
+  warnings,
+  messages: agent.messages,
+};
+process.stdout.write(`${JSON.stringify(result)}\n`);
