@@ -1,0 +1,195 @@
+"""The laws of docs/architecture.md, over every protocol and every shipped scenario."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm.catalogue import mint_token
+from mockllm.derive import derive
+from mockllm.events import Timed
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.replay import stream
+from mockllm.request import Request
+from mockllm.resolve import resolve
+from mockllm.scenario.load import load
+from mockllm.scenario.model import AutoPart, Scenario, TextPart
+from mockllm.sse import Decoder
+from mockllm.timeline import fold, normal
+from mockllm.turn import TokenUsage, Turn
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = load([ROOT / "scenarios"])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One turn of a shipped scenario over one protocol."""
+
+    protocol: WireProtocol
+    scenario: Scenario
+    position: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.protocol.name}-{self.scenario.name}-{self.position + 1}"
+
+    @property
+    def turn(self) -> Turn:
+        spec = self.scenario.turns[self.position].for_api(self.protocol.name)
+        auto = (TextPart("an echo"),) if AutoPart() in spec.reply else ()
+        name, prefix = self.protocol.name, self.protocol.call_prefix
+        return resolve(self.scenario, self.position, name, prefix, auto=auto)
+
+    @property
+    def reply(self) -> Reply:
+        request = asked(self.protocol)
+        return Reply(
+            seed=derive(self.scenario.seeded, self.position),
+            token=mint_token(self.scenario, self.position),
+            model="test-model",
+            options=self.protocol.options(request),
+            usage=self.turn.usage or TokenUsage(0, 0),
+        )
+
+    def stream(self) -> bytes:
+        wire = self.scenario.turns[self.position].for_api(self.protocol.name).wire
+        return b"".join(piece.data for piece in stream(self.turn, self.protocol, self.reply, wire))
+
+
+def asked(protocol: WireProtocol) -> Request:
+    """The least that a client of the protocol can ask, read leniently."""
+    params = {"?alt": "sse", ":": "streamGenerateContent", "model": "test-model"}
+    body = {"model": "test-model", "stream": True, "stream_options": {"include_usage": True}}
+    return replace(protocol.parse(body, params, False), stream=True)
+
+
+CASES = [
+    Case(protocol, scenario, position)
+    for protocol in PROTOCOLS.values()
+    for scenario in SHIPPED
+    for position, spec in enumerate(scenario.turns)
+    if protocol.name in scenario.apis and spec.for_api(protocol.name).http is None
+]
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+
+def decoded(protocol: WireProtocol, pieces: list[bytes]) -> Turn:
+    """What a stream that arrives in these pieces adds up to."""
+    lines, decoder = Decoder(), protocol.decoder()
+    events = [
+        event
+        for piece in pieces
+        for frame in lines.decode(piece)
+        for event in decoder.decode(frame)
+    ]
+    events += decoder.close()
+    return fold(Timed(0, event) for event in events)
+
+
+def untimed(turn: Turn) -> Turn:
+    return replace(turn, gaps=())
+
+
+@every_case
+def test_a_stream_decodes_to_its_turn(case):
+    """Law 2: what comes back is the turn, less what the protocol cannot say."""
+    turn = untimed(case.turn)
+    wired = case.scenario.turns[case.position].for_api(case.protocol.name).wire
+    if wired is not None and wired.comments is not None:
+        # Comments come back as parts of their own; what they stand between must be whole.
+        assert decoded(case.protocol, [case.stream()]).text == turn.text
+        return
+    assert decoded(case.protocol, [case.stream()]) == normal(case.protocol.project(turn))
+
+
+@every_case
+def test_every_single_cut_gives_the_same_frames(case):
+    """Law 3: an event that is cut at any byte is the same event."""
+    data = case.stream()
+    start = 0
+    seen = Decoder()
+    for end in boundaries(data):
+        piece = data[start:end]
+        frames = seen.decode(piece)
+        for cut in range(1, len(piece)):
+            decoder = Decoder()
+            assert decoder.decode(piece[:cut]) + decoder.decode(piece[cut:]) == frames
+        start = end
+
+
+def boundaries(data: bytes) -> list[int]:
+    """The ends of the events of a stream: where a decoder is as good as new."""
+    ends = []
+    decoder = Decoder()
+    for at in range(1, len(data) + 1):
+        got = decoder.decode(data[at - 1 : at])
+        if any(frame.data is not None for frame in got):
+            # CRLF: the LF that belongs to the blank line comes after the event was given.
+            ends.append(at + 1 if data[at : at + 1] == b"\n" and data[at - 1 : at] == b"\r" else at)
+    return ends
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(CASES), st.data())
+def test_any_splitting_gives_the_same_turn(case, data):
+    """Law 3: any number of cuts anywhere."""
+    whole = case.stream()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=20)))
+    edges = [0, *cuts, len(whole)]
+    pieces = [whole[a:b] for a, b in pairwise(edges)]
+    assert decoded(case.protocol, pieces) == decoded(case.protocol, [whole])
+
+
+@every_case
+def test_stream_and_body_say_the_same(case):
+    """Law 4: streamed or not, an answer has the same text, calls, ending and usage."""
+    if case.turn.error is not None:
+        pytest.skip("an error inside a stream is an HTTP error without one")
+    body = case.protocol.decode_body(case.protocol.encode_body(case.turn, case.reply))
+    streamed = decoded(case.protocol, [case.stream()])
+    for what in ("text", "reasoning", "refusal", "finish", "usage"):
+        assert getattr(body, what) == getattr(streamed, what), what
+    assert [(c.name, c.id, c.arguments) for c in body.tool_calls] == [
+        (c.name, c.id, c.arguments) for c in streamed.tool_calls
+    ]
+
+
+def fingerprint() -> str:
+    """A digest of every byte that every shipped scenario can send."""
+    digest = hashlib.sha256()
+    for case in CASES:
+        digest.update(case.id.encode() + case.stream())
+        digest.update(repr(case.protocol.encode_body(case.turn, case.reply)).encode())
+    return digest.hexdigest()
+
+
+@cache
+def in_process(seed: str) -> str:
+    code = "from tests.test_laws import fingerprint; print(fingerprint())"
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": seed, "TZ": "Asia/Tokyo"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+def test_the_bytes_are_the_same_in_every_process(seed):
+    """Law 5: neither hash seeds nor the process nor the time zone change a byte."""
+    assert in_process(seed) == fingerprint()
