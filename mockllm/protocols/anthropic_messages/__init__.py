@@ -1,0 +1,62 @@
+"""Anthropic Messages.
+
+https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/build-with-claude/streaming
+
+`request` (with `messages`) reads requests; `encoder` writes answers and `decoder` reads them;
+`blocks` has what both sides share; `losses` says what cannot be said; `service` has the errors,
+headers and lists around them.
+"""
+
+from __future__ import annotations
+
+from mockllm.protocols.anthropic_messages.blocks import API, message_id
+from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
+from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
+from mockllm.protocols.anthropic_messages.losses import LOSSES, project
+from mockllm.protocols.anthropic_messages.request import options, parse
+from mockllm.protocols.anthropic_messages.service import (
+    VERSION_HEADER,
+    answer_headers,
+    count_tokens,
+    error_body,
+    error_headers,
+    guard,
+    model,
+    models,
+)
+from mockllm.protocols.base import Route, WireProtocol
+
+__all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "decode_body", "encode_body", "project"]
+
+
+PROTOCOL = WireProtocol(
+    name=API,
+    title="Anthropic Messages",
+    routes=(
+        Route("POST", "/v1/messages", "generate"),
+        Route("POST", "/messages", "generate"),
+        Route("POST", "/v1/messages/count_tokens", "count_tokens"),
+        Route("POST", "/messages/count_tokens", "count_tokens"),
+        Route("GET", "/v1/models", "models", header=VERSION_HEADER),
+        Route("GET", "/models", "models", header=VERSION_HEADER),
+        Route("GET", "/v1/models/{model}", "model", header=VERSION_HEADER),
+        Route("GET", "/models/{model}", "model", header=VERSION_HEADER),
+    ),
+    # The SDKs add /v1/messages to ANTHROPIC_BASE_URL by themselves.
+    base_path="",
+    parse=parse,
+    options=options,
+    encoder=Encoder,
+    decoder=Decoder,
+    encode_body=encode_body,
+    decode_body=decode_body,
+    answer_id=message_id,
+    error_body=error_body,
+    error_headers=error_headers,
+    headers=answer_headers,
+    project=project,
+    losses=LOSSES,
+    lookups={"models": models, "model": model, "count_tokens": count_tokens},
+    guard=guard,
+    call_prefix="toolu_",
+)

@@ -1,0 +1,211 @@
+"""What streams and bodies of the Messages API share: words for the end, usage, the message.
+
+https://docs.claude.com/en/api/messages
+
+Only pure functions and data may live here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.events import Cite, Finish, FinishReason
+from mockllm.protocols.base import Reply, derive
+from mockllm.turn import Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+
+__all__ = [
+    "API",
+    "DEFAULT_ERROR",
+    "REFUSAL_DETAILS",
+    "citation",
+    "hidden",
+    "json_object",
+    "mapping",
+    "message_id",
+    "opened_block",
+    "opened_message",
+    "read_stop",
+    "read_usage",
+    "request_id",
+    "said_usage",
+    "signature_of",
+    "string",
+    "write_stop",
+    "write_usage",
+]
+
+API = "anthropic"
+
+DEFAULT_ERROR = "api_error"
+"""The type of an error that has none: the service always says one."""
+
+REFUSAL_DETAILS = {"type": "refusal", "category": None, "explanation": None}
+"""`stop_details` of a refusal that falls under no named policy."""
+
+_STOPS: dict[FinishReason, str] = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "refusal": "refusal",
+    "content_filter": "refusal",
+}
+_FINISHES: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "refusal": "refusal",
+}
+_RARE: dict[str, FinishReason] = {
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "model_context_window_exceeded": "length",
+}
+
+
+def write_stop(finish: Finish) -> str:
+    """The `stop_reason` that says a finish."""
+    if finish.raw is not None and _RARE.get(finish.raw) == finish.reason:
+        return finish.raw
+    return _STOPS[finish.reason]
+
+
+def read_stop(word: str) -> Finish:
+    """The finish that a `stop_reason` says; words beyond the usual ones are kept as `raw`."""
+    usual = _FINISHES.get(word)
+    return Finish(usual) if usual else Finish(_RARE.get(word, "stop"), word)
+
+
+# Usage
+
+
+def said_usage(turn: Turn) -> TokenUsage:
+    """The usage that the answer tells: the message cannot leave it out, so none is nothing."""
+    usage = turn.usage or TokenUsage(0, 0)
+    cached = min(usage.cached, usage.input)
+    return TokenUsage(usage.input, usage.output, usage.reasoning, cached)
+
+
+def write_usage(usage: TokenUsage) -> dict[str, Any]:
+    """Usage as the end of the stream tells it; `input_tokens` leaves out what was cached."""
+    details = {"output_tokens_details": {"thinking_tokens": usage.reasoning}}
+    return {
+        "input_tokens": usage.input - usage.cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": usage.cached,
+        "output_tokens": usage.output,
+        **(details if usage.reasoning else {}),
+    }
+
+
+def read_usage(value: Mapping[str, Any]) -> TokenUsage:
+    """The usage that a `usage` object says; its inverse. What was cached counts as input."""
+    cached = _count(value, "cache_read_input_tokens")
+    created = _count(value, "cache_creation_input_tokens")
+    details = mapping(value.get("output_tokens_details"))
+    return TokenUsage(
+        _count(value, "input_tokens") + cached + created,
+        _count(value, "output_tokens"),
+        _count(details, "thinking_tokens"),
+        cached,
+    )
+
+
+def _count(value: Mapping[str, Any], name: str) -> int:
+    number = value.get(name)
+    return number if type(number) is int else 0
+
+
+# The message and its blocks
+
+
+def message_id(reply: Reply) -> str:
+    """The identifier of an answer."""
+    return "msg_01" + derive(reply.seed, "message", reply.token, length=22)
+
+
+def request_id(seed: str, *what: object) -> str:
+    """The identifier of a request, as the header `request-id` and errors tell it."""
+    return "req_01" + derive(seed, "request", *what, length=22)
+
+
+def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The message as a stream begins it: no content, and the output barely counted."""
+    usage = write_usage(said_usage(turn))
+    usage.pop("output_tokens_details", None)
+    del usage["output_tokens"]
+    created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+    return {
+        "model": reply.model,
+        "id": message_id(reply),
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            **usage,
+            "cache_creation": created,
+            "output_tokens": 1,
+            "service_tier": "standard",
+        },
+    }
+
+
+def opened_block(part: Part) -> dict[str, Any] | None:
+    """The block of a part as it opens; None for what has none (other frames, empty refusals)."""
+    match part:
+        case Text(citations=citations):
+            return {**({"citations": []} if citations else {}), "type": "text", "text": ""}
+        case Refusal(fragments=fragments) if any(fragments):
+            return {"type": "text", "text": ""}
+        case Reasoning():
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case ToolCall(id=id, name=name):
+            return {"type": "tool_use", "id": id, "name": name, "input": {}}
+    return None
+
+
+def hidden(part: Reasoning) -> bool:
+    """Whether the reasoning is kept from the client, who gets its signature alone."""
+    return part.fragments == ("",)
+
+
+def signature_of(part: Reasoning) -> str:
+    """The signature of reasoning, which the service never leaves out; made up from the text
+    where the turn has none."""
+    return part.signature or "ErUB" + derive(part.text, "signature", length=60)
+
+
+def citation(cite: Cite) -> dict[str, Any]:
+    """A citation as of a web search, the one kind that has a URL."""
+    return {
+        "type": "web_search_result_location",
+        "cited_text": cite.cited_text,
+        "url": cite.url,
+        "title": cite.title or None,
+        "encrypted_index": "Eo8B" + derive(cite.url, "citation", cite.cited_text, length=60),
+    }
+
+
+# Values of JSON that may be anything
+
+
+def json_object(text: str | None) -> dict[str, Any] | None:
+    """The JSON object that the text is; None if it is anything else."""
+    try:
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def string(value: object) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,211 @@
+"""Reads the stream of the Messages API, as Anthropic and the servers like it send it.
+
+https://docs.claude.com/en/docs/build-with-claude/streaming
+
+What counts is the JSON `type`; `event:` lines may be missing. What the neutral vocabulary has
+no word for (blocks of hosted tools, redacted thinking, containers...) is kept as `Raw`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.errors import WireError
+from mockllm.protocols.anthropic_messages.assembly import Assembly
+from mockllm.protocols.anthropic_messages.blocks import (
+    DEFAULT_ERROR,
+    mapping,
+    read_stop,
+    read_usage,
+    string,
+)
+from mockllm.protocols.base import dumps
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Turn
+
+__all__ = ["HANDLED", "Decoder", "adds_nothing", "decode_body", "parsed"]
+
+_Value = Mapping[str, Any]
+
+
+class Decoder:
+    """Turns the frames of one Messages stream into events.
+
+    `complete` is true once `message_stop` or an error has come; what follows is passed over.
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.started = False
+        self.begun = False
+        self.usage: dict[str, Any] = {}
+        self.assembly = Assembly()
+
+    def decode(self, frame: Frame) -> list[ev.Event]:
+        """The events that this frame gives; comments, pings and `[DONE]` give none."""
+        if frame.data is None or self.complete or frame.data.strip() in ("", "[DONE]"):
+            return []
+        value = parsed(frame)
+        events = _HANDLERS.get(value["type"], _unknown)(self, value, frame)
+        if events and not self.started:
+            self.started = True
+            if not isinstance(events[0], ev.Start):
+                events.insert(0, ev.Start())
+        return events
+
+    def close(self) -> list[ev.Event]:
+        """The events left when the stream ends: ends of blocks that were still open."""
+        return self.assembly.flush()
+
+
+def parsed(frame: Frame) -> _Value:
+    """The event's JSON, with `type` always a string; of what is no object, the type alone."""
+    try:
+        value = json.loads(frame.data or "")
+    except (ValueError, RecursionError):
+        return {"type": ""}
+    if not isinstance(value, dict):
+        return {"type": ""}
+    if not isinstance(value.get("type"), str):
+        # Proxies leave the type to the event line, or put a bare {"error": …} into the stream.
+        value["type"] = "error" if value.get("error") else frame.event or ""
+    return value
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn that a message tells, or an error body.
+
+    Raises:
+        WireError: it is neither.
+    """
+    content = body.get("content")
+    if body.get("error"):
+        values: list[_Value] = [{**body, "type": "error"}]
+    elif isinstance(content, list):
+        values = _unrolled(body, content)
+    else:
+        raise WireError(
+            "a Messages body needs `content` (an array) or `error`, this one has "
+            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
+        )
+    decoder = Decoder()
+    frames = (Frame(dumps(value), event=value["type"]) for value in values)
+    events = [event for frame in frames for event in decoder.decode(frame)]
+    return fold(ev.Timed(0, event) for event in [*events, *decoder.close()])
+
+
+def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
+    """The events of a stream in which each block comes whole with its start."""
+    values: list[_Value] = [{"type": "message_start", "message": body}]
+    for index, block in enumerate(content):
+        values.append({"type": "content_block_start", "index": index, "content_block": block})
+        values.append({"type": "content_block_stop", "index": index})
+    if body.get("stop_reason") is not None:
+        names = ("stop_reason", "stop_sequence", "stop_details", "container")
+        delta = {name: body[name] for name in names if name in body}
+        usage = {"usage": body["usage"]} if "usage" in body else {}
+        values.append({"type": "message_delta", "delta": delta, **usage})
+    return values
+
+
+def _unknown(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+    return [decoder.assembly.raw(frame)]
+
+
+def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+    if decoder.begun:
+        decoder.complete = True
+        again = ev.StreamError("message_start came twice in one stream", DEFAULT_ERROR)
+        return [*decoder.assembly.flush(), again]
+    decoder.begun = True
+    message = mapping(value.get("message"))
+    decoder.usage.update(_given(message.get("usage")))
+    if decoder.started:
+        return []
+    return [ev.Start(string(message.get("id")), string(message.get("model")))]
+
+
+def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+    word = mapping(value.get("delta")).get("stop_reason")
+    out = decoder.assembly.flush() if isinstance(word, str) else []
+    if not adds_nothing(value):
+        out.append(decoder.assembly.raw(frame))
+    usage = _given(value.get("usage"))
+    if usage:
+        decoder.usage.update(usage)
+        out.append(read_usage(decoder.usage))
+    if isinstance(word, str):
+        out.append(read_stop(word))
+    return out
+
+
+def _stop(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+    decoder.complete = True
+    return decoder.assembly.flush()
+
+
+def _error(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+    decoder.complete = True
+    error = value.get("error")
+    details = mapping(error)
+    message = string(details.get("message")) or string(error) or string(value.get("message"))
+    kind = string(details.get("type")) or DEFAULT_ERROR
+    told = ev.StreamError(message or "the stream reports an error", kind)
+    return [*decoder.assembly.flush(), told]
+
+
+def _given(value: object) -> dict[str, Any]:
+    """Usage is cumulative: what a later event leaves out, or has as null, stays."""
+    return {name: count for name, count in mapping(value).items() if count is not None}
+
+
+_PLAIN_USAGE = frozenset(
+    {
+        "cache_creation",
+        "cache_read_input_tokens",
+        "inference_geo",
+        "input_tokens",
+        "output_tokens",
+        "output_tokens_details",
+        "service_tier",
+        "speed",
+    }
+)
+
+
+def adds_nothing(value: _Value) -> bool:
+    """Whether a `message_delta` says no more than neutral finish and usage do."""
+    delta = dict(mapping(value.get("delta")))
+    delta.pop("stop_reason", None)
+    details = dict(mapping(delta.pop("stop_details", None)))
+    details.pop("type", None)
+    usage = [v for name, v in mapping(value.get("usage")).items() if name not in _PLAIN_USAGE]
+    other = [v for name, v in value.items() if name not in ("type", "delta", "usage")]
+    return not any(map(_telling, [delta, details, *usage, *other]))
+
+
+def _telling(value: object) -> bool:
+    """Whether anything in a value is more than null, zero or empty."""
+    if isinstance(value, Mapping):
+        return any(map(_telling, value.values()))
+    return bool(value)
+
+
+_Handler = Callable[[Decoder, _Value, Frame], list[ev.Event]]
+_HANDLERS: dict[str, _Handler] = {
+    "message_start": _start,
+    "content_block_start": lambda decoder, value, frame: decoder.assembly.start(value, frame),
+    "content_block_delta": lambda decoder, value, frame: decoder.assembly.delta(value, frame),
+    "content_block_stop": lambda decoder, value, frame: decoder.assembly.stop(value, frame),
+    "message_delta": _delta,
+    "message_stop": _stop,
+    "ping": lambda decoder, value, frame: [],
+    "error": _error,
+}
+
+HANDLED = frozenset(_HANDLERS)
+"""The types of events that have a meaning here; frames of others are kept as they are."""

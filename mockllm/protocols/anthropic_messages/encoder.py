@@ -1,0 +1,275 @@
+"""Stream and body of an answer.
+
+https://docs.claude.com/en/docs/build-with-claude/streaming
+
+Clients take the `index` of a block for its place in the message, so blocks open in the order
+of the turn's parts, whatever comes first in them. The body is what the stream adds up to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.anthropic_messages.blocks import (
+    API,
+    DEFAULT_ERROR,
+    REFUSAL_DETAILS,
+    citation,
+    hidden,
+    json_object,
+    mapping,
+    opened_block,
+    opened_message,
+    request_id,
+    said_usage,
+    signature_of,
+    string,
+    write_stop,
+    write_usage,
+)
+from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.sse import Frame
+from mockllm.timeline import expand
+from mockllm.turn import Opaque, Reasoning, ToolCall, Turn
+
+__all__ = ["Encoder", "Opening", "Openings", "encode_body"]
+
+_PING = Frame('{"type": "ping"}', event="ping")
+_MAX_PADDING = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A part opens that has no event of its own for it: text, reasoning or a refusal."""
+
+    part: int
+
+
+class Openings:
+    """Puts the events of a turn into the order in which this protocol can say them.
+
+    Before anything of a part is said, all parts before it are opened; a frame kept as it is
+    opens by being sent.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._opened = 0
+
+    def due(self, event: ev.Event) -> list[ev.Event | Opening]:
+        """What is to be said now, in order; nothing where it was said before."""
+        part = getattr(event, "part", None)
+        if part is None:
+            return [event]
+        out = [self._open(i) for i in range(self._opened, part + 1)]
+        self._opened = max(self._opened, part + 1)
+        return out if isinstance(event, (ev.ToolStart, ev.Raw)) else [*out, event]
+
+    def _open(self, index: int) -> ev.Event | Opening:
+        match self._turn.parts[index]:
+            case ToolCall(id=id, name=name):
+                return ev.ToolStart(index, id, name)
+            case Opaque(api=api, frame=frame):
+                return ev.Raw(index, api, frame)
+        return Opening(index)
+
+
+class Encoder:
+    """Turns the events of one turn into the frames of a Messages stream."""
+
+    def __init__(self, turn: Turn, reply: Reply) -> None:
+        self._turn = turn
+        self._reply = reply
+        self._openings = Openings(turn)
+        self._blocks: dict[int, int] = {}
+        self._next_block = 0
+        self._count = 0
+        self._pinged = False
+        self._finished = False
+
+    def encode(self, event: ev.Event) -> list[Frame]:
+        """The frames of one event, in order."""
+        return [frame for due in self._openings.due(event) for frame in self._say(due)]
+
+    def _say(self, event: ev.Event | Opening) -> list[Frame]:
+        match event:
+            case ev.Start():
+                message = opened_message(self._turn, self._reply)
+                return [self._frame("message_start", message=message)]
+            case Opening(part=part) | ev.ToolStart(part=part):
+                return self._open(part)
+            case ev.TextDelta(part=part, text=text) | ev.RefusalDelta(part=part, text=text):
+                return self._delta(part, "text_delta", text=text)
+            case ev.ReasoningDelta(part=part, text=text):
+                return self._thinking(part, text)
+            case ev.ToolArgs(part=part, text=text):
+                return self._delta(part, "input_json_delta", partial_json=text)
+            case ev.Cite(part=part):
+                return self._delta(part, "citations_delta", citation=citation(event))
+            case ev.PartEnd(part=part):
+                return self._close(part)
+            case ev.Raw():
+                return self._raw(event)
+            case ev.Finish():
+                return self._finish(event)
+            case ev.StreamError():
+                return [self._error(event)]
+        return []
+
+    def _frame(self, type: str, **fields: Any) -> Frame:
+        """One event, its JSON padded with spaces as the service pads it."""
+        self._count += 1
+        padding = " " * derive_int(self._reply.seed, "padding", self._count, below=_MAX_PADDING)
+        return Frame(f"{dumps({'type': type, **fields})[:-1]}{padding}}}", event=type)
+
+    def _open(self, part: int) -> list[Frame]:
+        whole = self._turn.parts[part]
+        block = opened_block(whole)
+        if block is None:
+            return []
+        index = self._blocks[part] = self._next_block
+        self._next_block += 1
+        frames = [self._frame("content_block_start", index=index, content_block=block)]
+        frames += self._ping()
+        if isinstance(whole, ToolCall):
+            # Always there, and all there is of a call without arguments.
+            frames += self._delta(part, "input_json_delta", partial_json="")
+        return frames
+
+    def _ping(self) -> list[Frame]:
+        """The one ping that a short answer has: after its first block opened."""
+        if self._pinged:
+            return []
+        self._pinged = True
+        return [_PING]
+
+    def _delta(self, part: int, type: str, **fields: Any) -> list[Frame]:
+        index = self._blocks.get(part)
+        if index is None:
+            return []
+        return [self._frame("content_block_delta", index=index, delta={"type": type, **fields})]
+
+    def _thinking(self, part: int, text: str) -> list[Frame]:
+        whole = self._turn.parts[part]
+        if isinstance(whole, Reasoning) and hidden(whole):
+            return []
+        return self._delta(part, "thinking_delta", thinking=text)
+
+    def _close(self, part: int) -> list[Frame]:
+        index = self._blocks.get(part)
+        if index is None:
+            return []
+        whole = self._turn.parts[part]
+        frames = []
+        if isinstance(whole, Reasoning):
+            frames += self._delta(part, "signature_delta", signature=signature_of(whole))
+        return [*frames, self._frame("content_block_stop", index=index)]
+
+    def _raw(self, event: ev.Raw) -> list[Frame]:
+        if event.api != API:
+            return []
+        value = json_object(event.frame.data) or {}
+        type = value.get("type")
+        if type == "message_delta" and mapping(value.get("delta")).get("stop_reason"):
+            self._finished = True
+        if type != "content_block_start":
+            return [event.frame]
+        index = value.get("index")
+        if isinstance(index, int):
+            self._next_block = max(self._next_block, index + 1)
+        return [event.frame, *self._ping()]
+
+    def _finish(self, event: ev.Finish) -> list[Frame]:
+        frames = self._ping()
+        if not self._finished:
+            word = write_stop(event)
+            delta: dict[str, Any] = {"stop_reason": word, "stop_sequence": None}
+            if word == "refusal":
+                delta["stop_details"] = REFUSAL_DETAILS
+            usage = write_usage(said_usage(self._turn))
+            frames.append(self._frame("message_delta", delta=delta, usage=usage))
+        return [*frames, self._frame("message_stop")]
+
+    def _error(self, event: ev.StreamError) -> Frame:
+        return self._frame(
+            "error",
+            error={"type": event.type or DEFAULT_ERROR, "message": event.message},
+            request_id=request_id(self._reply.seed),
+        )
+
+
+# The body
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The message of an answer that is not streamed: what its stream adds up to.
+
+    Of a turn that ends in an error it is the error's body.
+    """
+    encoder = Encoder(turn, reply)
+    adding = _Adding()
+    for timed in expand(turn):
+        for frame in encoder.encode(timed.event):
+            adding.add(json_object(frame.data) or {})
+    return adding.error or adding.finished()
+
+
+class _Adding:
+    """Adds events up to a message, in the way of the official clients."""
+
+    def __init__(self) -> None:
+        self.error: dict[str, Any] | None = None
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, str] = {}
+
+    def add(self, value: dict[str, Any]) -> None:
+        index = value.get("index")
+        match value.get("type"):
+            case "message_start" if not self._message:
+                self._message = value["message"]
+            case "content_block_start" if isinstance(index, int):
+                self._blocks[index] = dict(mapping(value.get("content_block")))
+            case "content_block_delta" if isinstance(index, int) and index in self._blocks:
+                self._delta(self._blocks[index], index, mapping(value.get("delta")))
+            case "message_delta":
+                self._message.update(mapping(value.get("delta")))
+                self._message["usage"].update(mapping(value.get("usage")))
+            case "error":
+                self.error = value
+
+    def _delta(self, block: dict[str, Any], index: int, delta: Mapping[str, Any]) -> None:
+        match delta.get("type"):
+            case "text_delta":
+                block["text"] = string(block.get("text")) + string(delta.get("text"))
+            case "thinking_delta":
+                block["thinking"] = string(block.get("thinking")) + string(delta.get("thinking"))
+            case "signature_delta":
+                block["signature"] = string(delta.get("signature"))
+            case "citations_delta":
+                block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+            case "input_json_delta":
+                text = string(delta.get("partial_json"))
+                self._inputs[index] = self._inputs.get(index, "") + text
+
+    def finished(self) -> dict[str, Any]:
+        """The message, with arguments as values."""
+        for index, text in self._inputs.items():
+            if text:
+                self._blocks[index]["input"] = _input(text)
+        return {**self._message, "content": list(self._blocks.values())}
+
+
+def _input(text: str) -> Any:
+    """The JSON object that arguments are; where they are none, or hold what a body cannot say
+    (NaN, half a surrogate pair), the text that they are."""
+    value = json_object(text)
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return text
+    return text if value is None else value

@@ -1,0 +1,252 @@
+"""The history in a Messages request: to neutral messages, and refused where the service would.
+
+https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.anthropic_messages.blocks import mapping, string
+from mockllm.protocols.base import dumps
+from mockllm.request import CallEcho, Message
+
+__all__ = ["check_messages", "messages", "refused", "text_of"]
+
+_Block = Mapping[str, Any]
+
+_ROLES = ("user", "assistant", "system")
+_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
+_ANY = ("text", "image", "document", "search_result")
+_USER = ("tool_result", "container_upload")
+_ASSISTANT = ("tool_use", "thinking", "redacted_thinking")
+# What hosted tools leave in a conversation has names of its own for every tool.
+_HOSTED = re.compile(r"\w+_(?:tool_use|tool_result)\Z|compaction\Z|fallback\Z")
+_TAGS = tuple(sorted(_ANY + _USER + _ASSISTANT))
+_STRING = (str, "string")
+_DICTIONARY = (dict, "dictionary")
+# Malformed arguments leave here as text, in answers that are not streamed, so they may return.
+_INPUT = ((dict, str), "dictionary")
+_FIELDS: dict[str, dict[str, tuple[type | tuple[type, ...], str]]] = {
+    "text": {"text": _STRING},
+    "thinking": {"thinking": _STRING, "signature": _STRING},
+    "redacted_thinking": {"data": _STRING},
+    "tool_use": {"id": _STRING, "name": _STRING, "input": _INPUT},
+    "tool_result": {"tool_use_id": _STRING},
+    "image": {"source": _DICTIONARY},
+    "document": {"source": _DICTIONARY},
+}
+
+
+def refused(where: str, problem: str) -> RequestError:
+    """A refusal in the service's form: the place, a colon, what is wrong there."""
+    return RequestError(f"{where}: {problem}", param=where)
+
+
+def text_of(content: object) -> str:
+    """The text of a content: a string, or a list of blocks whose texts are joined."""
+    return content if isinstance(content, str) else "".join(map(_text, _blocks(content)))
+
+
+def _text(block: _Block) -> str:
+    return string(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _blocks(content: object) -> list[_Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [mapping(block) for block in content] if isinstance(content, list) else []
+
+
+def messages(value: object) -> list[Message]:
+    """The neutral messages of `messages`: results of tools come before the user's own words,
+    and a message that has only results gives no user message."""
+    if not isinstance(value, list):
+        return []
+    return [message for item in value for message in _neutral(mapping(item))]
+
+
+def _neutral(item: _Block) -> Iterator[Message]:
+    blocks = _blocks(item.get("content"))
+    text = "".join(map(_text, blocks))
+    match item.get("role"):
+        case "assistant":
+            calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
+            yield Message("assistant", text, tuple(calls))
+        case "system":
+            yield Message("system", text)
+        case _:
+            results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
+            yield from results
+            if len(results) < len(blocks) or not results:
+                yield Message("user", text)
+
+
+def _call(block: _Block) -> CallEcho:
+    input = block.get("input")
+    arguments = input if isinstance(input, str) else dumps({} if input is None else input)
+    return CallEcho(string(block.get("id")), string(block.get("name")), arguments)
+
+
+def _result(block: _Block) -> Message:
+    return Message(
+        "tool",
+        text_of(block.get("content")),
+        call_id=string(block.get("tool_use_id")),
+        error=block.get("is_error") is True,
+    )
+
+
+# Refusals
+
+
+def check_messages(value: object) -> None:
+    """Refuses a history that the service would refuse.
+
+    Raises:
+        RequestError: with the path of the place at fault in `param`.
+    """
+    if not isinstance(value, list):
+        raise refused("messages", "Input should be a valid list")
+    if not value:
+        raise refused("messages", "at least one message is required")
+    for i, item in enumerate(value):
+        _check_message(item, f"messages.{i}", last=i == len(value) - 1)
+    if value[0]["role"] != "user":
+        raise refused("messages", 'first message must use the "user" role')
+    _check_pairs(value)
+
+
+def _check_message(item: object, where: str, *, last: bool) -> None:
+    if not isinstance(item, Mapping):
+        raise refused(where, "Input should be a valid dictionary")
+    role, content = item.get("role"), item.get("content")
+    for name in ("role", "content"):
+        if item.get(name) is None:
+            raise refused(f"{where}.{name}", "Field required")
+    if role not in _ROLES:
+        raise refused(f"{where}.role", "Input should be 'user', 'assistant' or 'system'")
+    if not isinstance(content, (str, list)):
+        raise refused(f"{where}.content", "Input should be a valid list")
+    if not content and not (last and role == "assistant"):
+        raise refused(
+            where,
+            "all messages must have non-empty content except for the optional final assistant "
+            "message",
+        )
+    if isinstance(content, list):
+        for k, block in enumerate(content):
+            _check_block(block, role, where, f"{where}.content.{k}")
+
+
+def _check_block(block: object, role: str, message: str, where: str) -> None:
+    if not isinstance(block, Mapping):
+        raise refused(where, "Input should be a valid dictionary")
+    kind = block.get("type")
+    if kind is None:
+        raise refused(f"{where}.type", "Field required")
+    if not isinstance(kind, str) or (kind not in _TAGS and not _HOSTED.match(kind)):
+        tags = ", ".join(f"'{tag}'" for tag in _TAGS)
+        raise refused(
+            where,
+            f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+            f"{tags}, or a block of a server tool",
+        )
+    if (kind in _USER and role != "user") or (kind in _ASSISTANT and role != "assistant"):
+        side = "user" if kind in _USER else "assistant"
+        raise refused(message, f"`{kind}` blocks can only be in `{side}` messages")
+    for name, (type_, words) in _FIELDS.get(kind, {}).items():
+        if block.get(name) is None:
+            raise refused(f"{where}.{kind}.{name}", "Field required")
+        if not isinstance(block[name], type_):
+            raise refused(f"{where}.{kind}.{name}", f"Input should be a valid {words}")
+    if kind == "text" and not block["text"]:
+        raise refused("messages", "text content blocks must be non-empty")
+    if kind == "tool_use" and not _ID.match(block["id"]):
+        raise refused(f"{where}.tool_use.id", "String should match pattern '^[a-zA-Z0-9_-]+$'")
+    if kind == "tool_result":
+        _check_result(block, where)
+
+
+def _check_result(block: _Block, where: str) -> None:
+    content = block.get("content")
+    if content is not None and not isinstance(content, (str, list)):
+        raise refused(f"{where}.tool_result.content", "Input should be a valid list")
+    if block.get("is_error") not in (None, True, False):
+        raise refused(f"{where}.tool_result.is_error", "Input should be a valid boolean")
+    for k, inner in enumerate(content if isinstance(content, list) else ()):
+        if not isinstance(inner, Mapping) or not isinstance(inner.get("type"), str):
+            raise refused(f"{where}.tool_result.content.{k}.type", "Field required")
+        if inner["type"] == "text" and not isinstance(inner.get("text"), str):
+            raise refused(f"{where}.tool_result.content.{k}.text.text", "Field required")
+
+
+def _check_pairs(value: list[Any]) -> None:
+    """Refuses calls whose results do not follow at once, and results without their call.
+
+    Consecutive messages of one role count as one. Results come first in theirs: the service
+    does not find those that stand behind other content.
+    """
+    asked: list[str] = []
+    asker = 0
+    for _, same_role in groupby(enumerate(value), key=lambda pair: pair[1]["role"]):
+        run = list(same_role)
+        blocks = [
+            (f"messages.{i}.content.{k}", block)
+            for i, item in run
+            for k, block in enumerate(_blocks(item["content"]))
+        ]
+        leading = _answers(blocks, asked)
+        missing = [id for id in asked if id not in leading]
+        if missing:
+            raise _unanswered(asker, missing)
+        asked = [block["id"] for _, block in blocks if block["type"] == "tool_use"]
+        asker = run[-1][0]
+        if len(set(asked)) < len(asked):
+            raise refused(f"messages.{asker}", "`tool_use` ids must be unique")
+    if asked:
+        raise _unanswered(asker, asked)
+
+
+def _answers(blocks: list[tuple[str, _Block]], asked: list[str]) -> set[str]:
+    """The calls that the results at the beginning answer."""
+    leading: set[str] = set()
+    seen: set[str] = set()
+    first = True
+    for where, block in blocks:
+        if block["type"] != "tool_result":
+            first = False
+            continue
+        id = block["tool_use_id"]
+        if id not in asked:
+            raise refused(
+                where,
+                f"unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each "
+                "`tool_result` block must have a corresponding `tool_use` block in the previous "
+                "message.",
+            )
+        if id in seen:
+            raise refused(
+                where,
+                "each tool_use must have a single result. Found multiple `tool_result` blocks "
+                f"with id: {id}",
+            )
+        seen.add(id)
+        if first:
+            leading.add(id)
+    return leading
+
+
+def _unanswered(message: int, ids: list[str]) -> RequestError:
+    return refused(
+        f"messages.{message}",
+        "`tool_use` ids were found without `tool_result` blocks immediately after: "
+        f"{', '.join(ids)}. Each `tool_use` block must have a corresponding `tool_result` block "
+        "in the next message.",
+    )

@@ -1,0 +1,222 @@
+"""What is around the answers: credentials, headers, errors, the models, counting tokens.
+
+https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-limits
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mockllm.derive import tokens
+from mockllm.errors import RequestError
+from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, request_id
+from mockllm.protocols.anthropic_messages.request import parse
+from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int, dumps
+
+__all__ = [
+    "VERSION_HEADER",
+    "answer_headers",
+    "count_tokens",
+    "error_body",
+    "error_headers",
+    "guard",
+    "model",
+    "models",
+]
+
+VERSION_HEADER = "anthropic-version"
+
+_TYPES = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_LIMITS = {
+    "requests": 4_000,
+    "tokens": 480_000,
+    "input-tokens": 400_000,
+    "output-tokens": 80_000,
+}
+
+
+def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
+    """Refuses a request without a credential or without a version; any value of them will do.
+
+    Args:
+        headers: with names in lower case.
+
+    Raises:
+        RequestError: 401 without `x-api-key` and `authorization`, 400 without version.
+    """
+    if not headers.get("x-api-key") and not headers.get("authorization"):
+        raise RequestError(
+            "x-api-key header is required (`authorization: Bearer …` will do; any value is "
+            "accepted here)",
+            status=401,
+            param="x-api-key",
+        )
+    if not headers.get(VERSION_HEADER):
+        raise RequestError(f"{VERSION_HEADER}: header is required", param=VERSION_HEADER)
+
+
+# Errors
+
+
+def error_body(error: RequestError) -> dict[str, Any]:
+    """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+    usual = DEFAULT_ERROR if error.status >= 500 else "invalid_request_error"
+    kind = error.type or _TYPES.get(error.status, usual)
+    return {
+        "type": "error",
+        "error": {"type": kind, "message": error.message},
+        "request_id": _error_id(error),
+    }
+
+
+def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+    """The headers of an error answer.
+
+    Args:
+        seed: what the moment at which limits are reset is derived from.
+        retry_after: seconds; told as `retry-after` (whole seconds, rounded up) and exactly in
+            `retry-after-ms`.
+    """
+    headers = {"content-type": "application/json", "request-id": _error_id(error)}
+    if error.status == 429:
+        headers |= _limits(_moment(seed), dict.fromkeys(_LIMITS, 0))
+    if retry_after is not None:
+        milliseconds = round(retry_after * 1000)
+        headers["retry-after"] = str(-(-milliseconds // 1000))
+        headers["retry-after-ms"] = str(milliseconds)
+    return headers
+
+
+def _error_id(error: RequestError) -> str:
+    """The same in header and body, so made from what both know."""
+    return request_id("error", error.status, error.type, error.message)
+
+
+def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
+    """The headers of a successful answer; all values are derived from `reply`."""
+    if stream:
+        headers = {
+            "content-type": "text/event-stream; charset=utf-8",
+            "cache-control": "no-cache",
+        }
+    else:
+        headers = {"content-type": "application/json"}
+    used = {
+        "requests": 1,
+        "tokens": reply.usage.input + reply.usage.output,
+        "input-tokens": reply.usage.input,
+        "output-tokens": reply.usage.output,
+    }
+    left = {name: max(0, limit - used[name]) for name, limit in _LIMITS.items()}
+    return headers | {"request-id": request_id(reply.seed)} | _limits(reply.created, left)
+
+
+def _limits(reset: int, left: Mapping[str, int]) -> dict[str, str]:
+    headers = {}
+    for name, limit in _LIMITS.items():
+        prefix = f"anthropic-ratelimit-{name}"
+        headers[f"{prefix}-limit"] = str(limit)
+        headers[f"{prefix}-remaining"] = str(left[name])
+        headers[f"{prefix}-reset"] = _rfc3339(reset)
+    return headers
+
+
+def _moment(seed: str) -> int:
+    return EPOCH + derive_int(seed, "reset", below=7 * 86400)
+
+
+def _rfc3339(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Lookups
+
+
+def _model_object(name: str) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name,
+        "created_at": _rfc3339(EPOCH),
+        "lifecycle": "active",
+    }
+
+
+def models(lookup: Lookup) -> dict[str, Any]:
+    """A page of the models served; the query may say `limit`, `after_id` and `before_id`.
+
+    Raises:
+        RequestError: 400 if `limit` is no number from 1 to 1000.
+    """
+    names = list(lookup.models)
+    limit = _limit(lookup.query.get("limit", "20"))
+    after, before = lookup.query.get("after_id"), lookup.query.get("before_id")
+    if before in names:
+        rest = names[: names.index(before)]
+        page = rest[-limit:]
+    else:
+        rest = names[names.index(after) + 1 :] if after in names else names
+        page = rest[:limit]
+    return {
+        "data": [_model_object(name) for name in page],
+        "has_more": len(rest) > len(page),
+        "first_id": page[0] if page else None,
+        "last_id": page[-1] if page else None,
+    }
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= 1000:
+        return int(text)
+    raise RequestError(
+        f"limit: Input should be a valid integer from 1 to 1000, got {text!r}", param="limit"
+    )
+
+
+def model(lookup: Lookup) -> dict[str, Any]:
+    """One model.
+
+    Raises:
+        RequestError: 404 if it is not served and others than those served are not answered.
+    """
+    name = lookup.params["model"]
+    if name not in lookup.models and not lookup.any_model:
+        raise RequestError(
+            f"model: {name} (no scenario answers for it; GET /v1/models lists those that are "
+            "served)",
+            status=404,
+            param="model",
+        )
+    return _model_object(name)
+
+
+def count_tokens(lookup: Lookup) -> dict[str, Any]:
+    """How many tokens a request counts for: those of its texts, calls, results and tools.
+
+    Raises:
+        RequestError: the request has no messages.
+    """
+    request = parse(lookup.request, {}, False)
+    if not isinstance(lookup.request.get("messages"), list):
+        raise RequestError("messages: Field required", param="messages")
+    texts = [message.text for message in request.messages]
+    for message in request.messages:
+        texts += [text for call in message.calls for text in (call.name, call.arguments)]
+    for tool in request.tools:
+        texts += [tool.name, tool.description, dumps(tool.parameters)]
+    return {"input_tokens": sum(map(tokens, texts))}

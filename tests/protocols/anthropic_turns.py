@@ -1,0 +1,79 @@
+"""Turns, frames and readers that the tests of Anthropic Messages share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+from mockllm import sse
+from mockllm.events import Timed
+from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.base import Reply
+from mockllm.sse import Frame
+from mockllm.timeline import expand, fold
+from mockllm.turn import Opaque, TokenUsage, Turn
+from tests import strategies
+
+Json = dict[str, Any]
+
+USAGE = TokenUsage(11, 7)
+REPLY = Reply("seed", "0" * 40, "claude-9", None, USAGE)
+
+
+def event(type: str, **fields: Any) -> Frame:
+    """A frame of the stream, without padding."""
+    return Frame(json.dumps({"type": type, **fields}), event=type)
+
+
+def frames(turn: Turn, reply: Reply = REPLY) -> list[Frame]:
+    """The frames of a turn's stream."""
+    encoder = PROTOCOL.encoder(turn, reply)
+    return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+
+
+def stream(turn: Turn) -> bytes:
+    """The bytes of a turn's stream."""
+    return b"".join(map(sse.encode, frames(turn)))
+
+
+def values(turn: Turn) -> list[Json]:
+    """The events of a turn's stream, pings left out."""
+    return [json.loads(frame.data or "") for frame in frames(turn) if frame.event != "ping"]
+
+
+def decoded(given: list[Frame]) -> list[Timed]:
+    """The events that frames give, those at the end of the stream included."""
+    decoder = PROTOCOL.decoder()
+    events = [event for frame in given for event in decoder.decode(frame)]
+    return [Timed(0, event) for event in [*events, *decoder.close()]]
+
+
+def read(*given: Frame) -> Turn:
+    """The turn that frames add up to."""
+    return fold(decoded(list(given)))
+
+
+def hosted(index: int) -> list[Opaque]:
+    """The frames of a hosted tool's block, as a recording has them."""
+    block = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"query":"x"}'}
+    return [
+        Opaque("anthropic", event("content_block_start", index=index, content_block=block)),
+        Opaque("anthropic", event("content_block_delta", index=index, delta=delta)),
+        Opaque("anthropic", event("content_block_stop", index=index)),
+    ]
+
+
+frames_of_others = st.sampled_from(
+    [
+        Opaque("chat", Frame("{}")),
+        Opaque("anthropic", Frame("no JSON", event="odd")),
+        Opaque("anthropic", event("vertex_event", metric=3)),
+        Opaque("anthropic", Frame(comment="hold the line")),
+        Opaque("anthropic", Frame('{"type": "ping"}', event="ping")),
+    ]
+)
+any_part = st.one_of(strategies.parts, strategies.tool_calls(well_formed=False), frames_of_others)
+any_turn = strategies.turns(any_part)

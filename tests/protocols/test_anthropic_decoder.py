@@ -1,0 +1,322 @@
+"""Anthropic Messages: streams as other servers send them, and streams that nobody would send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mockllm.events import Cite, Finish, PartEnd, Start, StreamError, Timed, ToolArgs
+from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from tests.protocols.anthropic_turns import Json, event, read
+
+CALL = {"type": "tool_use", "id": "toolu_A", "name": "f", "input": {}}
+TEXT = {"type": "text", "text": ""}
+THINKING = {"type": "thinking", "thinking": "", "signature": ""}
+BEGIN = event(
+    "message_start",
+    message={"id": "msg_1", "model": "m", "usage": {"input_tokens": 11, "output_tokens": 1}},
+)
+STOP = event("message_stop")
+
+
+def start(block: Json, index: int = 0) -> Frame:
+    return event("content_block_start", index=index, content_block=block)
+
+
+def text(text: str | None, index: int = 0) -> Frame:
+    return event("content_block_delta", index=index, delta={"type": "text_delta", "text": text})
+
+
+def arguments(text: str, index: int = 0) -> Frame:
+    delta = {"type": "input_json_delta", "partial_json": text}
+    return event("content_block_delta", index=index, delta=delta)
+
+
+def other(index: int = 0, **delta: Any) -> Frame:
+    return event("content_block_delta", index=index, delta=delta)
+
+
+def stop(index: int = 0) -> Frame:
+    return event("content_block_stop", index=index)
+
+
+def end(word: str | None = "end_turn", **fields: Any) -> Frame:
+    return event("message_delta", delta={"stop_reason": word, "stop_sequence": None}, **fields)
+
+
+PLAIN = (BEGIN, start(TEXT), text("Hel"), text("lo"), stop(), end(), STOP)
+HELLO = Turn((Text(("Hel", "lo")),), "stop")
+
+
+def test_start_tells_who_answers() -> None:
+    """The beginning tells the id and the model, once."""
+    decoder = PROTOCOL.decoder()
+    assert decoder.decode(BEGIN) == [Start("msg_1", "m")]
+
+
+@pytest.mark.parametrize("place", range(len(PLAIN) + 1))
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Frame('{"type": "ping"}', event="ping"),
+        Frame("{}", event="ping"),
+        Frame(event="ping"),
+        Frame(""),
+        Frame(comment="keep-alive"),
+        Frame("[DONE]"),
+    ],
+)
+def test_pings_and_the_like_say_nothing(frame: Frame, place: int) -> None:
+    """Pings in any form, comments and `[DONE]` may stand anywhere."""
+    assert read(*PLAIN[:place], frame, *PLAIN[place:]) == HELLO
+
+
+def test_event_lines_may_be_missing() -> None:
+    """The JSON's own type is enough."""
+    assert read(*(Frame(frame.data) for frame in PLAIN)) == HELLO
+
+
+def test_event_line_serves_where_the_type_is_missing() -> None:
+    """JSON without a type has the type of its event line."""
+
+    def untyped(frame: Frame) -> Frame:
+        value = json.loads(frame.data or "")
+        del value["type"]
+        return Frame(json.dumps(value), event=frame.event)
+
+    assert read(*map(untyped, PLAIN)) == HELLO
+
+
+def test_padding_and_order_of_fields_do_not_matter() -> None:
+    """Spaces anywhere in the JSON are passed over."""
+    spaced = (Frame(json.dumps(json.loads(f.data or ""), indent=3)) for f in PLAIN)
+    assert read(*spaced) == HELLO
+
+
+@pytest.mark.parametrize(
+    ("given_frames", "expected"),
+    [
+        ([start(CALL), arguments(""), stop()], ToolCall("f", "toolu_A")),
+        ([start(CALL), stop()], ToolCall("f", "toolu_A")),
+        ([start({**CALL, "input": ""}), stop()], ToolCall("f", "toolu_A")),
+        ([start({"type": "tool_use", "id": "toolu_A", "name": "f"})], ToolCall("f", "toolu_A")),
+        ([start({**CALL, "input": {"a": 1}}), stop()], ToolCall("f", "toolu_A", ('{"a":1}',))),
+        (
+            [start({**CALL, "input": {"a": 1}}), arguments(""), arguments('{"b":2}'), stop()],
+            ToolCall("f", "toolu_A", ('{"b":2}',)),
+        ),
+        (
+            [start({**CALL, "input": {"a": 1}}), arguments(""), stop()],
+            ToolCall("f", "toolu_A", ('{"a":1}',)),
+        ),
+        (
+            [start(CALL), arguments('{"a"'), arguments(""), arguments(":1}"), stop()],
+            ToolCall("f", "toolu_A", ('{"a"', "", ":1}")),
+        ),
+        ([start({**TEXT, "text": "Hel"}), text("lo"), stop()], Text(("Hel", "lo"))),
+        ([start(TEXT), stop()], Text(("",))),
+        ([start(TEXT), text(None), text("a"), stop()], Text(("a",))),
+        ([text("lost its start"), stop()], Text(("lost its start",))),
+        ([start(THINKING), other(type="thinking_delta", thinking="a")], Reasoning(("a",))),
+        ([start(THINKING), other(type="signature_delta", signature="s")], Reasoning((), "s")),
+        (
+            [start({**THINKING, "thinking": "a", "signature": "s"}), stop()],
+            Reasoning(("a",), "s"),
+        ),
+        (
+            [
+                start(THINKING),
+                other(type="signature_delta", signature="1"),
+                other(type="signature_delta", signature="2"),
+            ],
+            Reasoning((), "2"),
+        ),
+    ],
+)
+def test_forms_of_a_block(given_frames: list[Frame], expected: Any) -> None:
+    """Blocks are read in every form that servers give them."""
+    assert read(BEGIN, *given_frames, end()) == Turn((expected,), "stop")
+
+
+@pytest.mark.parametrize("indexes", [(0, 1), (1, 2), (2, 7), (0, 0), (7, 2)])
+def test_indexes_are_keys(indexes: tuple[int, int]) -> None:
+    """Indexes may have gaps, begin anywhere and repeat: a new start is a new block."""
+    a, b = indexes
+    turn = read(
+        *(BEGIN, start(TEXT, a), text("x", a), stop(a)),
+        *(start(CALL, b), arguments('{"a":1}', b), stop(b), end("tool_use")),
+    )
+    assert turn == Turn((Text(("x",)), ToolCall("f", "toolu_A", ('{"a":1}',))), "tool_calls")
+
+
+def test_a_start_ends_the_block_that_had_its_index() -> None:
+    """Where a block begins without the one before having ended, that one ends as it is."""
+    turn = read(BEGIN, start({**CALL, "input": {"a": 1}}), start(TEXT), text("x"), end())
+    assert turn.parts == (ToolCall("f", "toolu_A", ('{"a":1}',)), Text(("x",)))
+
+
+def test_open_blocks_end_before_the_message_does() -> None:
+    """The finish is the last event, also where blocks were left open."""
+    decoder = PROTOCOL.decoder()
+    decoder.decode(start({**CALL, "input": {"a": 1}}))
+    assert decoder.decode(end()) == [ToolArgs(0, '{"a":1}'), PartEnd(0), Finish("stop")]
+    assert decoder.close() == []
+
+
+def test_interleaved_blocks_are_told_apart() -> None:
+    """Deltas go to the block of their index, and the order in which they came is kept."""
+    turn = read(
+        *(BEGIN, start(CALL), start({**CALL, "id": "toolu_B"}, 1)),
+        *(arguments("{", 0), arguments("[", 1), arguments("}", 0), arguments("]", 1)),
+        *(stop(0), stop(1), end("tool_use")),
+    )
+    first, second = ToolCall("f", "toolu_A", ("{", "}")), ToolCall("f", "toolu_B", ("[", "]"))
+    assert turn == Turn((first, second), "tool_calls", order=(0, 1, 0, 1, 0, 1))
+
+
+def test_call_cut_by_the_limit_is_as_it_came() -> None:
+    """A call without its stop keeps the arguments that came, and the finish says why."""
+    turn = read(BEGIN, start(CALL), arguments(""), arguments('{"a":"b'), end("max_tokens"), STOP)
+    assert turn == Turn((ToolCall("f", "toolu_A", ('{"a":"b',)),), "length")
+
+
+UNKNOWN = [
+    start({"type": "redacted_thinking", "data": "secret"}),
+    start({"type": "kit_block"}),
+    other(type="kit_delta", x=1),
+    other(type="citations_delta", citation={"type": "char_location", "cited_text": "x"}),
+    other(type="input_json_delta", partial_json="{}"),
+    other(type="text_delta", text=["no", "string"]),
+    event("vertex_event"),
+    Frame("not JSON", event="odd"),
+    Frame("[1]"),
+]
+
+
+@pytest.mark.parametrize("frame", UNKNOWN)
+def test_what_has_no_neutral_word_is_kept(frame: Frame) -> None:
+    """Unknown events, blocks and deltas are kept as frames, and the rest is read."""
+    turn = read(BEGIN, start(TEXT, 0), frame, start(TEXT, 5), text("x", 5), end())
+    assert Opaque("anthropic", frame) in turn.parts
+    assert (turn.text, turn.finish) == ("x", "stop")
+
+
+def test_all_frames_of_a_hosted_block_are_kept() -> None:
+    """Start, deltas and stop of a hosted tool's block are frames, each a part."""
+    block = start({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, 1)
+    own = [block, arguments("", 1), arguments("{}", 1), stop(1)]
+    turn = read(BEGIN, start(TEXT), text("a"), stop(), *own, start(TEXT, 2), text("b", 2), end())
+    kept = tuple(Opaque("anthropic", frame) for frame in own)
+    assert turn == Turn((Text(("a",)), *kept, Text(("b",))), "stop")
+
+
+def test_citations_before_their_text_are_kept() -> None:
+    """The service cites before it says what for; the citation belongs to the text all the same."""
+    cite = {
+        "type": "web_search_result_location",
+        "url": "https://example.com/",
+        "title": None,
+        "cited_text": "c",
+        "encrypted_index": "x",
+    }
+    turn = read(BEGIN, start(TEXT), other(type="citations_delta", citation=cite), text("a"), stop())
+    assert turn == Turn((Text(("a",), (Cite(0, "https://example.com/", "", "c"),)),))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"delta": {"stop_reason": "end_turn", "container": {"id": "c"}}},
+        {"delta": {"stop_reason": "end_turn", "stop_sequence": "END"}},
+        {"delta": {"stop_reason": "end_turn", "stop_details": {"explanation": "Blocked."}}},
+        {"usage": {"server_tool_use": {"web_search_requests": 1}}},
+        {"usage": {"cache_creation_input_tokens": 3}},
+        {"context_management": {"applied_edits": [{"type": "clear"}]}},
+    ],
+)
+def test_an_end_that_tells_more_is_kept(fields: Json) -> None:
+    """A `message_delta` with more than finish and usage is kept, besides being read."""
+    usual: Json = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}
+    frame = event("message_delta", **{**usual, **fields})
+    turn = read(BEGIN, frame)
+    assert turn.parts == (Opaque("anthropic", frame),)
+    assert turn.finish == "stop"
+    nothing = {"server_tool_use": {"web_search_requests": 0}, "output_tokens": 2}
+    assert read(BEGIN, event("message_delta", **{**usual, "usage": nothing})).parts == ()
+
+
+def test_usage_is_cumulative() -> None:
+    """Later counts replace earlier ones, and what they leave out or have as null stays."""
+    counts = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}
+    begin = event("message_start", message={"usage": counts})
+    later = {"output_tokens": 9, "input_tokens": None}
+    details = {"output_tokens_details": {"thinking_tokens": 4}, "output_tokens": 12}
+    turn = read(begin, end(None, usage=later), end(usage=details))
+    assert turn.usage == TokenUsage(15, 12, reasoning=4, cached=5)
+
+
+def test_usage_that_is_missing_is_unknown() -> None:
+    """Without usage at the end there is none, and nothing fails."""
+    assert read(event("message_start", message={}), end()) == Turn((), "stop")
+    assert read(end()) == Turn((), "stop")
+
+
+def test_last_stop_reason_that_is_one_counts() -> None:
+    """A second `message_delta` without reason does not erase the first one's."""
+    assert read(BEGIN, end("tool_use"), end(None), STOP).finish == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("word", "finish", "raw"),
+    [
+        ("refusal", "refusal", None),
+        ("stop_sequence", "stop", "stop_sequence"),
+        ("pause_turn", "stop", "pause_turn"),
+        ("model_context_window_exceeded", "length", "model_context_window_exceeded"),
+        ("eos", "stop", "eos"),
+    ],
+)
+def test_stop_reasons(word: str, finish: str, raw: str | None) -> None:
+    """Stop reasons beyond the usual ones are kept in the service's own words."""
+    turn = read(BEGIN, end(word), STOP)
+    assert (turn.finish, turn.finish_raw) == (finish, raw)
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (
+            event("error", error={"type": "overloaded_error", "message": "Overloaded"}),
+            StreamError("Overloaded", "overloaded_error"),
+        ),
+        (Frame('{"error":{"message":"Boom"}}'), StreamError("Boom", "api_error")),
+        (Frame('{"error":"Boom"}'), StreamError("Boom", "api_error")),
+        (Frame("{}", event="error"), StreamError("the stream reports an error", "api_error")),
+        (BEGIN, StreamError("message_start came twice in one stream", "api_error")),
+    ],
+)
+def test_errors_end_the_stream(frame: Frame, expected: StreamError) -> None:
+    """An error in any form ends the answer, and so does a second answer spliced in."""
+    decoder = PROTOCOL.decoder()
+    events = [
+        e for f in (BEGIN, start(TEXT), text("a"), frame, text("b")) for e in decoder.decode(f)
+    ]
+    assert decoder.complete
+    assert fold(Timed(0, e) for e in events) == Turn((Text(("a",)),), error=expected)
+
+
+def test_complete_only_with_message_stop() -> None:
+    """A stream that is cut is not complete, and nothing after the end counts."""
+    decoder = PROTOCOL.decoder()
+    for frame in PLAIN[:-1]:
+        decoder.decode(frame)
+        assert not decoder.complete
+    decoder.decode(STOP)
+    assert decoder.complete
+    assert decoder.decode(text("more")) == []
+    assert read(*PLAIN[:4]) == Turn((Text(("Hel", "lo")),))

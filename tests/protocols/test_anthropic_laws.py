@@ -1,0 +1,172 @@
+"""Anthropic Messages: the laws of the round trip, over any turn."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from anthropic.lib.streaming._messages import accumulate_event
+from anthropic.types import Message, RawMessageStreamEvent
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm import sse
+from mockllm.events import Timed
+from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.sse import Frame
+from mockllm.timeline import expand, fold, normal
+from mockllm.turn import Reasoning, Text, ToolCall, Turn
+from tests import strategies
+from tests.protocols.anthropic_turns import (
+    REPLY,
+    USAGE,
+    any_turn,
+    decoded,
+    frames,
+    hosted,
+    read,
+    stream,
+    values,
+)
+from tests.protocols.strict import problems
+
+
+def replayed(turn: Turn) -> Turn:
+    """The turn through the encoder and the decoder, with its times."""
+    encoder, decoder = PROTOCOL.encoder(turn, REPLY), PROTOCOL.decoder()
+    out, at = [], 0
+    for timed in expand(turn):
+        at = timed.at
+        for frame in encoder.encode(timed.event):
+            out += [Timed(at, event) for event in decoder.decode(frame)]
+    return fold([*out, *(Timed(at, event) for event in decoder.close())])
+
+
+@given(any_turn)
+def test_stream_law(turn: Turn) -> None:
+    """Decoding what was encoded gives the projection of the turn, times and order included."""
+    assert replayed(turn) == normal(PROTOCOL.project(turn))
+
+
+@given(any_turn)
+def test_projection_is_final(turn: Turn) -> None:
+    """What comes back has nothing more to lose."""
+    once = PROTOCOL.project(turn)
+    assert PROTOCOL.project(once) == once
+
+
+@given(
+    strategies.turns(strategies.parts, max_parts=2, interleaved=False),
+    strategies.turns(strategies.parts, max_parts=2, interleaved=False),
+)
+def test_blocks_of_hosted_tools_come_back_as_they_were(before: Turn, after: Turn) -> None:
+    """A hosted tool's frames between other blocks come back, and the blocks around them too."""
+    index = sum(value["type"] == "content_block_start" for value in values(before))
+    parts = (*before.parts, *hosted(index), *after.parts)
+    turn = Turn(parts, "stop", USAGE)
+    assert replayed(turn) == PROTOCOL.project(turn)
+    starts = [v["index"] for v in values(turn) if v["type"] == "content_block_start"]
+    assert starts == list(range(len(starts)))
+
+
+@given(strategies.turns(strategies.parts | strategies.tool_calls(well_formed=False)))
+def test_body_law(turn: Turn) -> None:
+    """The body decodes to the same turn as the stream, up to the cutting."""
+    body = json.loads(json.dumps(PROTOCOL.encode_body(turn, REPLY)))
+    got = PROTOCOL.decode_body(body)
+    if turn.error is not None:
+        assert (got.parts, got.error) == ((), PROTOCOL.project(turn).error)
+        return
+    assert values_of_calls(got) == values_of_calls(PROTOCOL.project(turn).whole())
+
+
+def values_of_calls(turn: Turn) -> list[Any]:
+    """The turn with arguments that are JSON objects as values: a body cannot keep their text."""
+    out: list[Any] = [turn.finish, turn.finish_raw, turn.usage, turn.error]
+    for part in turn.parts:
+        if isinstance(part, ToolCall) and part.arguments.lstrip()[:1] == "{":
+            try:
+                out.append((part.name, part.id, part.parsed()))
+                continue
+            except ValueError:
+                pass
+        out.append(part)
+    return out
+
+
+@given(strategies.turns(), st.data())
+def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
+    """However the bytes are cut, the same events come out."""
+    data = stream(turn)
+    whole = decoded(sse.decode(data))
+    cuts = sorted(draw.draw(st.sets(st.integers(0, len(data)), max_size=8)))
+    decoder = sse.Decoder()
+    got: list[Frame] = []
+    for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+        got += decoder.decode(data[start:end])
+    assert decoded(got) == whole
+
+
+def test_split_at_every_place() -> None:
+    """A stream cut in two at any byte gives the same events."""
+    call = ToolCall("get_time", "toolu_q", ('{"z', 'one":"UTC"}'))
+    turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
+    data = stream(turn)
+    whole = decoded(sse.decode(data))
+    for place in range(len(data)):
+        decoder = sse.Decoder()
+        assert decoded(decoder.decode(data[:place]) + decoder.decode(data[place:])) == whole, place
+
+
+@given(strategies.turns(strategies.parts))
+def test_events_and_bodies_are_strictly_typed(turn: Turn) -> None:
+    """Every event and body has all fields that the official types demand, and no others."""
+    for value in values(turn):
+        if value["type"] != "error":
+            assert problems(RawMessageStreamEvent, value) == []
+    if turn.error is None:
+        assert problems(Message, PROTOCOL.encode_body(turn, REPLY)) == []
+
+
+@given(strategies.turns(strategies.parts, endings=False))
+def test_official_client_adds_up_the_same(turn: Turn) -> None:
+    """What the official client accumulates from the stream is what the body says, however the
+    parts interleave."""
+    snapshot = None
+    buffers: dict[int, bytes] = {}
+    for value in values(turn):
+        snapshot = accumulate_event(
+            event=value,  # type: ignore[arg-type]
+            current_snapshot=snapshot,
+            json_bufs=buffers,
+        )
+    assert snapshot is not None
+    body = PROTOCOL.encode_body(turn, REPLY)
+    got = json.loads(snapshot.to_json(exclude_unset=True))
+    for block in [*got["content"], *body["content"]]:
+        block.setdefault("citations", [])
+    got.pop("stop_details")
+    body.pop("stop_details", None)
+    assert got == body
+
+
+@given(any_turn)
+def test_indexes_are_places(turn: Turn) -> None:
+    """Blocks open with consecutive indexes from 0, and nothing is said of a closed one."""
+    opened, closed = [], set()
+    for value in values(Turn(tuple(p for p in turn.parts if hasattr(p, "fragments")), "stop")):
+        index = value.get("index")
+        assert index not in closed
+        if value["type"] == "content_block_start":
+            opened.append(index)
+        elif value["type"] == "content_block_stop":
+            closed.add(index)
+    assert opened == list(range(len(opened)))
+    assert closed == set(opened)
+
+
+@given(any_turn)
+def test_the_same_turn_gives_the_same_bytes(turn: Turn) -> None:
+    """Everything made up is derived: encoding twice gives the same frames, which read alike."""
+    assert frames(turn) == frames(turn)
+    assert read(*frames(turn)) == read(*sse.decode(stream(turn)))
