@@ -1,0 +1,318 @@
+"""Reads the stream of Gemini, as Google's services and the proxies before them send it.
+
+https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+
+Nothing is demanded of a chunk. Text and thoughts that follow each other are one part; a call
+may come whole or in fragments. What the neutral vocabulary has no word for is kept as `Raw`: a
+chunk that says nothing else as it is, otherwise what remains of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.errors import WireError
+from mockllm.protocols.gemini.errors import error_of
+from mockllm.protocols.gemini.fields import (
+    API,
+    BLOCKED,
+    SAFETY_RATINGS,
+    compact,
+    json_value,
+    mapping,
+    read_finish,
+    string,
+    wire,
+)
+from mockllm.protocols.gemini.grounding import cites_of
+from mockllm.protocols.gemini.partial import Writer
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Turn
+
+__all__ = ["Decoder", "decode_body"]
+
+_Value = Mapping[str, Any]
+
+# What an answer says of itself and every encoder says anew.
+_ABOUT = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
+_TOLD = {"content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
+_PART = {"functionCall", "text", "thought", "thoughtSignature"}
+
+
+@dataclass(slots=True)
+class _Call:
+    """The call whose arguments are still coming."""
+
+    part: int
+    writer: Writer = field(default_factory=Writer)
+
+
+class Decoder:
+    """Turns the frames of one Gemini stream into events.
+
+    `complete` is true once a chunk has said why the answer ends, or an error. Services of the
+    past said so in every chunk, so what comes after is read all the same.
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._started = False
+        self._next = 0
+        self._run: tuple[str, int] | None = None
+        self._text: int | None = None
+        self._thought: int | None = None
+        self._call: _Call | None = None
+        self._calls = False
+        self._usage: ev.Usage | None = None
+
+    def decode(self, frame: Frame) -> list[ev.Event]:
+        """The events that this frame gives; `[DONE]` gives none."""
+        if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
+            return []
+        value = json_value(frame.data or "")
+        events: list[ev.Event] = [self._raw(frame)]
+        if isinstance(value, dict):
+            # Text that could be parsed may still be nested too deeply to be written.
+            with suppress(RecursionError):
+                events = self._chunk(value)
+        if events and all(isinstance(event, ev.Raw) for event in events):
+            events = [ev.Raw(_part_of(events[0]), API, frame)]
+        if events and not self._started:
+            self._started = True
+            about = mapping(value)
+            start = ev.Start(string(about.get("responseId")), string(about.get("modelVersion")))
+            events.insert(0, start)
+        return events
+
+    def close(self) -> list[ev.Event]:
+        """The events left when the stream ends: ends of parts that were still open."""
+        call = [] if self._call is None else [ev.PartEnd(self._call.part)]
+        self._call = None
+        return [*self._end_run(), *call]
+
+    def _key(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _raw(self, frame: Frame) -> ev.Raw:
+        return ev.Raw(self._key(), API, frame)
+
+    def _rest(self, value: _Value) -> ev.Raw:
+        """What is left of a chunk after all that has neutral words."""
+        return self._raw(Frame(wire(value)))
+
+    # Chunks
+
+    def _chunk(self, chunk: _Value) -> list[ev.Event]:
+        if chunk.get("error"):
+            self.complete = True
+            return [error_of(chunk["error"])]
+        usage = _usage(chunk.get("usageMetadata"))
+        self._usage = usage or self._usage
+        ended = self.complete
+        events, word = self._candidates(chunk.get("candidates"))
+        rest = {name: value for name, value in chunk.items() if name not in _ABOUT and value}
+        feedback = dict(mapping(rest.pop("promptFeedback", None)))
+        blocked = string(feedback.pop("blockReason", None))
+        if feedback:
+            rest["promptFeedback"] = feedback
+        if rest:
+            events.append(self._rest(rest))
+        finish = read_finish(BLOCKED + blocked if blocked else word, calls=self._calls)
+        if finish is not None:
+            events += self._finish(finish)
+        elif ended and usage is not None:
+            events.append(usage)
+        return events
+
+    def _candidates(self, value: object) -> tuple[list[ev.Event], str]:
+        """What the candidates say, and why the first one ends.
+
+        Others are passed over where they say the same, and kept where they do not.
+        """
+        events: list[ev.Event] = []
+        word = ""
+        first: object = None
+        for candidate in value if isinstance(value, list) else ():
+            own = _without_index(candidate)
+            if not isinstance(candidate, Mapping) or candidate.get("index"):
+                if own != first:
+                    events.append(self._rest({"candidates": [candidate]}))
+                continue
+            first = own
+            events += self._candidate(candidate)
+            word = string(candidate.get("finishReason")) or word
+        return events, word
+
+    def _candidate(self, candidate: _Value) -> Iterable[ev.Event]:
+        parts = mapping(candidate.get("content")).get("parts")
+        for part in parts if isinstance(parts, list) else ():
+            yield from self._part(mapping(part))
+        rest = {name: value for name, value in candidate.items() if name not in _TOLD and value}
+        metadata = candidate.get("groundingMetadata")
+        cites = None if self._text is None else cites_of(metadata, self._text)
+        yield from cites or ()
+        if metadata and cites is None:
+            rest["groundingMetadata"] = metadata
+        if not _trivial(candidate.get("safetyRatings")):
+            rest["safetyRatings"] = candidate["safetyRatings"]
+        if rest:
+            yield self._rest({"candidates": [{**rest, "index": 0}]})
+
+    def _finish(self, finish: ev.Finish) -> Iterable[ev.Event]:
+        self.complete = True
+        yield from self._end_call()
+        if self._usage is not None:
+            yield self._usage
+        yield finish
+
+    # Parts
+
+    def _part(self, part: _Value) -> Iterable[ev.Event]:
+        signature = string(part.get("thoughtSignature"))
+        text = part.get("text")
+        rest = {name: value for name, value in part.items() if name not in _PART and value}
+        if isinstance(part.get("functionCall"), Mapping):
+            yield from self._function_call(part["functionCall"], signature)
+        elif isinstance(text, str) or not rest:
+            if text:
+                yield from self._words("thought" if part.get("thought") else "text", str(text))
+            if signature:
+                yield from self._signed(signature)
+        else:
+            rest = dict(part)
+        if rest:
+            yield self._rest({"candidates": [{"content": {"parts": [rest], "role": "model"}}]})
+
+    def _words(self, kind: str, text: str) -> Iterable[ev.Event]:
+        if self._run is None or self._run[0] != kind:
+            yield from self._end_run()
+            self._run = kind, self._key()
+        key = self._run[1]
+        if kind == "thought":
+            self._thought = key
+            yield ev.ReasoningDelta(key, text)
+        else:
+            self._text = key
+            yield ev.TextDelta(key, text)
+
+    def _end_run(self) -> list[ev.Event]:
+        ended, self._run = self._run, None
+        return [] if ended is None else [ev.PartEnd(ended[1])]
+
+    def _signed(self, signature: str) -> Iterable[ev.Event]:
+        """A signature outside a call is of the last thoughts, which may have been hidden."""
+        if self._thought is None:
+            yield from self._end_run()
+            self._thought = self._key()
+        yield ev.Signature(self._thought, signature)
+
+    # Calls
+
+    def _function_call(self, call: _Value, signature: str) -> Iterable[ev.Event]:
+        pieces, arguments = call.get("partialArgs"), call.get("args")
+        name = string(call.get("name"))
+        if name or (self._call is None and (arguments or pieces)):
+            yield from self._end_call()
+            yield from self._end_run()
+            self._call, self._calls = _Call(self._key()), True
+            yield ev.ToolStart(self._call.part, string(call.get("id")), name)
+        if self._call is None:
+            return
+        if signature:
+            yield ev.Signature(self._call.part, signature)
+        yield from self._pieces(self._call, pieces)
+        # Converters send arguments as the string they got from another API.
+        text = arguments if isinstance(arguments, str) else compact(arguments) if arguments else ""
+        if text.strip():
+            yield ev.ToolArgs(self._call.part, text)
+        if call.get("willContinue") is not True:
+            yield from self._end_call()
+
+    def _pieces(self, call: _Call, pieces: object) -> Iterable[ev.Event]:
+        """One fragment of the arguments; pieces that cannot come next are kept."""
+        text = ""
+        lost = []
+        for piece in pieces if isinstance(pieces, list) else ():
+            more = call.writer.add(mapping(piece))
+            if more is None:
+                lost.append(piece)
+            else:
+                text += more
+        if text:
+            yield ev.ToolArgs(call.part, text)
+        if lost:
+            part = {"functionCall": {"partialArgs": lost}}
+            yield self._rest({"candidates": [{"content": {"parts": [part], "role": "model"}}]})
+
+    def _end_call(self) -> Iterable[ev.Event]:
+        call, self._call = self._call, None
+        if call is None:
+            return
+        text = call.writer.end()
+        if text:
+            yield ev.ToolArgs(call.part, text)
+        yield ev.PartEnd(call.part)
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn that an answer tells, or an error body.
+
+    Raises:
+        WireError: it is neither.
+    """
+    if not body.keys() & {"promptFeedback", "error", *_ABOUT}:
+        raise WireError(
+            "a Gemini body needs `candidates`, `promptFeedback` or `error`, this one has "
+            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
+        )
+    decoder = Decoder()
+    events = [*decoder.decode(Frame(wire(body))), *decoder.close()]
+    return fold(ev.Timed(0, event) for event in events).whole()
+
+
+# Values of JSON that may be anything
+
+
+def _part_of(event: ev.Event) -> int:
+    assert isinstance(event, ev.Raw)
+    return event.part
+
+
+def _without_index(candidate: object) -> object:
+    if not isinstance(candidate, Mapping):
+        return candidate
+    return {name: value for name, value in candidate.items() if name != "index"}
+
+
+def _trivial(ratings: object) -> bool:
+    """Whether safety ratings say no more than the finish does."""
+    if not ratings or ratings == SAFETY_RATINGS:
+        return True
+    return isinstance(ratings, list) and all(
+        mapping(rating).get("probability") == "NEGLIGIBLE"
+        and mapping(rating).keys() <= {"category", "probability"}
+        for rating in ratings
+    )
+
+
+def _usage(value: object) -> ev.Usage | None:
+    """Tokens; `toolUsePromptTokenCount` is input, thoughts are output."""
+    if not isinstance(value, Mapping) or not value:
+        return None
+    prompt, tool_use, visible, thoughts, cached = (
+        count if type(count := value.get(name)) is int else 0
+        for name in (
+            "promptTokenCount",
+            "toolUsePromptTokenCount",
+            "candidatesTokenCount",
+            "thoughtsTokenCount",
+            "cachedContentTokenCount",
+        )
+    )
+    return ev.Usage(prompt + tool_use, visible + thoughts, thoughts, cached)

@@ -1,0 +1,298 @@
+"""Stream and body of an answer.
+
+https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+
+Every chunk is a whole response with what is new in it. Calls are sent in one piece, when their
+arguments are complete, or in fragments where the request asks for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from mockllm import events as ev
+from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.gemini.errors import NO_MESSAGE, said
+from mockllm.protocols.gemini.fields import (
+    NO_JSON,
+    SAFETY_RATINGS,
+    Options,
+    arguments_of,
+    blocked_reason,
+    json_value,
+    mapping,
+    read_finish,
+    signature_of,
+    wire,
+    write_finish,
+)
+from mockllm.protocols.gemini.grounding import grounding
+from mockllm.protocols.gemini.partial import cut
+from mockllm.sse import Frame
+from mockllm.timeline import expand
+from mockllm.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats
+
+__all__ = ["Encoder", "encode_body", "response_id"]
+
+_Json = dict[str, Any]
+
+
+def response_id(reply: Reply) -> str:
+    """The `responseId` of an answer."""
+    return derive(reply.seed, "response", length=22)
+
+
+class Encoder:
+    """Turns the events of one turn into the chunks of a Gemini stream."""
+
+    def __init__(self, turn: Turn, reply: Reply) -> None:
+        self._turn = turn
+        self._reply = reply
+        self._options: Options = reply.options
+        self._id = response_id(reply)
+        self._arguments = {
+            index: arguments_of(part)
+            for index, part in enumerate(turn.parts)
+            if isinstance(part, ToolCall)
+        }
+        self._pieces: dict[int, Iterator[list[_Json]]] = {}
+        for part in _alone(turn) if self._options.partial else ():
+            if groups := cut(self._arguments[part] or {}, beats(turn.parts[part]) - 1):
+                self._pieces[part] = iter(groups)
+        self._sent = 0
+        self._size = sum(map(self._weight, range(len(turn.parts))))
+        self._cites: list[ev.Cite] = []
+        self._signature: str | None = None
+        self._begun = False
+
+    def encode(self, event: ev.Event) -> list[Frame]:
+        """The frames of one event, in order."""
+        match event:
+            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
+                return [self._part({"text": text}, len(text))]
+            case ev.ReasoningDelta(text=text) if text:
+                return [self._part({"text": text, "thought": True})]
+            case ev.ToolStart(part=part) if part in self._pieces:
+                return [self._call(part, {"willContinue": True})]
+            case ev.ToolArgs(part=part) if part in self._pieces:
+                pieces = next(self._pieces[part], None)  # there may be fewer than fragments
+                fragment = {"functionCall": {"partialArgs": pieces, "willContinue": True}}
+                return [self._part(fragment)] if pieces else []
+            case ev.PartEnd(part=part) if part in self._arguments:
+                return self._end_call(part)
+            case ev.Signature(part=part):
+                if isinstance(self._turn.parts[part], Reasoning) and event.value:
+                    self._signature = signature_of(event.value)
+            case ev.Cite():
+                self._cites.append(event)
+            case ev.Raw(api="gemini", frame=frame):
+                return self._raw(frame)
+            case ev.Finish():
+                return [self._finish(event)]
+            case ev.StreamError():
+                code, status = said(event)
+                message = event.message or NO_MESSAGE
+                error = {"code": code, "message": message, "status": status}
+                return [self._frame({"error": error}, last=True)]
+        return []
+
+    # Frames
+
+    def _frame(self, value: _Json, *, last: bool = False) -> Frame:
+        return self._framed(wire(value), last=last)
+
+    def _framed(self, text: str, *, last: bool = False) -> Frame:
+        """One chunk: an event, or an element of the array with what joins it to the others."""
+        if not self._options.array:
+            return Frame(text)
+        before = "\r\n,\r\n" if self._begun else "["
+        self._begun = True
+        return Frame(raw=before + text + "\r\n]" * last)
+
+    def _chunk(self, candidate: _Json, more: _Json | None = None, *, last: bool = False) -> Frame:
+        candidates = [
+            {**candidate, "index": index, **(more or {})}
+            for index in range(self._options.candidates)
+        ]
+        return self._frame({"candidates": candidates, **self._tail(last)}, last=last)
+
+    def _tail(self, last: bool) -> _Json:
+        """What every chunk says of the answer: the tokens so far, the model, the id."""
+        usage = self._usage(last)
+        return {
+            **({"usageMetadata": usage} if usage else {}),
+            "modelVersion": self._reply.model,
+            "responseId": self._id,
+        }
+
+    def _usage(self, last: bool) -> _Json:
+        usage = self._turn.usage
+        if usage is None:
+            return {}
+        visible = max(0, usage.output - usage.reasoning)
+        if not last:
+            visible = visible * self._sent // max(1, self._size)
+        details = [{"modality": "TEXT", "tokenCount": usage.input}]
+        return {
+            "promptTokenCount": usage.input,
+            **({"candidatesTokenCount": visible} if visible else {}),
+            "totalTokenCount": usage.input + visible + usage.reasoning,
+            **({"cachedContentTokenCount": usage.cached} if usage.cached else {}),
+            "promptTokensDetails": details,
+            **({"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}),
+            **({"trafficType": "ON_DEMAND"} if self._options.vertex else {}),
+        }
+
+    def _weight(self, part: int) -> int:
+        """How much of the visible output a part is, in characters."""
+        match self._turn.parts[part]:
+            case Text() | Refusal() as words:
+                return len(words.text)
+            case ToolCall() as call if self._arguments[part] is not None:
+                return len(call.name) + len(call.arguments)
+        return 0
+
+    def _part(self, part: _Json, weight: int = 0) -> Frame:
+        self._sent += weight
+        return self._chunk({"content": {"parts": [part], "role": "model"}})
+
+    # Calls
+
+    def _call(self, part: int, fields: _Json) -> Frame:
+        """The part that names a call; the first one after reasoning has its signature."""
+        call = self._turn.parts[part]
+        assert isinstance(call, ToolCall)
+        signature = signature_of(call.signature) if call.signature else self._signature
+        if not call.signature:
+            self._signature = None
+        value = {"functionCall": {"name": call.name, **fields}}
+        if self._options.ids:
+            value["functionCall"]["id"] = call.id
+        signed = {"thoughtSignature": signature} if signature else {}
+        return self._part({**value, **signed}, self._weight(part))
+
+    def _end_call(self, part: int) -> list[Frame]:
+        if part in self._pieces:
+            return [self._part({"functionCall": {}})]
+        arguments = self._arguments[part]
+        if arguments is None:
+            return []  # the service could not read it either
+        bare = self._options.bare and not arguments
+        return [self._call(part, {} if bare else {"args": arguments})]
+
+    # The rest
+
+    def _raw(self, frame: Frame) -> list[Frame]:
+        if not self._options.array:
+            return [frame]
+        if frame.data is None or json_value(frame.data) is NO_JSON:
+            return []
+        return [self._framed(frame.data)]
+
+    def _finish(self, event: ev.Finish) -> Frame:
+        malformed = any(arguments is None for arguments in self._arguments.values())
+        word = write_finish(event.reason, event.raw, malformed=malformed)
+        reason = blocked_reason(word)
+        if reason is not None:
+            return self._frame(
+                {"promptFeedback": {"blockReason": reason}, **self._tail(True)}, last=True
+            )
+        candidate = {**self._last_content(word), "finishReason": word}
+        more: _Json = {"safetyRatings": SAFETY_RATINGS} if word == "SAFETY" else {}
+        text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
+        if self._cites and text:
+            more["groundingMetadata"] = grounding(self._cites, text)
+        return self._chunk(candidate, more, last=True)
+
+    def _last_content(self, word: str) -> _Json:
+        """The content of the last chunk: empty text, or none where the answer was stopped."""
+        if self._signature is not None:
+            part = {"text": "", "thoughtSignature": self._signature}
+            return {"content": {"parts": [part], "role": "model"}}
+        finish = read_finish(word, calls=False)
+        if finish is not None and finish.reason == "content_filter":
+            return {}
+        if word == "MAX_TOKENS" and not self._sent:
+            return {"content": {"role": "model"}}
+        return {"content": {"parts": [{"text": ""}], "role": "model"}}
+
+
+def _alone(turn: Turn) -> set[int]:
+    """The calls whose fragments do not alternate with those of another call."""
+    left = {i: beats(p) for i, p in enumerate(turn.parts) if isinstance(p, ToolCall)}
+    alone, running = set(left), set[int]()
+    for index in turn.order:
+        if index not in left:
+            continue
+        running.add(index)
+        if len(running) > 1:
+            alone -= running
+        left[index] -= 1
+        if not left[index]:
+            running.discard(index)
+    return alone
+
+
+# The body
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The answer that is not streamed: all chunks of the stream put together.
+
+    A turn that ends in an error gives the error.
+    """
+    options = replace(reply.options, array=False, partial=False)
+    encoder = Encoder(turn, replace(reply, options=options))
+    values = [
+        json_value(frame.data or "")
+        for item in expand(turn)
+        for frame in encoder.encode(item.event)
+    ]
+    body = _joined([value for value in values if isinstance(value, dict)])
+    if "candidates" in body:
+        first = body["candidates"][0]
+        body["candidates"] = [{**first, "index": index} for index in range(options.candidates)]
+    return body
+
+
+def _joined(chunks: Iterable[_Json]) -> _Json:
+    candidate: _Json = {}
+    parts: list[_Json] = []
+    body: _Json = {}
+    for chunk in chunks:
+        if "error" in chunk:
+            return {"error": chunk["error"]}
+        candidates = chunk.pop("candidates", None)
+        if isinstance(candidates, list) and candidates:
+            told = dict(mapping(candidates[0]))
+            content = mapping(told.pop("content", None))
+            _append(parts, content.get("parts"))
+            candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
+            candidate |= told
+        body |= chunk
+    if not candidate:
+        return body
+    said = [part for part in parts if part != {"text": ""}]
+    if "content" in candidate:
+        silent = parts and candidate.get("finishReason") != "MAX_TOKENS"
+        own = {"parts": said or parts} if said or silent else {}
+        candidate["content"] = {**own, "role": "model"}
+    return {"candidates": [candidate], **body}
+
+
+def _append(parts: list[_Json], more: object) -> None:
+    """Adds parts, joining text to the text of the same kind before it."""
+    for part in more if isinstance(more, list) else ():
+        last = parts[-1] if parts else {}
+        if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
+            parts[-1] = {**last, "text": last["text"] + part["text"]}
+        else:
+            parts.append(part)
+
+
+def _plain(part: object) -> bool:
+    """Whether it is nothing but words."""
+    fields = mapping(part)
+    return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}

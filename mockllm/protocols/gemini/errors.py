@@ -1,0 +1,223 @@
+"""How Gemini refuses, reports errors and heads its answers.
+
+https://ai.google.dev/gemini-api/docs/troubleshooting and https://cloud.google.com/apis/design/errors
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.events import StreamError
+from mockllm.protocols.base import Reply, derive_int
+from mockllm.protocols.gemini.fields import mapping, string
+
+__all__ = [
+    "NO_MESSAGE",
+    "answer_headers",
+    "error_body",
+    "error_headers",
+    "error_of",
+    "guard",
+    "invalid",
+    "said",
+    "unfit",
+]
+
+NO_MESSAGE = "the stream reports an error"
+
+_CODES = {
+    "CANCELLED": 499,
+    "UNKNOWN": 500,
+    "INVALID_ARGUMENT": 400,
+    "DEADLINE_EXCEEDED": 504,
+    "NOT_FOUND": 404,
+    "ALREADY_EXISTS": 409,
+    "PERMISSION_DENIED": 403,
+    "UNAUTHENTICATED": 401,
+    "RESOURCE_EXHAUSTED": 429,
+    "FAILED_PRECONDITION": 400,
+    "ABORTED": 409,
+    "OUT_OF_RANGE": 400,
+    "UNIMPLEMENTED": 501,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DATA_LOSS": 500,
+}
+_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+    529: "UNAVAILABLE",
+}
+_OTHERS_WORDS = {
+    "authentication_error": "UNAUTHENTICATED",
+    "invalid_request_error": "INVALID_ARGUMENT",
+    "not_found_error": "NOT_FOUND",
+    "overloaded_error": "UNAVAILABLE",
+    "permission_error": "PERMISSION_DENIED",
+    "rate_limit_error": "RESOURCE_EXHAUSTED",
+    "rate_limit_exceeded": "RESOURCE_EXHAUSTED",
+    "service_unavailable_error": "UNAVAILABLE",
+    "timeout_error": "DEADLINE_EXCEEDED",
+}
+_RPC = "type.googleapis.com/google.rpc."
+_SERVICE = "generativelanguage.googleapis.com"
+
+
+def _status(code: int) -> str:
+    return _STATUSES.get(code, "INTERNAL" if code >= 500 else "INVALID_ARGUMENT")
+
+
+# Errors of requests
+
+
+def error_body(error: RequestError) -> dict[str, Any]:
+    """An error as `{"error": {"code", "message", "status", "details"}}`.
+
+    `code` is the HTTP status. How long to wait, the field at fault and the short word for the
+    error are in `details`, which is left out where there are none.
+    """
+    status = error.type if error.type in _CODES else _status(error.status)
+    details = _details(error, status)
+    return {
+        "error": {
+            "code": error.status,
+            "message": error.message,
+            "status": status,
+            **({"details": details} if details else {}),
+        }
+    }
+
+
+def _details(error: RequestError, status: str) -> list[dict[str, Any]]:
+    details: list[dict[str, Any]] = []
+    if status == "RESOURCE_EXHAUSTED":
+        details.append({"@type": f"{_RPC}QuotaFailure", "violations": [_VIOLATION]})
+    if error.retry_after is not None:
+        delay = f"{error.retry_after:.9f}".rstrip("0").rstrip(".")
+        details.append({"@type": f"{_RPC}RetryInfo", "retryDelay": f"{delay}s"})
+    if error.code is not None:
+        reason = error.code.upper()
+        about = {"domain": "googleapis.com", "metadata": {"service": _SERVICE}}
+        details.append({"@type": f"{_RPC}ErrorInfo", "reason": reason, **about})
+    if error.param is not None:
+        violation = {"field": error.param, "description": error.message}
+        details.append({"@type": f"{_RPC}BadRequest", "fieldViolations": [violation]})
+    return details
+
+
+_VIOLATION = {
+    "quotaMetric": f"{_SERVICE}/generate_content_free_tier_requests",
+    "quotaId": "GenerateRequestsPerMinutePerProjectPerModel-FreeTier",
+    "quotaDimensions": {"location": "global"},
+    "quotaValue": "10",
+}
+
+
+def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+    """The headers of an error answer; when to try again is told in the body only.
+
+    Args:
+        seed: what the time that the service took is derived from.
+    """
+    return {"content-type": _JSON, **_common(seed, "error", error.status)}
+
+
+def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
+    """Refuses a request without a key; any key will do.
+
+    Args:
+        headers: with lower-case names.
+
+    Raises:
+        RequestError: 403 where nothing like a key was sent, 400 where it is empty.
+    """
+    keys = [
+        headers.get("x-goog-api-key"),
+        headers.get("authorization"),
+        query.get("key"),
+        query.get("access_token"),
+    ]
+    if any(keys):
+        return
+    if any(key is not None for key in keys):
+        raise RequestError(
+            "API key not valid. Please pass a valid API key.", code="API_KEY_INVALID"
+        )
+    raise RequestError(
+        "Method doesn't allow unregistered callers (callers without established identity). "
+        "Please use API Key or other form of API consumer identity to call this API.",
+        status=403,
+    )
+
+
+def unfit(where: str, problem: str) -> RequestError:
+    """A field that breaks a rule of the request, e.g. `unfit("contents", "is empty")`."""
+    return RequestError(f"* GenerateContentRequest.{where}: {problem}\n", param=where)
+
+
+def invalid(where: str, type: str, got: object) -> RequestError:
+    """A value of the wrong kind; `type` is the protocol buffer's, e.g. `TYPE_INT32`."""
+    shown = json.dumps(got, ensure_ascii=False)[:200]
+    return RequestError(f"Invalid value at '{where}' ({type}), {shown}", param=where)
+
+
+# Errors inside a stream
+
+
+def said(error: StreamError) -> tuple[int, str]:
+    """The `code` and `status` in which the service says an error of any API."""
+    code = error.code or ""
+    number = int(code) if len(code) == 3 and code.isascii() and code.isdigit() else 0
+    for word in (error.type, error.code):
+        status = _OTHERS_WORDS.get(word or "", word or "")
+        if status in _CODES:
+            return number or _CODES[status], status
+    return (number, _status(number)) if number >= 400 else (500, "INTERNAL")
+
+
+def error_of(value: object) -> StreamError:
+    """The error that a chunk or body tells."""
+    if isinstance(value, str):
+        return StreamError(value)
+    error = mapping(value)
+    code = error.get("code")
+    return StreamError(
+        string(error.get("message")) or NO_MESSAGE,
+        string(error.get("status")) or None,
+        str(code) if type(code) is int or (isinstance(code, str) and code) else None,
+    )
+
+
+# Headers
+
+_JSON = "application/json; charset=UTF-8"
+
+
+def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
+    """The headers of a successful answer; a stream may be events or one JSON array."""
+    if not stream:
+        return {"content-type": _JSON, **_common(reply.seed, "answer")}
+    return {
+        "content-type": "application/json" if reply.options.array else "text/event-stream",
+        "content-disposition": "attachment",
+        **_common(reply.seed, "answer"),
+    }
+
+
+def _common(seed: str, *what: object) -> dict[str, str]:
+    took = 200 + derive_int(seed, "took", *what, below=1500)
+    return {"vary": "Origin, X-Origin, Referer", "server-timing": f"gfet4t7; dur={took}"}

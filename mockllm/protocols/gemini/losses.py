@@ -1,0 +1,138 @@
+"""What a turn loses on its way through Gemini: in words, and as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mockllm import events as ev
+from mockllm.protocols.gemini.errors import NO_MESSAGE, said
+from mockllm.protocols.gemini.fields import (
+    API,
+    arguments_of,
+    blocked_reason,
+    compact,
+    read_finish,
+    signature_of,
+    write_finish,
+)
+from mockllm.timeline import expand, fold
+from mockllm.turn import Reasoning, ToolCall, Turn
+
+__all__ = ["LOSSES", "project"]
+
+LOSSES = (
+    "Parts have no borders: text joins the text before it and thoughts the thoughts before "
+    "them, and where parts alternate each change begins a new one. Empty fragments vanish.",
+    "A refusal is text, and a summary of reasoning is reasoning.",
+    "Calls come whole when their arguments are complete, in that order; only with "
+    "`toolConfig.functionCallingConfig.streamFunctionCallArguments` do they come in fragments. "
+    "Arguments are a JSON value: they come back as compact text.",
+    "Calls have no id, except on Vertex AI and from models whose name begins with `gemini-3`.",
+    "A call whose arguments are no JSON object is left out; an answer that would be complete "
+    "then ends in `MALFORMED_FUNCTION_CALL`.",
+    "The signature of reasoning is sent with the first call after it that has none, else at "
+    "the end as that of the last reasoning. What is no base64 is made base64.",
+    "Citations come back at the end, with the last text; without any text they do not. They "
+    "are not sent where the answer has no end.",
+    "Log probabilities are not sent.",
+    "`stop` and `tool_calls` are told by the parts; `refusal` is `stop`. A finish word of "
+    "another protocol is said in this one's words.",
+    "Usage is known at the end only: of a stream that is cut or ends in an error it is not. "
+    "Output tokens are at least those of reasoning.",
+    "An error always has a status of Google's as type, and a number as code.",
+    "Frames of other protocols are left out. A frame of this one that says something in "
+    "neutral words counts as what it says.",
+    "With `candidateCount` above 1 every candidate says the same; only the first comes back.",
+)
+
+
+def project(turn: Turn) -> Turn:
+    """The turn as it comes back from a stream without ids and without argument fragments."""
+    telling = _Telling(turn)
+    return fold(
+        ev.Timed(item.at, event) for item in expand(turn) for event in telling.told(item.event)
+    )
+
+
+class _Telling:
+    """Follows a turn and gives the events that its stream is read as."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._next = 0
+        self._run: tuple[type[ev.Event], int] | None = None
+        self._text: int | None = None
+        self._thought: int | None = None
+        self._signature: str | None = None
+        self._cites: list[ev.Cite] = []
+        self._usage: ev.Usage | None = None
+        self._calls = self._malformed = False
+
+    def told(self, event: ev.Event) -> Iterator[ev.Event]:
+        match event:
+            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
+                self._text = self._within(ev.TextDelta)
+                yield ev.TextDelta(self._text, text)
+            case ev.ReasoningDelta(text=text) if text:
+                self._thought = self._within(ev.ReasoningDelta)
+                yield ev.ReasoningDelta(self._thought, text)
+            case ev.Signature(part=part, value=value) if value:
+                if isinstance(self._turn.parts[part], Reasoning):
+                    self._signature = signature_of(value)
+            case ev.PartEnd(part=part):
+                call = self._turn.parts[part]
+                if isinstance(call, ToolCall):
+                    yield from self._call(call)
+            case ev.Cite():
+                self._cites.append(event)
+            case ev.Usage():
+                self._usage = replace(event, output=max(event.output, event.reasoning))
+            case ev.Raw(api="gemini", frame=frame):
+                if frame.data is None or frame.data.strip() not in ("", "[DONE]"):
+                    yield ev.Raw(self._key(), API, frame)
+            case ev.Finish():
+                yield from self._finish(event)
+            case ev.StreamError(message=message):
+                code, status = said(event)
+                yield ev.StreamError(message or NO_MESSAGE, status, str(code))
+
+    def _key(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _within(self, kind: type[ev.Event]) -> int:
+        """The part that words of this kind go on with, or a new one."""
+        if self._run is None or self._run[0] is not kind:
+            self._run = kind, self._key()
+        return self._run[1]
+
+    def _call(self, call: ToolCall) -> Iterator[ev.Event]:
+        arguments = arguments_of(call)
+        if arguments is None:
+            self._malformed = True
+            return
+        key = self._key()
+        self._run, self._calls = None, True
+        yield ev.ToolStart(key, "", call.name)
+        if arguments:
+            yield ev.ToolArgs(key, compact(arguments))
+        if call.signature:
+            yield ev.Signature(key, signature_of(call.signature))
+        elif self._signature is not None:
+            yield ev.Signature(key, self._signature)
+            self._signature = None
+
+    def _finish(self, event: ev.Finish) -> Iterator[ev.Event]:
+        word = write_finish(event.reason, event.raw, malformed=self._malformed)
+        if blocked_reason(word) is None:
+            if self._signature is not None:
+                key = self._key() if self._thought is None else self._thought
+                yield ev.Signature(key, self._signature)
+            if self._text is not None:
+                yield from (replace(cite, part=self._text) for cite in self._cites)
+        if self._usage is not None:
+            yield self._usage
+        finish = read_finish(word, calls=self._calls)
+        assert finish is not None
+        yield finish

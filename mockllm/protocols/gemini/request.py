@@ -1,0 +1,203 @@
+"""Reads Gemini requests, and refuses what the service would refuse.
+
+https://ai.google.dev/api/generate-content#request-body
+
+Which model is asked, and how it is to answer, is in the path and the query. Refusals are worded
+like the service's own. Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.protocols.gemini.contents import check_contents, messages, text_of
+from mockllm.protocols.gemini.errors import invalid, unfit
+from mockllm.protocols.gemini.fields import API, Options, mapping
+from mockllm.protocols.gemini.schema import get, snake
+from mockllm.protocols.gemini.tools import (
+    calling_config,
+    offered_tools,
+    output_schema,
+    tool_choice,
+)
+from mockllm.request import Message, Request
+
+__all__ = ["model_of", "options", "parse"]
+
+_Body = Mapping[str, Any]
+
+
+def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+    """The neutral request that a body and its path make.
+
+    Args:
+        path_params: the named segments; the method behind the last colon of the path under
+            `:`, and the query under names that begin with `?`.
+        strict: refuse what the service refuses; otherwise what makes no sense is passed over.
+
+    Raises:
+        RequestError: with `param` set to the place at fault.
+    """
+    if strict:
+        _check(body)
+    config = get(body, "generationConfig")
+    tools = offered_tools(get(body, "tools"), strict)
+    history = messages(get(body, "contents"))
+    system = text_of(get(body, "systemInstruction"))
+    if system:
+        history.insert(0, Message("system", system))
+    stream = path_params.get(":") == "streamGenerateContent"
+    return Request(
+        API,
+        model_of(path_params),
+        body,
+        stream,
+        tuple(history),
+        system,
+        tools,
+        tool_choice(body, tools, strict),
+        output_schema=output_schema(config),
+        wants_reasoning=get(get(config, "thinkingConfig"), "includeThoughts") is True,
+        traits=_traits(path_params, stream),
+    )
+
+
+def model_of(path_params: Mapping[str, str]) -> str:
+    """The model that a path names, with its owner in front where that is not Google."""
+    owner = path_params.get("owner") or path_params.get("publisher", "google")
+    model = path_params.get("model", "")
+    return model if owner == "google" else f"{owner}/{model}"
+
+
+def _traits(path_params: Mapping[str, str], stream: bool) -> frozenset[str]:
+    traits = set()
+    if stream and path_params.get("?alt") != "sse":
+        traits.add("array")
+    if "publisher" in path_params:
+        traits.add("vertex")
+    return frozenset(traits)
+
+
+def options(request: Request) -> Options:
+    """What of the request the answer's bytes depend on.
+
+    Calls have ids where the services give them: on Vertex AI, and from models of the third
+    generation on.
+    """
+    vertex = "vertex" in request.traits
+    third = request.model.startswith("gemini-3")
+    count = get(get(request.body, "generationConfig"), "candidateCount")
+    return Options(
+        array="array" in request.traits,
+        ids=vertex or third,
+        partial=get(calling_config(request.body), "streamFunctionCallArguments") is True,
+        bare=vertex and third,
+        candidates=min(max(count, 1), _MOST_CANDIDATES) if type(count) is int else 1,
+        vertex=vertex,
+    )
+
+
+# Refusals
+
+_MOST_CANDIDATES = 8
+_Check = Callable[[str, object], None]
+
+
+def _number(low: float, high: float | None = None, *, whole: bool = False) -> _Check:
+    """A check for a number between two bounds, both allowed."""
+
+    def check(where: str, value: object) -> None:
+        kinds = (int,) if whole else (int, float)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise invalid(where, "TYPE_INT32" if whole else "TYPE_FLOAT", value)
+        if value < low or (high is not None and not value <= high):
+            bounds = f"at least {low:g}" if high is None else f"in the range [{low:g}, {high:g}]"
+            raise unfit(where, f"{where.rpartition('.')[2]} must be {bounds}.")
+
+    return check
+
+
+def _kind(kinds: type | tuple[type, ...], type_: str) -> _Check:
+    def check(where: str, value: object) -> None:
+        if not isinstance(value, kinds):
+            raise invalid(where, type_, value)
+
+    return check
+
+
+_OBJECT = _kind(Mapping, "TYPE_MESSAGE")
+_STRING = _kind(str, "TYPE_STRING")
+_LIST = _kind(list, "TYPE_MESSAGE")
+_BOOLEAN = _kind(bool, "TYPE_BOOL")
+
+_CHECKS: dict[str, _Check] = {
+    "systemInstruction": _OBJECT,
+    "toolConfig": _OBJECT,
+    "generationConfig": _OBJECT,
+    "safetySettings": _LIST,
+    "cachedContent": _STRING,
+}
+_CONFIG_CHECKS: dict[str, _Check] = {
+    "temperature": _number(0, 2),
+    "topP": _number(0, 1),
+    "topK": _number(1),
+    "maxOutputTokens": _number(1, whole=True),
+    "candidateCount": _number(1, _MOST_CANDIDATES, whole=True),
+    "stopSequences": _LIST,
+    "seed": _number(-(2**31), 2**31 - 1, whole=True),
+    "presencePenalty": _number(-2, 2),
+    "frequencyPenalty": _number(-2, 2),
+    "responseMimeType": _STRING,
+    "responseSchema": _OBJECT,
+    "responseJsonSchema": _kind((Mapping, bool), "TYPE_MESSAGE"),
+    "responseLogprobs": _BOOLEAN,
+    "logprobs": _number(0, 20, whole=True),
+    "thinkingConfig": _OBJECT,
+}
+_FOREIGN = frozenset(
+    {
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "messages",
+        "input",
+        "instructions",
+        "n",
+        "prompt",
+        "reasoning_effort",
+        "response_format",
+        "stop",
+        "stream",
+        "stream_options",
+        "system",
+        "temperature",
+        "tool_choice",
+        "top_p",
+    }
+)
+"""Fields of other APIs, the ones that are sent here by mistake."""
+
+
+def _check(body: _Body) -> None:
+    """Refuses fields that are missing, of the wrong kind, or of another API."""
+    for name in body:
+        if name in _FOREIGN:
+            raise RequestError(
+                f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.',
+                param=name,
+            )
+    for name, check in _CHECKS.items():
+        value = get(body, name)
+        if value is not None:
+            check(snake(name), value)
+    check_contents(get(body, "contents"))
+    config = mapping(get(body, "generationConfig"))
+    for name, check in _CONFIG_CHECKS.items():
+        value = get(config, name)
+        if value is not None:
+            check(f"generation_config.{snake(name)}", value)
+    calling = get(get(body, "toolConfig"), "functionCallingConfig")
+    if calling is not None:
+        _OBJECT("tool_config.function_calling_config", calling)

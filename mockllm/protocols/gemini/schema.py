@@ -1,0 +1,66 @@
+"""Gemini's own schemas, an older dialect of OpenAPI's, as JSON Schema.
+
+https://ai.google.dev/api/caching#Schema
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["get", "json_schema"]
+
+_COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+_SAME = ("title", "description", "enum", "required", "minimum", "maximum", "pattern", "default")
+
+
+def get(value: object, name: str) -> Any:
+    """A field by its camelCase name; the service takes snake_case as well."""
+    if not isinstance(value, Mapping):
+        return None
+    found = value.get(name)
+    return value.get(snake(name)) if found is None else found
+
+
+@lru_cache(maxsize=256)
+def snake(name: str) -> str:
+    """`systemInstruction` as `system_instruction`."""
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
+
+
+def json_schema(schema: object) -> dict[str, Any]:
+    """A schema with lower-case types, `nullable` as a type, and counts as numbers.
+
+    What JSON Schema has no word for (`propertyOrdering`, `example`) is left out.
+    """
+    if not isinstance(schema, Mapping):
+        return {}
+    out: dict[str, Any] = {name: schema[name] for name in _SAME if schema.get(name) is not None}
+    for name in _COUNTS:
+        count = get(schema, name)
+        if isinstance(count, (int, str)) and str(count).isdecimal():
+            out[name] = int(count)
+    properties, items, any_of = schema.get("properties"), schema.get("items"), get(schema, "anyOf")
+    if isinstance(properties, Mapping):
+        out["properties"] = {name: json_schema(value) for name, value in properties.items()}
+    if isinstance(items, Mapping):
+        out["items"] = json_schema(items)
+    if isinstance(any_of, list):
+        out["anyOf"] = [json_schema(item) for item in any_of]
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind.upper() != "TYPE_UNSPECIFIED":
+        out["type"] = kind.lower()
+    return _nullable(out) if schema.get("nullable") is True else out
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    if "type" in schema:
+        schema["type"] = [schema["type"], "null"]
+    if "anyOf" in schema:
+        schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+    if "enum" in schema and None not in schema["enum"]:
+        schema["enum"] = [*schema["enum"], None]
+    return schema

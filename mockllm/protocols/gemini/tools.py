@@ -1,0 +1,146 @@
+"""The tools and the form of answer that a Gemini request asks for.
+
+https://ai.google.dev/api/caching#Tool and https://ai.google.dev/api/generate-content#generationconfig
+
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mockllm.protocols.gemini.errors import invalid, unfit
+from mockllm.protocols.gemini.fields import mapping, string
+from mockllm.protocols.gemini.schema import get, json_schema
+from mockllm.request import OfferedTool
+
+__all__ = ["calling_config", "offered_tools", "output_schema", "tool_choice"]
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
+_NAME_RULE = (
+    "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric "
+    "(a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum "
+    "length of 64."
+)
+_MODE = "type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode"
+_MODES = {"MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"}
+_CONFIG = "tool_config.function_calling_config"
+
+
+def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
+    """The functions that the client runs itself; what the service runs is left out.
+
+    Raises:
+        RequestError: if `strict` and a function is declared as the service does not allow.
+    """
+    if strict and value is not None and not isinstance(value, list):
+        raise invalid(
+            "tools", "type.googleapis.com/google.ai.generativelanguage.v1beta.Tool", value
+        )
+    tools: dict[str, OfferedTool] = {}
+    for where, declaration in _declarations(value):
+        name, parameters = declaration.get("name"), get(declaration, "parameters")
+        schema = get(declaration, "parametersJsonSchema")
+        if strict:
+            _check_name(name, where, tools)
+            _check_parameters(parameters, schema, where)
+        if isinstance(name, str):
+            given = json_schema(parameters) if schema is None else mapping(schema)
+            tools[name] = OfferedTool(name, string(declaration.get("description")), given)
+    return tuple(tools.values())
+
+
+def _declarations(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for i, tool in enumerate(value if isinstance(value, list) else [value]):
+        declared = get(tool, "functionDeclarations")
+        for j, declaration in enumerate(declared if isinstance(declared, list) else ()):
+            yield f"tools[{i}].function_declarations[{j}]", mapping(declaration)
+
+
+def _check_name(name: object, where: str, others: Mapping[str, object]) -> None:
+    if name is not None and not isinstance(name, str):
+        raise invalid(f"{where}.name", "TYPE_STRING", name)
+    if not name or not _NAME.match(name):
+        raise unfit(f"{where}.name", _NAME_RULE)
+    if name in others:
+        raise unfit(f"{where}.name", f"Duplicate function declaration found: {name}")
+
+
+def _check_parameters(parameters: object, schema: object, where: str) -> None:
+    if parameters is not None and schema is not None:
+        raise unfit(where, "only one of parameters and parameters_json_schema can be set.")
+    for field, value in (("parameters", parameters), ("parameters_json_schema", schema)):
+        if value is None:
+            continue
+        if not isinstance(value, Mapping):
+            raise invalid(f"{where}.{field}", "TYPE_MESSAGE", value)
+        kind = value.get("type", "object")
+        if not isinstance(kind, str) or kind.lower() != "object":
+            raise unfit(f"{where}.{field}", "schema should be of type OBJECT.")
+        properties = value.get("properties", {})
+        if not isinstance(properties, Mapping):
+            raise invalid(f"{where}.{field}.properties", "TYPE_MESSAGE", properties)
+        for i, name in enumerate(value.get("required") or ()):
+            if field == "parameters" and name not in properties:
+                raise unfit(f"{where}.{field}.required[{i}]", f"property is not defined: {name}")
+
+
+def calling_config(body: object) -> Mapping[str, Any]:
+    """The `functionCallingConfig` of a request, empty where it has none."""
+    return mapping(get(get(body, "toolConfig"), "functionCallingConfig"))
+
+
+def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> str:
+    """`auto`, `none`, `required`, or the name of the tool that must be called.
+
+    Where any of several allowed functions must be called, it is the first of them.
+
+    Raises:
+        RequestError: if `strict` and it is no mode, or names a function that is not declared.
+    """
+    config = calling_config(body)
+    mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
+    if strict:
+        _check_choice(mode, allowed, tools)
+    named = [name for name in allowed if isinstance(name, str)] if _is_list(allowed) else []
+    match mode.upper() if isinstance(mode, str) else "AUTO":
+        case "NONE":
+            return "none"
+        case "ANY":
+            return named[0] if named else "required"
+    return "auto"
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...]) -> None:
+    if mode is not None and mode not in _MODES:
+        raise invalid(f"{_CONFIG}.mode", _MODE, mode)
+    if mode == "ANY" and not tools:
+        raise unfit(_CONFIG, "Function calling config is set without function_declarations.")
+    if allowed is None:
+        return
+    where = f"{_CONFIG}.allowed_function_names"
+    if not isinstance(allowed, list):
+        raise invalid(where, "TYPE_STRING", allowed)
+    if allowed and mode not in ("ANY", "VALIDATED"):
+        raise unfit(where, "can only be set when function calling mode is ANY or VALIDATED.")
+    offered = {tool.name for tool in tools}
+    for i, name in enumerate(allowed):
+        if name not in offered:
+            raise unfit(f"{where}[{i}]", f"no function declaration is named {name!r}.")
+
+
+def output_schema(config: object) -> Mapping[str, Any] | None:
+    """The JSON Schema that a `generationConfig` asks for, `{}` for any, None for plain text."""
+    schema = get(config, "responseJsonSchema")
+    if isinstance(schema, Mapping):
+        return schema
+    own = get(config, "responseSchema")
+    if isinstance(own, Mapping):
+        return json_schema(own)
+    return {} if get(config, "responseMimeType") == "application/json" else None

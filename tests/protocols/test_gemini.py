@@ -1,0 +1,443 @@
+"""Google Gemini: the exact chunks, bodies, errors and lookups."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from mockllm import sse
+from mockllm.errors import RequestError
+from mockllm.events import Cite, StreamError
+from mockllm.protocols.base import Lookup, Reply
+from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.sse import Frame
+from mockllm.timeline import expand
+from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+
+TOKEN = "0" * 40
+ID = PROTOCOL.answer_id(Reply("seed", TOKEN, "gemini-2.5-flash", Options()))
+PARIS = ToolCall("get_weather", "w1", ('{"city":', '"Paris"}'))
+
+
+def wire(turn: Turn, **options: Any) -> str:
+    """The stream of a turn, as it is sent."""
+    made = Reply("seed", TOKEN, "gemini-2.5-flash", Options(**options))
+    encoder = PROTOCOL.encoder(turn, made)
+    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+    return b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames).decode()
+
+
+def candidates(turn: Turn, **options: Any) -> list[Any]:
+    """The first candidate of each chunk, None where there is none."""
+    values = [json.loads(line[6:]) for line in wire(turn, **options).splitlines() if line]
+    return [(value.get("candidates") or [None])[0] for value in values]
+
+
+def parts(turn: Turn, **options: Any) -> list[Any]:
+    """The parts of all chunks but the last, one after the other."""
+    return [part for c in candidates(turn, **options)[:-1] for part in c["content"]["parts"]]
+
+
+def body(turn: Turn, **options: Any) -> dict[str, Any]:
+    """The answer that is not streamed."""
+    return PROTOCOL.encode_body(turn, Reply("seed", TOKEN, "gemini-2.5-flash", Options(**options)))
+
+
+TAIL = f'"modelVersion": "gemini-2.5-flash","responseId": "{ID}"}}'
+
+
+def event(candidate: str, usage: str) -> str:
+    """One event, from its only candidate and its usage."""
+    return f'data: {{"candidates": [{{{candidate}}}],"usageMetadata": {{{usage}}},{TAIL}\r\n\r\n'
+
+
+PROMPT = '"promptTokensDetails": [{"modality": "TEXT","tokenCount": 11}]'
+
+
+def test_text_stream_letter_for_letter() -> None:
+    """Text goes out in Google's own spacing and line ends, each chunk with the tokens so far."""
+    turn = Turn((Text(("Hi", " <you>")),), "stop", TokenUsage(11, 8))
+    assert wire(turn) == "".join(
+        (
+            event(
+                '"content": {"parts": [{"text": "Hi"}],"role": "model"},"index": 0',
+                f'"promptTokenCount": 11,"candidatesTokenCount": 2,"totalTokenCount": 13,{PROMPT}',
+            ),
+            event(
+                '"content": {"parts": [{"text": " \\u003cyou\\u003e"}],"role": "model"},"index": 0',
+                f'"promptTokenCount": 11,"candidatesTokenCount": 8,"totalTokenCount": 19,{PROMPT}',
+            ),
+            event(
+                '"content": {"parts": [{"text": ""}],"role": "model"},"finishReason": "STOP",'
+                '"index": 0',
+                f'"promptTokenCount": 11,"candidatesTokenCount": 8,"totalTokenCount": 19,{PROMPT}',
+            ),
+        )
+    )
+
+
+def test_usage_tells_thoughts_and_cache_apart() -> None:
+    """Thoughts are not among the tokens of the candidates; cached tokens are of the prompt."""
+    turn = Turn((Text(("x",)),), "stop", TokenUsage(9, 7, 3, 4))
+    assert body(turn)["usageMetadata"] == {
+        "promptTokenCount": 9,
+        "candidatesTokenCount": 4,
+        "totalTokenCount": 16,
+        "cachedContentTokenCount": 4,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 9}],
+        "thoughtsTokenCount": 3,
+    }
+
+
+def test_calls_are_whole_and_end_in_stop() -> None:
+    """A call is one part with all its arguments, and the answer ends in STOP."""
+    turn = Turn((PARIS, ToolCall("now", "n1")), "tool_calls", TokenUsage(11, 7))
+    assert parts(turn) == [
+        {"functionCall": {"name": "get_weather", "args": {"city": "Paris"}}},
+        {"functionCall": {"name": "now", "args": {}}},
+    ]
+    assert candidates(turn)[-1] == {
+        "content": {"parts": [{"text": ""}], "role": "model"},
+        "finishReason": "STOP",
+        "index": 0,
+    }
+
+
+def test_ids_and_missing_arguments_where_the_services_do_so() -> None:
+    """Ids are sent where asked for; Vertex AI leaves out empty arguments of new models."""
+    calls = parts(Turn((ToolCall("now", "n1"),), "tool_calls"), ids=True, bare=True)
+    assert calls == [{"functionCall": {"name": "now", "id": "n1"}}]
+
+
+def test_fragments_of_arguments() -> None:
+    """With the setting, a call opens, its strings grow under their path, and it is closed."""
+    call = ToolCall("get_weather", "w1", ('{"city":"Pa', 'ris","days":3', "}"))
+    assert parts(Turn((call,), "tool_calls"), partial=True) == [
+        {"functionCall": part}
+        for part in (
+            {"name": "get_weather", "willContinue": True},
+            {
+                "partialArgs": [{"jsonPath": "$.city", "stringValue": "Pa", "willContinue": True}],
+                "willContinue": True,
+            },
+            {
+                "partialArgs": [{"jsonPath": "$.city", "stringValue": "ri", "willContinue": True}],
+                "willContinue": True,
+            },
+            {
+                "partialArgs": [
+                    {"jsonPath": "$.city", "stringValue": "s"},
+                    {"jsonPath": "$.days", "numberValue": 3},
+                ],
+                "willContinue": True,
+            },
+            {},
+        )
+    ]
+
+
+def test_fragments_are_not_used_where_they_cannot_tell() -> None:
+    """No arguments, and empty objects inside, go out whole; alternating calls too."""
+    alone = ToolCall("f", "", ('{"a":', "[]}"))
+    assert parts(Turn((alone, ToolCall("g", "")), "tool_calls"), partial=True) == [
+        {"functionCall": {"name": "f", "args": {"a": []}}},
+        {"functionCall": {"name": "g", "args": {}}},
+    ]
+    turn = Turn((PARIS, PARIS), "tool_calls", order=(0, 1, 0, 1, 0, 1))
+    whole = {"functionCall": {"name": "get_weather", "args": {"city": "Paris"}}}
+    assert parts(turn, partial=True) == [whole, whole]
+
+
+def test_malformed_call_is_what_the_service_makes_of_it() -> None:
+    """Arguments that are no JSON object end the answer; the call does not appear."""
+    turn = Turn((Text(("Hm",)), ToolCall("f", "", ('{"a":',))), "tool_calls")
+    assert parts(turn) == [{"text": "Hm"}]
+    assert candidates(turn)[-1]["finishReason"] == "MALFORMED_FUNCTION_CALL"
+
+
+def test_thoughts_and_their_signature() -> None:
+    """Thoughts are marked; their signature goes with the first call, or with the last text."""
+    thoughts = Reasoning(("Hm", "m."), "Q2lRQg==")
+    thought = [{"text": "Hm", "thought": True}, {"text": "m.", "thought": True}]
+    assert parts(Turn((thoughts, PARIS, PARIS), "tool_calls"))[:3] == [
+        *thought,
+        {
+            "functionCall": {"name": "get_weather", "args": {"city": "Paris"}},
+            "thoughtSignature": "Q2lRQg==",
+        },
+    ]
+    turn = Turn((thoughts, Text(("Hi",))), "stop")
+    assert parts(turn) == [*thought, {"text": "Hi"}]
+    last = [{"text": "", "thoughtSignature": "Q2lRQg=="}]
+    assert candidates(turn)[-1]["content"]["parts"] == last
+
+
+def test_signature_is_always_base64() -> None:
+    """What is no base64 is made base64, because clients decode it."""
+    signed = parts(Turn((ToolCall("f", "", signature="sig_1"),), "tool_calls"))[0]
+    assert base64.b64decode(signed["thoughtSignature"]) == b"sig_1"
+
+
+@pytest.mark.parametrize(
+    ("turn", "last"),
+    [
+        (
+            Turn((Reasoning(("Hm",)),), "length"),
+            {"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0},
+        ),
+        (
+            Turn((Text(("Par",)),), "length"),
+            {
+                "content": {"parts": [{"text": ""}], "role": "model"},
+                "finishReason": "MAX_TOKENS",
+                "index": 0,
+            },
+        ),
+        (
+            Turn((Text(("Par",)),), "content_filter"),
+            {
+                "finishReason": "SAFETY",
+                "index": 0,
+                "safetyRatings": [
+                    {
+                        "category": "HARM_CATEGORY_DANGEROUS_CONTENT",
+                        "probability": "HIGH",
+                        "blocked": True,
+                    }
+                ],
+            },
+        ),
+        (
+            Turn((), "content_filter", finish_raw="RECITATION"),
+            {"finishReason": "RECITATION", "index": 0},
+        ),
+        (
+            Turn((Refusal(("No.",)),), "refusal"),
+            {
+                "content": {"parts": [{"text": ""}], "role": "model"},
+                "finishReason": "STOP",
+                "index": 0,
+            },
+        ),
+    ],
+)
+def test_ends(turn: Turn, last: dict[str, Any]) -> None:
+    """Every end is said in the service's own word and shape."""
+    assert candidates(turn)[-1] == last
+
+
+def test_refused_prompt_has_no_candidate() -> None:
+    """A refused prompt is told by feedback alone."""
+    raw = "promptFeedback.blockReason=PROHIBITED_CONTENT"
+    turn = Turn((), "content_filter", TokenUsage(11, 0), finish_raw=raw)
+    usage = f'"promptTokenCount": 11,"totalTokenCount": 11,{PROMPT}'
+    assert wire(turn) == (
+        'data: {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},'
+        f'"usageMetadata": {{{usage}}},{TAIL}\r\n\r\n'
+    )
+
+
+def test_error_inside_the_stream() -> None:
+    """An error has a number and one of Google's statuses, whatever API it was written for."""
+    turn = Turn((Text(("Hi",)),), error=StreamError("Busy.", "overloaded_error"))
+    assert wire(turn).split("\r\n")[2] == (
+        'data: {"error": {"code": 503,"message": "Busy.","status": "UNAVAILABLE"}}'
+    )
+    assert body(turn) == {"error": {"code": 503, "message": "Busy.", "status": "UNAVAILABLE"}}
+
+
+def test_citations_ground_the_end() -> None:
+    """Citations are sources of the last chunk, each with the place of the words it supports."""
+    cite = Cite(0, "https://example.com/", "Example", "is Paris")
+    turn = Turn((Text(("É: it ", "is Paris."), (cite,)),), "stop")
+    assert candidates(turn)[-1]["groundingMetadata"] == {
+        "groundingChunks": [{"web": {"uri": "https://example.com/", "title": "Example"}}],
+        "groundingSupports": [
+            {
+                "segment": {"startIndex": 7, "endIndex": 15, "text": "is Paris"},
+                "groundingChunkIndices": [0],
+            }
+        ],
+    }
+
+
+def test_candidates_all_say_the_same() -> None:
+    """Each of several candidates has its index."""
+    value = json.loads(wire(Turn((Text(("Hi",)),), "stop"), candidates=2).split("\r\n")[0][6:])
+    assert [c["index"] for c in value["candidates"]] == [0, 1]
+    assert [c["content"]["parts"] for c in value["candidates"]] == [[{"text": "Hi"}]] * 2
+
+
+def test_array_pieces() -> None:
+    """Without events the chunks are one array, with the service's own line ends between."""
+    text = wire(Turn((Text(("Hi", "!")),), "stop"), array=True)
+    assert text.startswith('[{"candidates"')
+    assert text.count("\r\n,\r\n") == 2
+    assert text.endswith("}\r\n]")
+
+
+def test_array_keeps_frames_that_are_json() -> None:
+    """A frame kept as it is becomes an element; what is no JSON cannot be one."""
+    turn = Turn((Opaque("gemini", Frame('{"a":1}')), Opaque("gemini", Frame(comment="x"))), "stop")
+    assert json.loads(wire(turn, array=True))[0] == {"a": 1}
+
+
+def test_body_joins_the_chunks() -> None:
+    """A body has each text in one part, and no empty text at its end."""
+    turn = Turn((Reasoning(("H", "m")), Text(("Hi", "!")), PARIS), "tool_calls")
+    assert body(turn) == {
+        "candidates": [
+            {
+                "content": {
+                    "parts": [
+                        {"text": "Hm", "thought": True},
+                        {"text": "Hi!"},
+                        {"functionCall": {"name": "get_weather", "args": {"city": "Paris"}}},
+                    ],
+                    "role": "model",
+                },
+                "finishReason": "STOP",
+                "index": 0,
+            }
+        ],
+        "modelVersion": "gemini-2.5-flash",
+        "responseId": ID,
+    }
+
+
+@pytest.mark.parametrize(
+    ("turn", "content"),
+    [
+        (Turn((), "stop"), {"parts": [{"text": ""}], "role": "model"}),
+        (Turn((), "length"), {"role": "model"}),
+        (Turn((Text(("Par",)),), "length"), {"parts": [{"text": "Par"}], "role": "model"}),
+    ],
+)
+def test_body_of_an_answer_that_says_little(turn: Turn, content: dict[str, Any]) -> None:
+    """An empty answer still has content, one that ran out of tokens has no parts."""
+    assert body(turn)["candidates"][0]["content"] == content
+
+
+def test_headers() -> None:
+    """The content type tells events, array and body apart, and there is no charset on events."""
+    events = Reply("s", TOKEN, "m", Options())
+    array = Reply("s", TOKEN, "m", Options(array=True))
+    assert PROTOCOL.headers(events, True)["content-type"] == "text/event-stream"
+    assert PROTOCOL.headers(array, True)["content-type"] == "application/json"
+    assert PROTOCOL.headers(events, False)["content-type"] == "application/json; charset=UTF-8"
+    assert PROTOCOL.headers(events, True) == PROTOCOL.headers(events, True)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (400, "INVALID_ARGUMENT"),
+        (401, "UNAUTHENTICATED"),
+        (403, "PERMISSION_DENIED"),
+        (404, "NOT_FOUND"),
+        (413, "INVALID_ARGUMENT"),
+        (500, "INTERNAL"),
+        (503, "UNAVAILABLE"),
+        (504, "DEADLINE_EXCEEDED"),
+        (529, "UNAVAILABLE"),
+    ],
+)
+def test_error_statuses(status: int, word: str) -> None:
+    """Each HTTP status has its canonical word."""
+    error = PROTOCOL.error_body(RequestError("No.", status=status))
+    assert error == {"error": {"code": status, "message": "No.", "status": word}}
+
+
+def test_rate_limit_tells_the_wait_in_its_details() -> None:
+    """How long to wait is in the body, as a duration, and in no header."""
+    error = RequestError("Slow down.", status=429, retry_after=1.5)
+    details = PROTOCOL.error_body(error)["error"]["details"]
+    assert [item["@type"].rpartition(".")[2] for item in details] == ["QuotaFailure", "RetryInfo"]
+    assert details[1]["retryDelay"] == "1.5s"
+    assert "retry-after" not in PROTOCOL.error_headers("seed", error, 1.5)
+
+
+def test_error_details_name_field_and_reason() -> None:
+    """The field at fault and the short word are where Google's libraries look for them."""
+    error = PROTOCOL.error_body(RequestError("No.", param="contents", code="no_scenario"))
+    info, request = error["error"]["details"]
+    assert info["reason"] == "NO_SCENARIO"
+    assert request["fieldViolations"] == [{"field": "contents", "description": "No."}]
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "status"),
+    [
+        ({"x-goog-api-key": "k"}, {}, None),
+        ({}, {"key": "k"}, None),
+        ({"authorization": "Bearer t"}, {}, None),
+        ({}, {}, 403),
+        ({"x-goog-api-key": ""}, {}, 400),
+    ],
+)
+def test_guard(headers: dict[str, str], query: dict[str, str], status: int | None) -> None:
+    """Any key will do, in any of its places, but there must be one."""
+    assert PROTOCOL.guard is not None
+    if status is None:
+        PROTOCOL.guard(headers, query)
+        return
+    with pytest.raises(RequestError) as caught:
+        PROTOCOL.guard(headers, query)
+    assert caught.value.status == status
+
+
+# Lookups and routes
+
+
+def test_models_are_listed_as_the_client_knows_them() -> None:
+    """The list and each of its models fit the official types' fields."""
+    lookup = Lookup(models=("gemini-2.5-flash", "mock/greet"), any_model=False)
+    listed = PROTOCOL.lookups["models"](lookup)["models"]
+    assert [model["name"] for model in listed] == ["models/gemini-2.5-flash", "models/mock/greet"]
+    one = Lookup(params={"owner": "mock", "model": "greet"}, models=lookup.models, any_model=False)
+    assert PROTOCOL.lookups["model"](one) == listed[1]
+    fields = {key: value for key, value in listed[0].items() if "Methods" not in key}
+    assert types.Model.model_validate(fields).input_token_limit == 1048576
+
+
+def test_unknown_model_is_not_found() -> None:
+    """A model that nothing answers for is a 404 in the service's words."""
+    with pytest.raises(RequestError, match=r"models/gpt-4 is not found") as caught:
+        PROTOCOL.lookups["model"](Lookup(params={"model": "gpt-4"}, any_model=False))
+    assert caught.value.status == 404
+
+
+def test_tokens_are_counted_by_the_rule_of_usage() -> None:
+    """Tokens are those of the texts, calls and results, wherever the request is written."""
+    request = {
+        "systemInstruction": {"parts": [{"text": "abcd"}]},
+        "contents": [{"role": "user", "parts": [{"text": "abcdefgh"}]}],
+    }
+    expected = {
+        "totalTokens": 3,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 3}],
+    }
+    count = PROTOCOL.lookups["count_tokens"]
+    assert count(Lookup(request=request)) == expected
+    assert count(Lookup(request={"generateContentRequest": request})) == expected
+
+
+def test_routes_cover_every_version_and_vertex() -> None:
+    """All three methods are there for all versions and for both forms of Vertex AI's path."""
+    paths = {route.path for route in PROTOCOL.routes if route.method == "POST"}
+    for method in ("generateContent", "streamGenerateContent", "countTokens"):
+        for version in ("v1", "v1beta", "v1alpha"):
+            assert f"/{version}/models/{{model}}:{method}" in paths
+        for version in ("v1", "v1beta1"):
+            tail = f"/publishers/{{publisher}}/models/{{model}}:{method}"
+            assert f"/{version}/projects/{{project}}/locations/{{location}}{tail}" in paths
+            assert f"/{version}{tail}" in paths
+    shared = [r.header for r in PROTOCOL.routes if r.method == "GET" and "/v1/" in r.path]
+    assert shared == ["x-goog-api-key"] * 3

@@ -1,0 +1,124 @@
+"""Google Gemini: streams that were recorded, beside what the official client makes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from google import genai
+from google.genai import types
+
+from mockllm import sse
+from mockllm.events import Finish, Raw, Start, Usage
+from mockllm.protocols.base import Reply
+from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.timeline import expand
+from mockllm.turn import Opaque, Turn
+from tests.protocols.test_gemini_decoder import of_frames
+
+CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "gemini"
+
+Json = dict[str, Any]
+
+
+def recorded() -> list[Path]:
+    return sorted(CORPUS.glob("*/response.sse"))
+
+
+if not recorded():
+    STREAMS = [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))]
+else:
+    STREAMS = [pytest.param(path, id=path.parent.name) for path in recorded()]
+
+
+def official(data: bytes) -> list[types.GenerateContentResponse]:
+    """What the official client makes of a stream."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=data, headers={"content-type": "text/event-stream"})
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        client = genai.Client(api_key="k", http_options=types.HttpOptions(httpx_client=http))
+        return list(client.models.generate_content_stream(model="gemini-2.5-flash", contents="x"))
+
+
+def added_up(responses: list[types.GenerateContentResponse]) -> Json:
+    """Text, calls, finish and usage that the official client shows."""
+    said: list[types.Part] = []
+    finish = usage = None
+    for response in responses:
+        usage = response.usage_metadata or usage
+        for candidate in (response.candidates or [])[:1]:
+            said += (candidate.content and candidate.content.parts) or []
+            finish = candidate.finish_reason or finish
+    calls = [part.function_call for part in said if part.function_call]
+    return {
+        "text": "".join(part.text or "" for part in said if not part.thought),
+        "thoughts": "".join(part.text or "" for part in said if part.thought),
+        "calls": [(c.name or "", c.id or "", c.args or {}) for c in calls],
+        "finish": finish.value if finish else None,
+        "tokens": usage.total_token_count if usage else None,
+    }
+
+
+def told(turn: Turn) -> Json:
+    """The same of a turn."""
+    words = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", None: None}
+    return {
+        "text": turn.text,
+        "thoughts": turn.reasoning,
+        "calls": [(c.name, c.id, c.parsed()) for c in turn.tool_calls],
+        "finish": turn.finish_raw or words[turn.finish],
+        "tokens": turn.usage.input + turn.usage.output if turn.usage else None,
+    }
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_stream_is_what_the_official_client_reads(path: Path) -> None:
+    """Text, calls, finish and tokens of a recorded stream are those the official client shows."""
+    data = path.read_bytes()
+    assert told(of_frames(sse.decode(data))) == added_up(official(data))
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_stream_loses_nothing(path: Path) -> None:
+    """Every field of a recorded stream is in the neutral turn or in a kept frame."""
+    data = path.read_bytes()
+    kept = [p.frame.data or "" for p in of_frames(sse.decode(data)).parts if isinstance(p, Opaque)]
+    whole = " ".join(json.dumps(json.loads(text), sort_keys=True) for text in kept)
+    for frame in sse.decode(data):
+        for candidate in json.loads(frame.data or "")["candidates"]:
+            for part in candidate.get("content", {}).get("parts", []):
+                if not {"text", "functionCall"} & part.keys():
+                    assert json.dumps(part, sort_keys=True) in whole
+            for name in ("urlContextMetadata", "logprobsResult", "citationMetadata"):
+                if candidate.get(name):
+                    assert json.dumps(candidate[name], sort_keys=True) in whole
+            if "searchEntryPoint" in candidate.get("groundingMetadata", {}):
+                assert json.dumps(candidate["groundingMetadata"], sort_keys=True) in whole
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_stream_encodes_to_the_same_turn(path: Path) -> None:
+    """A recorded turn, encoded anew, decodes to itself; the official client reads it too."""
+    turn = of_frames(sse.decode(path.read_bytes()))
+    made = Reply("seed", "0" * 40, "gemini-2.5-flash", Options(ids=True))
+    encoder = PROTOCOL.encoder(turn, made)
+    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+    assert of_frames(frames) == turn
+    data = b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames)
+    assert added_up(official(data)) == told(turn)
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
+    """A recorded stream begins once and tells its tokens once, before it finishes."""
+    decoder = PROTOCOL.decoder()
+    got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
+    ends = [e for e in got if isinstance(e, (Start, Usage, Finish)) and not isinstance(e, Raw)]
+    assert [type(e) for e in ends] == [Start, Usage, Finish]
+    assert isinstance(got[0], Start)
+    assert decoder.complete

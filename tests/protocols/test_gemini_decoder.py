@@ -1,0 +1,288 @@
+"""Google Gemini: reading streams, what services send and what nobody should."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.errors import WireError
+from mockllm.events import Cite, Finish, Start, StreamError, Timed
+from mockllm.protocols.gemini import PROTOCOL
+from mockllm.sse import Frame
+from mockllm.timeline import fold
+from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from tests.strategies import json_values, texts
+
+Json = dict[str, Any]
+
+
+def read(*chunks: Any) -> Turn:
+    """The turn that chunks tell; strings are sent as they are."""
+    frames = [Frame(c if isinstance(c, str) else json.dumps(c)) for c in chunks]
+    return of_frames(frames)
+
+
+def of_frames(frames: list[Frame]) -> Turn:
+    decoder = PROTOCOL.decoder()
+    events = [event for frame in frames for event in decoder.decode(frame)]
+    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+
+
+def chunk(*parts: Any, finish: str | None = None, **fields: Any) -> Json:
+    """A chunk with one candidate."""
+    content = {"content": {"parts": list(parts), "role": "model"}} if parts else {}
+    ended = {"finishReason": finish} if finish else {}
+    return {"candidates": [{**content, **ended, "index": 0, **fields}]}
+
+
+def call(name: str | None = None, **fields: Any) -> Json:
+    """A part with a call."""
+    return {"functionCall": {**({"name": name} if name else {}), **fields}}
+
+
+STOP = chunk({"text": ""}, finish="STOP")
+
+
+# What real services send
+
+
+def test_empty_text_is_no_text() -> None:
+    """The empty text of the last chunk makes no part."""
+    assert read(chunk(call("f", args={})), STOP) == Turn((ToolCall("f", ""),), "tool_calls")
+
+
+def test_calls_of_one_chunk_keep_their_order() -> None:
+    """Calls of the same name without ids are as many calls, in order; no `args` is none."""
+    turn = read(chunk(call("f", args={"n": 1}), call("f", args={"n": 1}), call("g"), finish="STOP"))
+    assert [(c.name, c.arguments) for c in turn.tool_calls] == [
+        ("f", '{"n":1}'),
+        ("f", '{"n":1}'),
+        ("g", "{}"),
+    ]
+
+
+def test_text_is_one_part_until_something_else_comes() -> None:
+    """Chunks of text are fragments of one part; a call begins a new one."""
+    turn = read(chunk({"text": "a"}), chunk({"text": "b"}), chunk(call("f")), chunk({"text": "c"}))
+    assert turn.parts == (Text(("a", "b")), ToolCall("f", ""), Text(("c",)))
+
+
+def test_signature_belongs_to_the_thoughts() -> None:
+    """A signature with the last text is of the thoughts, even if those were hidden."""
+    signed = chunk({"text": "", "thoughtSignature": "Q2k="}, finish="STOP")
+    shown = read(chunk({"text": "Hm", "thought": True}), chunk({"text": "Hi"}), signed)
+    assert shown.parts == (Reasoning(("Hm",), "Q2k="), Text(("Hi",)))
+    assert read(chunk({"text": "Hi"}), signed).parts == (Text(("Hi",)), Reasoning(("",), "Q2k="))
+
+
+def test_usage_is_the_last_and_adds_thoughts_and_tool_use() -> None:
+    """Counts grow from chunk to chunk; thoughts are output, results of hosted tools input."""
+    last = {
+        "promptTokenCount": 15,
+        "candidatesTokenCount": 37,
+        "toolUsePromptTokenCount": 770,
+        "thoughtsTokenCount": 742,
+        "cachedContentTokenCount": 3,
+    }
+    turn = read(
+        {**chunk({"text": "a"}), "usageMetadata": {"promptTokenCount": 1}},
+        {**STOP, "usageMetadata": last},
+    )
+    assert turn.usage == TokenUsage(785, 779, 742, 3)
+
+
+def test_usage_after_the_end_still_counts() -> None:
+    """Tokens told after the chunk that finishes replace those before."""
+    assert read(STOP, {"usageMetadata": {"promptTokenCount": 5}}).usage == TokenUsage(5, 0)
+
+
+@pytest.mark.parametrize(
+    ("word", "finish"),
+    [
+        ("STOP", Finish("stop")),
+        ("MAX_TOKENS", Finish("length")),
+        ("SAFETY", Finish("content_filter")),
+        ("PROHIBITED_CONTENT", Finish("content_filter", "PROHIBITED_CONTENT")),
+        ("OTHER", Finish("stop", "OTHER")),
+        ("MALFORMED_FUNCTION_CALL", Finish("stop", "MALFORMED_FUNCTION_CALL")),
+        ("SOMETHING_NEW", Finish("stop", "SOMETHING_NEW")),
+    ],
+)
+def test_finish_words(word: str, finish: Finish) -> None:
+    """Every word of the service has a neutral meaning; unusual ones are kept."""
+    decoder = PROTOCOL.decoder()
+    assert decoder.decode(Frame(json.dumps(chunk(finish=word))))[-1] == finish
+    assert decoder.complete
+
+
+def test_refused_prompt() -> None:
+    """Feedback without a candidate ends the answer."""
+    turn = read({"promptFeedback": {"blockReason": "SAFETY"}})
+    assert (turn.finish, turn.finish_raw) == ("content_filter", "promptFeedback.blockReason=SAFETY")
+
+
+def test_no_finish_is_no_end() -> None:
+    """A stream without a reason to end is not complete."""
+    decoder = PROTOCOL.decoder()
+    decoder.decode(Frame(json.dumps(chunk({"text": "a"}, finish="FINISH_REASON_UNSPECIFIED"))))
+    decoder.close()
+    assert not decoder.complete
+
+
+def test_finish_in_every_chunk() -> None:
+    """Old models give a reason in every chunk; nothing after the first is lost."""
+    turn = read(chunk({"text": "a"}, finish="STOP"), chunk({"text": "b"}, finish="STOP"))
+    assert turn == Turn((Text(("a", "b")),), "stop")
+
+
+def test_error_inside_the_stream() -> None:
+    """An error ends the stream, with Google's status and number."""
+    error = {"code": 503, "message": "Busy.", "status": "UNAVAILABLE"}
+    turn = read(chunk({"text": "a"}), {"error": error})
+    assert (turn.error, turn.finish) == (StreamError("Busy.", "UNAVAILABLE", "503"), None)
+
+
+def test_start_tells_id_and_model() -> None:
+    """The first chunk says who answers."""
+    first = {**chunk({"text": "a"}), "responseId": "r1", "modelVersion": "gemini-2.5-pro"}
+    assert PROTOCOL.decoder().decode(Frame(json.dumps(first)))[0] == Start("r1", "gemini-2.5-pro")
+
+
+def test_done_and_strings_for_arguments() -> None:
+    """What converters add or change is read for what it means."""
+    turn = read(chunk(call("f", args='{"a":1}')), STOP, "[DONE]")
+    assert turn == Turn((ToolCall("f", "", ('{"a":1}',)),), "tool_calls")
+
+
+# What has no neutral words
+
+
+def test_other_parts_are_kept_at_their_place() -> None:
+    """Code, images and unknown parts between texts are frames between them."""
+    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    turn = read(chunk({"text": "a"}, code, {"text": "b"}), chunk(code))
+    frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+    assert [json.loads(f.data or "")["candidates"][0]["content"]["parts"] for f in frames] == [
+        [code],
+        [code],
+    ]
+    assert turn.text == "ab"
+    assert frames[1].data == json.dumps(chunk(code))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"groundingMetadata": {"webSearchQueries": ["x"]}},
+        {"urlContextMetadata": {"urlMetadata": [{}]}},
+        {"logprobsResult": {"chosenCandidates": [{"token": "a", "logProbability": -1}]}},
+        {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},
+        {"citationMetadata": {"citationSources": [{"uri": "https://example.com/"}]}},
+        {"finishMessage": "Malformed function call: f("},
+    ],
+)
+def test_other_fields_are_kept(field: Json) -> None:
+    """What a candidate says besides is a frame after its text, and stays one."""
+    turn = read(chunk({"text": "a"}, **field), STOP)
+    assert turn.text == "a"
+    (frame,) = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+    assert json.loads(frame.data or "") == {"candidates": [{**field, "index": 0}]}
+    assert of_frames([frame]) == Turn((Opaque("gemini", frame),))
+
+
+def test_trivial_fields_are_not_kept() -> None:
+    """Empty metadata and ratings without a finding are no frames."""
+    ratings = [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "NEGLIGIBLE"}]
+    turn = read(chunk({"text": "a"}, groundingMetadata={}, safetyRatings=ratings))
+    assert turn == Turn((Text(("a",)),))
+
+
+def test_plain_sources_are_citations() -> None:
+    """Sources with one passage each are citations of the text."""
+    metadata = {
+        "groundingChunks": [{"web": {"uri": "u", "title": "t"}}, {"web": {"uri": "v"}}],
+        "groundingSupports": [
+            {"segment": {"endIndex": 1, "text": "a"}, "groundingChunkIndices": [1]}
+        ],
+    }
+    turn = read(chunk({"text": "a"}, finish="STOP", groundingMetadata=metadata))
+    assert turn.parts == (Text(("a",), (Cite(0, "u", "t"), Cite(0, "v", "", "a"))),)
+
+
+def test_other_candidates_are_kept_if_they_differ() -> None:
+    """A second candidate that says the same adds nothing, another one is kept."""
+    first, same, other = ({"content": {"parts": [{"text": t}]}} for t in "aab")
+    turn = read({"candidates": [first, {**same, "index": 1}, {**other, "index": 2}]})
+    assert turn.text == "a"
+    assert len(turn.parts) == 2
+
+
+def test_comments_and_junk_are_kept() -> None:
+    """Frames that are no chunks are kept as they are."""
+    frames = [Frame(comment="wait"), Frame("no JSON"), Frame("[1]"), Frame('{"a": NaN}')]
+    assert of_frames(frames).parts == tuple(Opaque("gemini", frame) for frame in frames)
+
+
+def test_depth_does_not_matter() -> None:
+    """Chunks nested without end are kept, not followed."""
+    deep = '{"candidates":[{"content":{"parts":[{"x":' + "[" * 5000 + "]" * 5000 + "}]}}]}"
+    assert len(read(deep).parts) == 1
+
+
+# Anything
+
+
+def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """JSON objects that have any of these keys, with fitting values or others."""
+    return st.fixed_dictionaries(
+        {}, optional={key: value | json_values for key, value in values.items()}
+    )
+
+
+pieces = objects(
+    jsonPath=st.sampled_from(["$.a", "$.a.b", "$.a[0]", "$.a[1]", "$", "$.c"]),
+    stringValue=texts,
+    numberValue=st.integers(),
+    boolValue=st.booleans(),
+    nullValue=st.none(),
+)
+calls = objects(
+    name=st.sampled_from("fg"),
+    args=st.dictionaries(texts, json_values, max_size=2),
+    partialArgs=st.lists(pieces, max_size=3),
+    willContinue=st.just(True),
+)
+parts = objects(text=texts, thought=st.booleans(), thoughtSignature=texts, functionCall=calls)
+candidates = objects(
+    content=objects(parts=st.lists(parts, max_size=3)),
+    finishReason=st.sampled_from(["STOP", "MAX_TOKENS", "x"]),
+    index=st.integers(0, 1),
+    groundingMetadata=objects(
+        groundingChunks=st.lists(objects(web=objects(uri=texts)), max_size=2),
+        groundingSupports=st.lists(objects(groundingChunkIndices=st.just([0])), max_size=2),
+    ),
+)
+chunks = objects(
+    candidates=st.lists(candidates, max_size=2),
+    usageMetadata=objects(promptTokenCount=st.integers()),
+    promptFeedback=objects(blockReason=texts),
+    error=objects(code=st.integers(), message=texts),
+)
+
+
+@given(st.lists(chunks | json_values, max_size=5))
+def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
+    """Whatever JSON a server sends, events come out that add up to a turn."""
+    assert isinstance(read(*items), Turn)
+
+
+@given(chunks)
+def test_a_body_is_read_or_refused(body: Any) -> None:
+    """Whatever JSON object comes as a body, a turn comes out, or the error that says why not."""
+    with contextlib.suppress(WireError):
+        assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)

@@ -1,0 +1,197 @@
+"""Gemini: the laws of the round trip, over any turn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from google.genai import types
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm import sse
+from mockllm.events import Timed
+from mockllm.protocols.base import Reply
+from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.sse import Frame
+from mockllm.timeline import expand, fold, normal
+from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
+from tests import strategies
+
+USAGE = TokenUsage(11, 7)
+LEFTOVERS = [
+    {"candidates": [{"content": {"parts": [{"inlineData": {"mimeType": "image/png"}}]}}]},
+    {"candidates": [{"index": 0, "avgLogprobs": -0.5}]},
+    {"modelStatus": {"modelStage": "STABLE"}},
+]
+opaques = st.builds(
+    Opaque,
+    st.sampled_from(["gemini", "gemini", "chat"]),
+    st.sampled_from([Frame(json.dumps(value)) for value in LEFTOVERS])
+    | st.sampled_from([Frame(comment="wait"), Frame("[DONE]"), Frame("no JSON"), Frame("[1]")]),
+)
+any_turns = strategies.turns(
+    st.one_of(strategies.parts, strategies.tool_calls(well_formed=False), opaques)
+)
+
+
+def reply(**options: Any) -> Reply:
+    return Reply("seed", "0" * 40, "gemini-2.5-flash", Options(**options), USAGE)
+
+
+def played(turn: Turn, reply: Reply) -> list[tuple[int, Frame]]:
+    """The frames of a turn, each with its time."""
+    encoder = PROTOCOL.encoder(turn, reply)
+    return [(item.at, frame) for item in expand(turn) for frame in encoder.encode(item.event)]
+
+
+def read(frames: list[tuple[int, Frame]]) -> Turn:
+    """The turn that timed frames tell."""
+    decoder = PROTOCOL.decoder()
+    events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
+    last = frames[-1][0] if frames else 0
+    return fold([*events, *(Timed(last, event) for event in decoder.close())])
+
+
+def chunks(turn: Turn, **options: Any) -> list[dict[str, Any]]:
+    """The JSON of the chunks of a turn."""
+    return [json.loads(frame.data or "") for _, frame in played(turn, reply(**options))]
+
+
+def without_ids(turn: Turn) -> Turn:
+    parts = (replace(p, id="") if isinstance(p, ToolCall) else p for p in turn.parts)
+    return replace(turn, parts=tuple(parts))
+
+
+@given(any_turns)
+def test_stream_law(turn: Turn) -> None:
+    """Decoding what was encoded gives the projection of the turn, times and order included."""
+    assert read(played(turn, reply())) == normal(PROTOCOL.project(turn))
+
+
+@given(any_turns)
+def test_projection_is_final(turn: Turn) -> None:
+    """What comes back has nothing more to lose."""
+    once = PROTOCOL.project(turn)
+    assert PROTOCOL.project(once) == once
+
+
+@given(any_turns, st.booleans(), st.integers(1, 3))
+def test_ids_are_the_only_gain(turn: Turn, bare: bool, candidates: int) -> None:
+    """With ids the same comes back, and the ids of the calls with it."""
+    got = read(played(turn, reply(ids=True, bare=bare, candidates=candidates, vertex=True)))
+    assert without_ids(got) == PROTOCOL.project(turn)
+    sent = {(call.name, call.id) for call in turn.tool_calls}
+    assert {(call.name, call.id) for call in got.tool_calls} <= sent
+
+
+@given(strategies.turns(strategies.parts))
+def test_fragments_law(turn: Turn) -> None:
+    """Calls in fragments come back with the arguments that whole calls have, in no more
+    fragments than they were cut into, besides the end."""
+
+    def known(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
+        return sorted((c.name, c.id, json.dumps(c.parsed())) for c in calls)
+
+    got = read(played(turn, reply(partial=True, ids=True)))
+    assert known(got.tool_calls) == known(turn.tool_calls)
+    most = sum(len(call.fragments) + 1 for call in turn.tool_calls)
+    assert sum(len(call.fragments) for call in got.tool_calls) <= most
+    assert replace(got, parts=()).whole() == replace(PROTOCOL.project(turn), parts=()).whole()
+
+
+@given(strategies.turns(strategies.parts | strategies.tool_calls(well_formed=False), endings=False))
+def test_body_law(turn: Turn) -> None:
+    """The body decodes to the same turn as the stream, up to the cutting."""
+    body = PROTOCOL.encode_body(turn, reply(array=True, partial=True))
+    assert PROTOCOL.decode_body(json.loads(json.dumps(body))) == PROTOCOL.project(turn).whole()
+
+
+@given(strategies.turns())
+def test_array_law(turn: Turn) -> None:
+    """The array has the chunks of the event stream, and is JSON once the answer has ended."""
+    text = "".join(sse.encode(frame).decode() for _, frame in played(turn, reply(array=True)))
+    if turn.finish is None and turn.error is None:
+        text = text + "]" if text else "[]"
+    assert json.loads(text) == chunks(turn)
+
+
+@given(strategies.turns(), st.data())
+def test_split_anywhere(turn: Turn, data: st.DataObject) -> None:
+    """However the bytes are cut, the same turn comes out."""
+    frames = [frame for _, frame in played(turn, reply())]
+    stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
+    decoder, got = sse.Decoder(), []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        got += decoder.decode(stream[start:end])
+    assert read([(0, frame) for frame in got]) == read([(0, frame) for frame in frames])
+
+
+def test_split_at_every_place() -> None:
+    """A stream cut in two at any byte gives the same turn."""
+    call = ToolCall("get_time", "call_q", ('{"z', 'one":"日本"}'))
+    turn = Turn((Text(("é",)), call), "tool_calls", USAGE)
+    frames = [frame for _, frame in played(turn, reply())]
+    stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
+    whole = read([(0, frame) for frame in frames])
+    for place in range(len(stream)):
+        decoder = sse.Decoder()
+        got = decoder.decode(stream[:place]) + decoder.decode(stream[place:])
+        assert read([(0, frame) for frame in got]) == whole, place
+
+
+options = st.builds(
+    Options,
+    ids=st.booleans(),
+    partial=st.booleans(),
+    bare=st.booleans(),
+    candidates=st.integers(1, 3),
+    vertex=st.booleans(),
+)
+
+
+@given(strategies.turns(strategies.parts | strategies.tool_calls(well_formed=False)), options)
+def test_chunks_and_bodies_are_strictly_typed(turn: Turn, options: Options) -> None:
+    """Every chunk and body is valid for the official types, which forbid unknown fields."""
+    made = Reply("seed", "0" * 40, "gemini-2.5-flash", options, USAGE)
+    values = [json.loads(frame.data or "") for _, frame in played(turn, made)]
+    for value in [*values, PROTOCOL.encode_body(turn, made)]:
+        if "error" not in value:
+            types.GenerateContentResponse.model_validate(value)
+
+
+@given(strategies.turns(strategies.parts, endings=False))
+def test_official_types_add_up_the_same(turn: Turn) -> None:
+    """Text, thoughts and calls of the chunks, as the official types show them, are the body's."""
+    streamed = [types.GenerateContentResponse.model_validate(value) for value in chunks(turn)]
+    body = types.GenerateContentResponse.model_validate(PROTOCOL.encode_body(turn, reply()))
+    for thought in (True, False):
+        assert _words(streamed, thought) == _words([body], thought)
+    calls = [call for chunk in streamed for call in chunk.function_calls or []]
+    assert calls == (body.function_calls or [])
+    assert streamed[-1].usage_metadata == body.usage_metadata
+    assert body.candidates
+    assert streamed[-1].candidates
+    assert streamed[-1].candidates[0].finish_reason == body.candidates[0].finish_reason
+
+
+def _words(responses: list[types.GenerateContentResponse], thought: bool) -> str:
+    return "".join(
+        part.text or ""
+        for response in responses
+        for candidate in (response.candidates or [])[:1]
+        for part in (candidate.content.parts if candidate.content else None) or []
+        if bool(part.thought) == thought
+    )
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_many_calls_at_once(partial: bool) -> None:
+    """A hundred calls whose fragments alternate all come back."""
+    calls = tuple(ToolCall("f", f"c{i}", ('{"n":', f'"{i}"}}')) for i in range(100))
+    order = tuple(i for _ in range(3) for i in range(100))
+    got = read(played(Turn(calls, "tool_calls", USAGE, order), reply(partial=partial)))
+    assert [call.parsed() for call in got.tool_calls] == [{"n": str(i)} for i in range(100)]

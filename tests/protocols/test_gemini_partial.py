@@ -1,0 +1,113 @@
+"""Google Gemini: arguments in fragments, there and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.protocols.gemini.partial import Writer, cut, parse_path
+from mockllm.sse import Frame
+from mockllm.turn import Opaque, ToolCall
+from tests.protocols.test_gemini_decoder import STOP, call, chunk, read
+from tests.strategies import json_values, texts
+
+Json = dict[str, Any]
+
+
+def partial(path: str, more: bool = True, **value: Any) -> Json:
+    return chunk(call(partialArgs=[{"jsonPath": path, **value}], willContinue=more))
+
+
+def test_fragments_become_json_text() -> None:
+    """Pieces of nested values become the fragments of one JSON text."""
+    turn = read(
+        chunk(call("f", id="c1", willContinue=True)),
+        partial("$.a.b[0]", stringValue="Pa", willContinue=True),
+        partial("$.a.b[0]", stringValue='r"is'),
+        partial("$.a.b[1]['odd key'].c", nullValue="NULL_VALUE"),
+        partial("$.n", numberValue=1.5),
+        partial("$.t", boolValue=True),
+        chunk(call()),
+        STOP,
+    )
+    assert turn.parts == (
+        ToolCall(
+            "f",
+            "c1",
+            (
+                '{"a":{"b":["Pa',
+                'r\\"is',
+                '",{"odd key":{"c":null',
+                '}}]},"n":1.5',
+                ',"t":true',
+                "}",
+            ),
+        ),
+    )
+    assert turn.finish == "tool_calls"
+
+
+def test_call_in_fragments_ends_with_the_next_or_the_answer() -> None:
+    """A call whose end marker is missing is ended by the next call and by the finish."""
+    turn = read(
+        chunk(call("f", willContinue=True)),
+        partial("$.a", stringValue="x"),
+        chunk(call("g", willContinue=True)),
+        partial("$.b", numberValue=2),
+        STOP,
+    )
+    assert [c.parsed() for c in turn.tool_calls] == [{"a": "x"}, {"b": 2}]
+
+
+def test_piece_that_cannot_come_next_is_kept() -> None:
+    """A piece that goes back to what is closed is kept as a frame."""
+    back = partial("$.a.y", numberValue=3)
+    turn = read(
+        chunk(call("f", willContinue=True)),
+        partial("$.a.x", numberValue=1),
+        partial("$.b", numberValue=2),
+        back,
+        STOP,
+    )
+    assert turn.tool_calls[0].parsed() == {"a": {"x": 1}, "b": 2}
+    assert turn.parts[1] == Opaque("gemini", Frame(json.dumps(back)))
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("$.a.b[0]", ("a", "b", 0)),
+        ("""$['a b']["c\\"d"]""", ("a b", 'c"d')),
+        ("$['it\\'s']", ("it's",)),
+        ("$['say \"x\"']", ('say "x"',)),
+        ("$.größe", ("größe",)),
+        ("$[0]", (0,)),
+        ("$", ()),
+        ("a.b", ()),
+        ("$..a", ()),
+        ("$.*[*]", ()),
+        (7, ()),
+    ],
+)
+def test_paths(path: object, steps: tuple[str | int, ...]) -> None:
+    """Paths of single values are read in either notation, others are not."""
+    assert parse_path(path) == steps
+
+
+@given(st.dictionaries(texts, json_values, max_size=4), st.integers(1, 9))
+def test_cut_and_writer_are_inverse(arguments: Json, count: int) -> None:
+    """Arguments cut into pieces are written back, in at most as many groups as asked for."""
+    groups = cut(arguments, count)
+    assert len(groups) <= count
+    writer = Writer()
+    text = "".join(writer.add(piece) or "" for group in groups for piece in group) + writer.end()
+    if groups:
+        assert json.loads(text) == arguments
+        assert all(groups)
+    else:
+        assert text == ""
+        assert not arguments or "{}" in json.dumps(arguments) or "[]" in json.dumps(arguments)
