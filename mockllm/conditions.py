@@ -140,14 +140,20 @@ def _check_header(name: str, condition: TextCondition, headers: Mapping[str, str
     return check_text(f"match.headers: the header {name!r}", condition, value)
 
 
-def check_expect(expect: Expect, request: Request, since: Sequence[Message]) -> list[str]:
+def check_expect(
+    expect: Expect,
+    request: Request,
+    since: Sequence[Message],
+    made: Sequence[tuple[str, str]] = (),
+) -> list[str]:
     """Every condition of a turn's `request:` that the request does not meet.
 
     Args:
         since: the messages of the conversation, from where the scenario's part begins.
+        made: the calls that the scenario's earlier turns made, as (name, id).
     """
     problems: list[str | None] = []
-    results = {message.call_id: message for message in since if message.role == "tool"}
+    results = _results(since, made)
     for call_id, condition in expect.results:
         problems.append(_check_result(call_id, condition, results))
     offered = {tool.name for tool in request.tools}
@@ -168,6 +174,24 @@ def check_expect(expect: Expect, request: Request, since: Sequence[Message]) -> 
     if expect.schema is not None:
         problems += _check_schema(expect.schema, request.body)
     return [problem for problem in problems if problem is not None]
+
+
+def _results(since: Sequence[Message], made: Sequence[tuple[str, str]]) -> dict[str, Message]:
+    """The results that were sent, by the ids of their calls.
+
+    Some APIs have no ids: there a result belongs to the first call of its name that has none.
+    """
+    results: dict[str, Message] = {}
+    waiting = list(made)
+    for message in since:
+        if message.role != "tool":
+            continue
+        id = message.call_id
+        if not id:
+            id = next((id for name, id in waiting if name == message.name), "")
+        results[id] = message
+        waiting = [call for call in waiting if call[1] != id]
+    return results
 
 
 def _check_result(

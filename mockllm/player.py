@@ -171,8 +171,7 @@ class Player:
             session.note_played(scenario, picked.index)
         if failure is not None:
             exchange.outcome, exchange.status = "error", failure.status
-            seed = derive(scenario.seeded, scenario.name, position, exchange.attempt)
-            return http_answer(protocol, failure, seed)
+            return http_answer(protocol, failure, picked, exchange.attempt)
         answer = plan.answer
         if answer is None:
             answer = self._replayer.answer(picked, request, protocol)
@@ -212,7 +211,7 @@ class Player:
         spec = turn_at(picked.scenario, picked.position, protocol.name)
         assert spec is not None
         if spec.request is not None:
-            _check_expectations(picked, spec, request)
+            _check_expectations(picked, spec, request, protocol)
         return _Plan(request, picked, spec)
 
     def recall(
@@ -297,9 +296,18 @@ def _note(exchange: Exchange, request: Request, picked: Pick) -> None:
     exchange.turn, exchange.position = picked.index, picked.position
 
 
-def _check_expectations(picked: Pick, spec: TurnSpec, request: Request) -> None:
+def _check_expectations(
+    picked: Pick, spec: TurnSpec, request: Request, protocol: WireProtocol
+) -> None:
     assert spec.request is not None
-    problems = check_expect(spec.request, request, request.messages[picked.start :])
+    made = [
+        (call.name, call.id)
+        for position in range(picked.position)
+        for call in planned_calls(picked.scenario, position, protocol.name, protocol.call_prefix)
+        or ()
+    ]
+    since = request.messages[picked.start :]
+    problems = check_expect(spec.request, request, since, made)
     if problems:
         raise ExpectationError(
             f"Turn {picked.index + 1} of scenario {picked.scenario.name!r} expects another "

@@ -60,6 +60,11 @@ class Answer:
     id: str | None = None
     size: int = 0
 
+    @property
+    def takes_time(self) -> bool:
+        """Whether it does not leave in one write as soon as it is asked for."""
+        return self.timed or self.segmented
+
     def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
         """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
         lines = [f"HTTP/1.1 {self.status} {_reason(self.status)}"]
@@ -158,17 +163,24 @@ _HTTP_MESSAGES = {
 }
 
 
-def http_answer(protocol: WireProtocol, http: Http, seed: str) -> Answer:
-    """The HTTP error that a scenario asks for, as the protocol's service would send it."""
+def http_answer(protocol: WireProtocol, http: Http, pick: Pick, attempt: int) -> Answer:
+    """The HTTP error that a scenario asks for, as the protocol's service would send it.
+
+    Args:
+        attempt: which try of the turn it answers, from 1.
+    """
+    scenario = pick.scenario
+    seed = derive(scenario.seeded, scenario.name, pick.position, attempt)
     own = http.error
+    seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     default = _HTTP_MESSAGES.get(http.status, _reason(http.status))
     error = RequestError(
         default if own is None or own.message is None else own.message,
         status=http.status,
         type=own.type if own else None,
         code=own.code if own else None,
+        retry_after=seconds,
     )
-    seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     return error_answer(protocol, error, seed, retry_after=seconds, headers=http.headers)
 
 

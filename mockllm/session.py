@@ -24,7 +24,7 @@ class Exchange:
     """One request and what became of it: an entry of the journal.
 
     Args:
-        number: counts from 1 within its session.
+        session: the name of its session; `number` counts from 1 within it.
         headers: as received, credentials masked.
         body: as received.
         turn: the index of the turn that answered; `position` as in `mockllm.matching.Pick`.
@@ -41,6 +41,7 @@ class Exchange:
     headers: dict[str, str]
     body: bytes
     api: str | None = None
+    session: str = ""
     number: int = 0
     at: float = 0.0
     model: str | None = None
@@ -98,6 +99,7 @@ class Session:
     def record(self, exchange: Exchange) -> None:
         """Adds an exchange to the journal; the session's bounds hold afterwards."""
         self.count += 1
+        exchange.session = self.name
         exchange.number = self.count
         self.journal.append(exchange)
         self.size += exchange.size

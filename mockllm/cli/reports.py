@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from mockllm.cli.output import LineOutput
 from mockllm.environment import client_base_urls
 from mockllm.errors import Problem
-from mockllm.scenario.model import Scenario
-from mockllm.session import Exchange
+
+if TYPE_CHECKING:
+    from mockllm.scenario.model import Scenario
+    from mockllm.session import Exchange
 
 __all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
 
@@ -25,11 +26,6 @@ _SHOWN = 20
 _MOST_COLUMN = 32
 _MOST_PROBLEM = 320
 # What the journal tells of a request, but for what is long.
-_FIELDS = tuple(
-    field.name
-    for field in dataclasses.fields(Exchange)
-    if field.name not in ("headers", "body", "answer_id")
-)
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {"played": "green", "unmatched": "red", "invalid": "red", "error": "yellow"}
 
@@ -37,9 +33,9 @@ _COLOURS = {"played": "green", "unmatched": "red", "invalid": "red", "error": "y
 class Report(Protocol):
     """Hears of everything that happens to a server, beginning with `listening`."""
 
-    def listening(
-        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
-    ) -> None: ...
+    def listening(self, url: str) -> None: ...
+
+    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None: ...
 
     def exchange(self, exchange: Exchange) -> None: ...
 
@@ -56,10 +52,11 @@ class QuietReport:
     def __init__(self, output: LineOutput) -> None:
         self._output = output
 
-    def listening(
-        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
-    ) -> None:
+    def listening(self, url: str) -> None:
         self._output.line(_where(url))
+
+    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
+        return
 
     def exchange(self, exchange: Exchange) -> None:
         return
@@ -80,19 +77,24 @@ class JsonReport:
 
     def __init__(self, output: LineOutput) -> None:
         self._output = output
+        self._url = ""
 
     def _line(self, event: str, **fields: Any) -> None:
         self._output.line(_dumps({"event": event, **fields}))
 
-    def listening(
-        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
-    ) -> None:
+    def listening(self, url: str) -> None:
         self._output.line(_where(url))
+        self._url = url
+
+    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
         names = [scenario.name for scenario in scenarios]
-        self._line("listening", url=url, scenarios=names, base_urls=dict(base_urls))
+        self._line("listening", url=self._url, scenarios=names, base_urls=dict(base_urls))
 
     def exchange(self, exchange: Exchange) -> None:
-        self._line("request", **{name: getattr(exchange, name) for name in _FIELDS})
+        shown = exchange.as_json()
+        for name in ("headers", "body", "body_base64"):
+            shown.pop(name, None)
+        self._line("request", **shown)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._line("reloaded", scenarios=[scenario.name for scenario in scenarios])
@@ -112,11 +114,11 @@ class TextReport:
         self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._api_width = self._name_width = 1
 
-    def listening(
-        self, url: str, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]
-    ) -> None:
+    def listening(self, url: str) -> None:
+        self._output.line(_where(url))
+
+    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
         line = self._output.line
-        line(_where(url))
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
         line("")

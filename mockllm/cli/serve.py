@@ -185,7 +185,9 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
         raise cannot_listen(error, server.options.host, server.options.port) from None
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
     await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
-    report.listening(server.url, server.player.catalogue.scenarios, server.base_urls)
+    report.listening(server.url)
+    # What only requests need is imported now, while the first client finds its way here.
+    report.serving(server.player.catalogue.scenarios, server.base_urls)
     await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())

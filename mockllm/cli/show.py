@@ -123,7 +123,6 @@ def _answer(
     *,
     stream: bool,
 ) -> Answer:
-    from mockllm.derive import derive
     from mockllm.matching import Pick
     from mockllm.replay import Replayer, http_answer
     from mockllm.resolve import turn_at, turn_index
@@ -133,14 +132,14 @@ def _answer(
         count = len(scenario.turns)
         turns = f"turn{'s' * (count > 1)}"
         raise UsageError(f"scenario {scenario.name!r} has {count} {turns}, not {position + 1}")
+    picked = Pick(scenario, position, index)
     tried = _tried(spec, attempt)
     failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
     if failure is not None:
-        seed = derive(scenario.seeded, scenario.name, position, tried)
-        return http_answer(protocol, failure, seed)
+        return http_answer(protocol, failure, picked, tried + 1)
     body = {**_minimal(scenario, protocol), **asked, "stream": stream}
     request = replace(protocol.parse(body, {}, False), stream=stream)
-    return Replayer().answer(Pick(scenario, position, index), request, protocol)
+    return Replayer().answer(picked, request, protocol)
 
 
 def _tried(spec: TurnSpec, attempt: int | None) -> int:

@@ -16,7 +16,6 @@ from mockllm.scenario.jsontext import parse
 from mockllm.scenario.locate import Steps
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.wording import shorten, suggestion
-from mockllm.turn import ToolCall
 
 __all__ = ["Remark", "alike", "check"]
 
@@ -219,7 +218,10 @@ def _order(here: Steps, part: m.ParallelPart, default: m.Split) -> Iterator[Rema
             yield here, message
             continue
         cut = fragments(call.arguments or "", split, "")
-        # A call normalises what stands for "no arguments" to no fragments.
+        # A call normalises what stands for "no arguments" to no fragments. Imported here, where
+        # few scenarios come by: it is not needed to start.
+        from mockllm.turn import ToolCall
+
         count, found = len(ToolCall("", "", cut).fragments), part.order.count(index)
         if found != count:
             message = f"call {index} has {count} fragments and must be there as often, got {found}"

@@ -9,9 +9,10 @@ Only data may live here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from mockllm.turn import FinishReason
+if TYPE_CHECKING:
+    from mockllm.events import FinishReason
 
 __all__ = [
     "APIS",

@@ -1,16 +1,15 @@
-"""The server: handlers made from PROTOCOLS, on aiohttp's low-level server.
+"""The server's life: it binds, listens and stops.
 
-A request's way: session, endpoint, body, `Player`, `deliver`. Nothing here knows a protocol.
+Only what listening needs is imported here; `handler`, with the protocols and all the rest, comes
+in when the server listens already, or when something asks for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-import time
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from urllib.parse import parse_qsl
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -18,35 +17,19 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from mockllm.derive import derive
-from mockllm.errors import RequestError
-from mockllm.player import Player
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
-from mockllm.replay import Answer, error_answer, json_answer
 from mockllm.scenario.model import Scenario
-from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control, base_urls
-from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
-from mockllm.server.routing import Routes
-from mockllm.session import Exchange, Session, Sessions
 
-__all__ = ["SESSION_HEADER", "MockServer"]
+if TYPE_CHECKING:
+    from mockllm.player import Player
+    from mockllm.protocols.base import WireProtocol
+    from mockllm.server.handler import Handler
+    from mockllm.session import Sessions
 
-SESSION_HEADER = "x-mockllm-session"
-_CREDENTIALS = re.compile(
-    r"authorization|cookie|api-?key|token|secret|password|credential", re.IGNORECASE
-)
-_QUERY_CREDENTIALS = re.compile(
-    r"([?&](?:key|api[-_]?key|token|access_token)=)[^&]*", re.IGNORECASE
-)
-_NO_QUERY: Mapping[str, str] = {}
-_PREFLIGHT = {
-    "access-control-allow-origin": "*",
-    "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
-    "access-control-allow-headers": "*",
-    "access-control-max-age": "86400",
-}
+__all__ = ["MockServer"]
+
+_CLEAN_UP = 0.05
+"""How long aiohttp may wait for connections, in seconds, when the grace is over."""
 
 
 class MockServer:
@@ -55,48 +38,60 @@ class MockServer:
     Use as `await server.start()`, then `server.url`, then `await server.stop()`.
     """
 
-    def __init__(
-        self,
-        scenarios: Iterable[Scenario],
-        options: ServerOptions | None = None,
-        *,
-        protocols: Mapping[str, WireProtocol] = PROTOCOLS,
-    ) -> None:
+    def __init__(self, scenarios: Iterable[Scenario], options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
-        self.protocols = protocols
-        self.sessions = Sessions()
-        self.player = self._player(scenarios)
         self.url = ""
-        self._routes = Routes(protocols.values())
-        self._control = Control(self.sessions, protocols, self._control_hosts())
+        self._scenarios = tuple(scenarios)
         self._runner: web.ServerRunner | None = None
+        self._server: web.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def _player(self, scenarios: Iterable[Scenario]) -> Player:
-        return Player(scenarios, strict=self.options.strict, fallback=self.options.fallback)
+    @cached_property
+    def sessions(self) -> Sessions:
+        """All sessions, with their journals."""
+        from mockllm.session import Sessions
 
-    def _control_hosts(self) -> tuple[str, ...]:
-        return (self.options.host, *self.options.allowed_hosts)
+        return Sessions()
+
+    @cached_property
+    def _handler(self) -> Handler:
+        from mockllm.server.handler import Handler
+
+        return Handler(self._scenarios, self.options, self.sessions)
+
+    @property
+    def player(self) -> Player:
+        """What decides about answers; another one after each reload."""
+        return self._handler.player
+
+    @property
+    def protocols(self) -> Mapping[str, WireProtocol]:
+        """The protocols that are served, by name."""
+        from mockllm.protocols import PROTOCOLS
+
+        return PROTOCOLS
 
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL to give to a client of each protocol."""
+        from mockllm.server.control import base_urls
+
         return base_urls(self.protocols, self.url)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
-        self.player = self._player(scenarios)
+        self._handler.reload(scenarios)
 
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards."""
         self._loop = asyncio.get_running_loop()
-        server = web.Server(
+        self._server = web.Server(
             self._handle,
             request_factory=self._make_request,
             handler_cancellation=True,
             access_log=None,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=self.options.grace)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.options.host, self.options.port, backlog=1024)
         await site.start()
@@ -106,9 +101,18 @@ class MockServer:
 
     async def stop(self) -> None:
         """Stops listening, lets open streams go on for `grace` seconds, then cuts them."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        runner, self._runner = self._runner, None
+        if runner is None or self._server is None:
+            return
+        for site in list(runner.sites):
+            await site.stop()
+        self._server.pre_shutdown()
+        streaming = set(self._handler.streaming)
+        if streaming:
+            _, late = await asyncio.wait(streaming, timeout=self.options.grace)
+            for task in late:
+                task.cancel()
+        await runner.cleanup()
 
     def _make_request(
         self,
@@ -130,134 +134,4 @@ class MockServer:
         )
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        began = time.perf_counter()
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        target = request._message.path  # noqa: SLF001 - `rel_url` parses, and costs more
-        session_name, target = _session_of(target, headers)
-        path, query = _split(target)
-        exchange = Exchange(
-            request.method, _masked_query(target), _masked(headers), b"", at=time.time()
-        )
-        if path.startswith(CONTROL_PREFIX):
-            return await self._handle_control(request, target, headers, exchange)
-        if request.method == "OPTIONS":
-            answer = json_answer(200, {}, _PREFLIGHT)
-            return await deliver(request, answer, exchange)
-        session = self.sessions.get(session_name)
-        answer, close = await self._answer(request, path, query, headers, session, exchange)
-        self.sessions.record(session, exchange)
-        try:
-            return await deliver(
-                request,
-                answer,
-                exchange,
-                speed=self.options.speed,
-                by_event=self.options.flush == "event",
-                close=close,
-            )
-        except asyncio.CancelledError:
-            exchange.client_gone = True
-            raise
-        finally:
-            exchange.duration = time.perf_counter() - began
-            if self.options.log is not None:
-                self.options.log(exchange)
-
-    async def _answer(
-        self,
-        request: web.BaseRequest,
-        path: str,
-        query: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-    ) -> tuple[Answer, bool]:
-        """The answer, and whether the connection has to be closed after it."""
-        endpoint = self._routes.find(request.method, path, headers)
-        if endpoint is None:
-            protocol, error, allow = self._routes.refusal(request.method, path)
-            exchange.api = protocol.name
-            self.player.refuse(protocol, error, exchange)
-            extra = [("allow", allow)] if allow else []
-            return error_answer(protocol, error, derive(path), headers=extra), False
-        protocol, params = endpoint.protocol, endpoint.params
-        exchange.api = protocol.name
-        try:
-            exchange.body = await self._body(request, headers)
-            if protocol.guard is not None and self.options.strict:
-                protocol.guard(headers, query)
-        except RequestError as error:
-            return self.player.refuse(protocol, error, exchange), error.status == 413
-        if endpoint.operation == "generate":
-            if query:
-                params = {**params, **{f"?{name}": value for name, value in query.items()}}
-            return self.player.play(protocol, params, headers, session, exchange), False
-        answer = self.player.look_up(
-            protocol, endpoint.operation, params, session, exchange, query=query
-        )
-        return answer, False
-
-    async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
-        limit = self.options.max_body
-        error = RequestError(
-            f"The request body is larger than {limit} bytes. Send less, or serve with a larger "
-            "--max-body.",
-            status=413,
-            code="request_too_large",
-        )
-        if int(headers.get("content-length", "0")) > limit:
-            raise error
-        if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
-            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        try:
-            return await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            raise error from None
-
-    async def _handle_control(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        headers: Mapping[str, str],
-        exchange: Exchange,
-    ) -> web.StreamResponse:
-        close = False
-        try:
-            body = await self._body(request, headers)
-            status, value = self._control.handle(self.player, request.method, target, headers, body)
-        except RequestError as error:
-            status, value = error.status, {"error": {"message": error.message}}
-            close = error.status == 413
-        answer = json_answer(status, value, {"cache-control": "no-store"})
-        return await deliver(request, answer, exchange, close=close)
-
-
-_SESSION_PREFIX = re.compile(rf"/s/({SESSION_NAME})(?=/)")
-
-
-def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
-    """The session's name, and the target without its prefix."""
-    if target.startswith("/s/"):
-        match = _SESSION_PREFIX.match(target)
-        if match is not None:
-            return match[1], target[match.end() :]
-    return headers.get(SESSION_HEADER, "default"), target
-
-
-@lru_cache(maxsize=1024)
-def _is_credential(name: str) -> bool:
-    return _CREDENTIALS.search(name) is not None
-
-
-def _split(target: str) -> tuple[str, Mapping[str, str]]:
-    """Path and query of a request's target; of the path, the parts are decoded later."""
-    path, mark, query = target.partition("?")
-    return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
-
-
-def _masked(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: "***" if _is_credential(name) else value for name, value in headers.items()}
-
-
-def _masked_query(target: str) -> str:
-    return _QUERY_CREDENTIALS.sub(r"\1***", target) if "?" in target else target
+        return await self._handler.handle(request)

@@ -142,9 +142,7 @@ class Control:
         sessions = list(self._sessions) if name is None else [self._find(name)]
         return {
             "exchanges": [
-                {"session": session.name, **exchange.as_json()}
-                for session in sessions
-                for exchange in session.journal
+                exchange.as_json() for session in sessions for exchange in session.journal
             ]
         }
 

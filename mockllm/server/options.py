@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mockllm.session import Exchange
+if TYPE_CHECKING:
+    from mockllm.session import Exchange
+
 
 __all__ = ["ServerOptions"]
 

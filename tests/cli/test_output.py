@@ -70,11 +70,11 @@ def test_many_scenarios_are_cut_short(pipe, shipped):
     """The list of what is served ends after twenty and tells how many more there are."""
     reader, writer = pipe
     scenarios = load([shipped])
-    TextReport(LineOutput(writer)).listening("http://h:1", scenarios, {})
+    TextReport(LineOutput(writer)).serving(scenarios, {})
     lines = read_all(reader).decode().splitlines()
-    assert lines[2] == f"Serving {len(scenarios)} scenarios:"
-    assert lines[3].startswith(f"  {scenarios[0].name} ")
-    assert lines[23] == f"  ... and {len(scenarios) - 20} more (mockllm list shows all)"
+    assert lines[1] == f"Serving {len(scenarios)} scenarios:"
+    assert lines[2].startswith(f"  {scenarios[0].name} ")
+    assert lines[22] == f"  ... and {len(scenarios) - 20} more (mockllm list shows all)"
 
 
 URLS = {

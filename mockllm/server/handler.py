@@ -1,0 +1,205 @@
+"""What becomes of a request: session, endpoint, body, `Player`, `deliver`.
+
+Nothing here knows a protocol. Imported when the server listens already, for it needs nearly
+everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from mockllm.derive import derive
+from mockllm.errors import RequestError
+from mockllm.player import Player
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay import Answer, error_answer, json_answer
+from mockllm.scenario.model import Scenario
+from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
+from mockllm.server.delivery import deliver
+from mockllm.server.options import ServerOptions
+from mockllm.server.routing import Routes
+from mockllm.session import Exchange, Session, Sessions
+
+__all__ = ["Handler"]
+
+SESSION_HEADER = "x-mockllm-session"
+_CREDENTIALS = re.compile(
+    r"authorization|cookie|api-?key|token|secret|password|credential", re.IGNORECASE
+)
+_QUERY_CREDENTIALS = re.compile(
+    r"([?&](?:key|api[-_]?key|token|access_token)=)[^&]*", re.IGNORECASE
+)
+_NO_QUERY: Mapping[str, str] = {}
+_PREFLIGHT = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+    "access-control-allow-headers": "*",
+    "access-control-max-age": "86400",
+}
+
+
+class Handler:
+    """Answers the requests of one server."""
+
+    def __init__(
+        self, scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+    ) -> None:
+        self.options = options
+        self.sessions = sessions
+        self.streaming: set[asyncio.Task[object]] = set()
+        self.player = self._player(scenarios)
+        self._routes = Routes(PROTOCOLS.values())
+        hosts = (options.host, *options.allowed_hosts)
+        self._control = Control(sessions, PROTOCOLS, hosts)
+
+    def _player(self, scenarios: Iterable[Scenario]) -> Player:
+        return Player(scenarios, strict=self.options.strict, fallback=self.options.fallback)
+
+    def reload(self, scenarios: Iterable[Scenario]) -> None:
+        """Serves other scenarios from the next request on."""
+        self.player = self._player(scenarios)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        began = time.perf_counter()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        target = request._message.path  # noqa: SLF001 - `rel_url` parses, and costs more
+        session_name, target = _session_of(target, headers)
+        path, query = _split(target)
+        exchange = Exchange(
+            request.method, _masked_query(target), _masked(headers), b"", at=time.time()
+        )
+        if path.startswith(CONTROL_PREFIX):
+            return await self._handle_control(request, target, headers, exchange)
+        if request.method == "OPTIONS":
+            answer = json_answer(200, {}, _PREFLIGHT)
+            return await deliver(request, answer, exchange)
+        session = self.sessions.get(session_name)
+        answer, close = await self._answer(request, path, query, headers, session, exchange)
+        self.sessions.record(session, exchange)
+        task = asyncio.current_task()
+        assert task is not None
+        if answer.takes_time:
+            self.streaming.add(task)
+        try:
+            return await deliver(
+                request,
+                answer,
+                exchange,
+                speed=self.options.speed,
+                by_event=self.options.flush == "event",
+                close=close,
+            )
+        except asyncio.CancelledError:
+            exchange.client_gone = True
+            raise
+        finally:
+            self.streaming.discard(task)
+            exchange.duration = time.perf_counter() - began
+            if self.options.log is not None:
+                self.options.log(exchange)
+
+    async def _answer(
+        self,
+        request: web.BaseRequest,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> tuple[Answer, bool]:
+        """The answer, and whether the connection has to be closed after it."""
+        endpoint = self._routes.find(request.method, path, headers)
+        if endpoint is None:
+            protocol, error, allow = self._routes.refusal(request.method, path)
+            exchange.api = protocol.name
+            self.player.refuse(protocol, error, exchange)
+            extra = [("allow", allow)] if allow else []
+            return error_answer(protocol, error, derive(path), headers=extra), False
+        protocol, params = endpoint.protocol, endpoint.params
+        exchange.api = protocol.name
+        try:
+            exchange.body = await self._body(request, headers)
+            if protocol.guard is not None and self.options.strict:
+                protocol.guard(headers, query)
+        except RequestError as error:
+            return self.player.refuse(protocol, error, exchange), error.status == 413
+        if endpoint.operation == "generate":
+            if query:
+                params = {**params, **{f"?{name}": value for name, value in query.items()}}
+            return self.player.play(protocol, params, headers, session, exchange), False
+        answer = self.player.look_up(
+            protocol, endpoint.operation, params, session, exchange, query=query
+        )
+        return answer, False
+
+    async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
+        limit = self.options.max_body
+        error = RequestError(
+            f"The request body is larger than {limit} bytes. Send less, or serve with a larger "
+            "--max-body.",
+            status=413,
+            code="request_too_large",
+        )
+        if int(headers.get("content-length", "0")) > limit:
+            raise error
+        if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        try:
+            return await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            raise error from None
+
+    async def _handle_control(
+        self,
+        request: web.BaseRequest,
+        target: str,
+        headers: Mapping[str, str],
+        exchange: Exchange,
+    ) -> web.StreamResponse:
+        close = False
+        try:
+            body = await self._body(request, headers)
+            status, value = self._control.handle(self.player, request.method, target, headers, body)
+        except RequestError as error:
+            status, value = error.status, {"error": {"message": error.message}}
+            close = error.status == 413
+        answer = json_answer(status, value, {"cache-control": "no-store"})
+        return await deliver(request, answer, exchange, close=close)
+
+
+_SESSION_PREFIX = re.compile(rf"/s/({SESSION_NAME})(?=/)")
+
+
+def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
+    """The session's name, and the target without its prefix."""
+    if target.startswith("/s/"):
+        match = _SESSION_PREFIX.match(target)
+        if match is not None:
+            return match[1], target[match.end() :]
+    return headers.get(SESSION_HEADER, "default"), target
+
+
+@lru_cache(maxsize=1024)
+def _is_credential(name: str) -> bool:
+    return _CREDENTIALS.search(name) is not None
+
+
+def _split(target: str) -> tuple[str, Mapping[str, str]]:
+    """Path and query of a request's target; of the path, the parts are decoded later."""
+    path, mark, query = target.partition("?")
+    return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
+
+
+def _masked(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: "***" if _is_credential(name) else value for name, value in headers.items()}
+
+
+def _masked_query(target: str) -> str:
+    return _QUERY_CREDENTIALS.sub(r"\1***", target) if "?" in target else target
