@@ -32,6 +32,8 @@ def request_bytes(path: str, body: bytes, headers: Sequence[str] = ()) -> bytes:
         "Content-Type: application/json",
         "Authorization: Bearer mock-key",
         "User-Agent: OpenAI/Python 3",
+        "X-Goog-Api-Key: mock-key",
+        "Anthropic-Version: 2023-06-01",
         *headers,
         f"Content-Length: {len(body)}",
     ]

@@ -27,7 +27,8 @@ match: {{user: benchmark}}
 turns:
   - reply: {{text: "{WORDS}", split: words}}
 """
-BODIES = {
+QUESTION = "This is a benchmark, please answer at length."
+BODIES: dict[str, tuple[str, dict[str, object]]] = {
     "chat": (
         "/v1/chat/completions",
         {
@@ -35,7 +36,7 @@ BODIES = {
             "stream": True,
             "messages": [
                 {"role": "system", "content": "You are a helpful assistant."},
-                {"role": "user", "content": "This is a benchmark, please answer at length."},
+                {"role": "user", "content": QUESTION},
             ],
         },
     ),
@@ -45,7 +46,33 @@ BODIES = {
             "model": "gpt-4o",
             "stream": True,
             "instructions": "You are a helpful assistant.",
-            "input": "This is a benchmark, please answer at length.",
+            "input": QUESTION,
+        },
+    ),
+    "anthropic": (
+        "/v1/messages",
+        {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 1024,
+            "stream": True,
+            "system": "You are a helpful assistant.",
+            "messages": [{"role": "user", "content": QUESTION}],
+        },
+    ),
+    "gemini": (
+        "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+        {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]},
+    ),
+    "agui": (
+        "/agui",
+        {
+            "threadId": "thread_1",
+            "runId": "run_1",
+            "messages": [{"id": "u1", "role": "user", "content": QUESTION}],
+            "tools": [],
+            "context": [],
+            "state": {},
+            "forwardedProps": {},
         },
     ),
 }
@@ -169,8 +196,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "bench.yaml").write_text(SCENARIO)
+        rates: dict[str, float] = {}
         for api in BODIES:
-            for connections in (32, 1):
+            for connections in (32, 1) if api in ("chat", "responses") else (32,):
                 mine, theirs = compare(folder, api, connections, options.rounds, options.seconds)
                 ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
                 print(
@@ -178,6 +206,10 @@ def main() -> None:
                     f"aiohttp {_load.spread(theirs)}; ratio {_load.spread(ratios, 2)}",
                     flush=True,
                 )
+                if connections == 32:
+                    rates[api] = statistics.median(mine)
+        against = ", ".join(f"{api} {rate / rates['chat']:.2f}" for api, rate in rates.items())
+        print(f"rate of each protocol against chat's: {against}")
         flat(folder, options.requests)
         start_up(folder, options.rounds)
 

@@ -11,6 +11,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "demo": "mockllm.cli.demo:demo",
+    "env": "mockllm.cli.env:env",
     "init": "mockllm.cli.init:init",
     "list": "mockllm.cli.listing:list_scenarios",
     "run": "mockllm.cli.run:run",
@@ -35,7 +36,7 @@ def main(context: click.Context) -> None:
 
     \b
     Begin here:
-      mockllm demo                      see two APIs stream the same tool calls
+      mockllm demo                      see five APIs stream the same tool calls
       mockllm init scenarios            write a first scenario
       mockllm serve scenarios           serve it on http://127.0.0.1:8080
       mockllm run -- pytest             a server for the time that a command runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+_MODEL = "mock-model"
 _NAME = "secret-numbers"
 _SECRETS = {"alice": "42", "bob": "7"}
 _TTFT = 120_000
@@ -91,24 +92,26 @@ def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Scre
     from mockllm.cli.asking import ASKING, first_body, user_text
 
     asking = ASKING[protocol.name]
-    route = next(route for route in protocol.routes if route.operation == "generate")
+    path = asking.path.format(model=_MODEL)
     text = f"Tell me the {user_text(scenario)}, please."
-    body = first_body(asking, "mock-model", text, scenario.tools)
+    body = first_body(asking, _MODEL, text, scenario.tools)
     screen.say()
-    screen.say(f"{protocol.title}  POST {route.path}", bold=True)
+    screen.say(f"{protocol.title}  POST {path}", bold=True)
     screen.say(f"  user: {text}")
     while True:
-        turn, answer = _listen(url + route.path, body, protocol, screen)
+        turn, answer = _listen(url + path, body, protocol, screen)
         if not turn.tool_calls:
             return turn
-        results = {call.id: _SECRETS[call.parsed()["name"]] for call in turn.tool_calls}
-        screen.say(f"  tools: {', '.join(f'{id} = {text}' for id, text in results.items())}")
+        results = [_SECRETS[call.parsed()["name"]] for call in turn.tool_calls]
+        told = zip(turn.tool_calls, results, strict=True)
+        screen.say(f"  tools: {', '.join(f'{c.id or c.name} = {text}' for c, text in told)}")
         body = asking.then(body, answer, turn.tool_calls, results)
 
 
 def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
     from mockllm import events as ev
+    from mockllm.cli.asking import ASKING
     from mockllm.cli.drawing import Board
     from mockllm.sse import Decoder
     from mockllm.timeline import fold
@@ -116,7 +119,7 @@ def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tup
     frames, decoder, board = Decoder(), protocol.decoder(), Board()
     heard: list[ev.Timed] = []
     began = time.perf_counter()
-    for chunk in _stream(url, body):
+    for chunk in _stream(url, body, ASKING[protocol.name].headers):
         for frame in frames.decode(chunk):
             at = time.perf_counter() - began
             events = decoder.decode(frame)
@@ -128,16 +131,16 @@ def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tup
     return fold(heard).whole(), answer
 
 
-def _stream(url: str, body: Json) -> Iterator[bytes]:
+def _stream(url: str, body: Json, headers: Mapping[str, str]) -> Iterator[bytes]:
     """The bytes of an answer, as they arrive."""
     from http.client import HTTPConnection
 
     where = urlsplit(url)
     connection = HTTPConnection(where.hostname or "", where.port, timeout=_TIMEOUT)
     try:
-        connection.request(
-            "POST", where.path, json.dumps(body), {"content-type": "application/json"}
-        )
+        target = f"{where.path}?{where.query}" if where.query else where.path
+        sent = {"content-type": "application/json", **headers}
+        connection.request("POST", target, json.dumps(body), sent)
         response = connection.getresponse()
         if response.status != 200:
             raise MockLLMError(f"{url} answered {response.status}: {response.read().decode()}")

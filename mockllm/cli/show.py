@@ -123,6 +123,7 @@ def _answer(
     *,
     stream: bool,
 ) -> Answer:
+    from mockllm.cli.asking import ASKING, first_body, user_text
     from mockllm.matching import Pick
     from mockllm.replay import Replayer, http_answer
     from mockllm.resolve import turn_at, turn_index
@@ -137,8 +138,12 @@ def _answer(
     failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
     if failure is not None:
         return http_answer(protocol, failure, picked, tried + 1)
-    body = {**_minimal(scenario, protocol), **asked, "stream": stream}
-    request = replace(protocol.parse(body, {}, False), stream=stream)
+    asking, model = ASKING[protocol.name], f"mock/{scenario.name}"
+    body = {**first_body(asking, model, user_text(scenario)), **asked}
+    params = {name: value.format(model=model) for name, value in asking.params.items()}
+    if not stream and ":" in params:
+        params[":"] = "generateContent"
+    request = replace(protocol.parse(body, params, False), stream=stream)
     return Replayer().answer(picked, request, protocol)
 
 
@@ -148,15 +153,6 @@ def _tried(spec: TurnSpec, attempt: int | None) -> int:
     if attempt is not None and attempt > tries:
         raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
     return tries - 1 if attempt is None else attempt - 1
-
-
-def _minimal(scenario: Scenario, protocol: WireProtocol) -> dict[str, Any]:
-    from mockllm.cli.asking import ASKING, first_body, user_text
-
-    model = f"mock/{scenario.name}"
-    if protocol.name not in ASKING:
-        return {"model": model}
-    return first_body(ASKING[protocol.name], model, user_text(scenario))
 
 
 def _shown(answer: Answer, timing: bool) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,17 +19,22 @@ __all__ = ["schema", "validate"]
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems.")
+@click.option(
+    "--losses", is_flag=True, help="Tell what turns lose over protocols that cannot say it."
+)
 @click.pass_context
-def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
+def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, losses: bool) -> None:
     """Report every problem of scenario files and folders.
 
     Each has file, line and column, its place in the document, and what to do. The exit code is
-    0 where all is well, and 1 where it is not.
+    0 where all is well, and 1 where it is not. Losses are no problems: `apis` in a scenario
+    leaves out the protocols that it is not meant for.
 
     \b
     Examples:
       mockllm validate scenarios/
       mockllm validate --json scenarios/ | jq -r '.[].message'
+      mockllm validate --losses scenarios/
     """
     scenarios: tuple[Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -41,8 +47,18 @@ def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> 
     else:
         for problem in problems:
             click.echo(str(problem))
+        for loss in _losses(scenarios) if losses else ():
+            click.echo(loss)
         click.echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
+
+
+def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
+    from mockllm.losses import lost
+    from mockllm.protocols import PROTOCOLS
+
+    for scenario in scenarios:
+        yield from map(str, lost(scenario, PROTOCOLS))
 
 
 def _summary(scenarios: tuple[Scenario, ...], problems: tuple[Problem, ...]) -> str:

@@ -109,12 +109,12 @@ def folder(tmp_path):
 
 
 @contextmanager
-def asked(url, path, body):
+def asked(url, path, body, headers=None):
     """The response to a POST; `body` is bytes."""
     where = urlsplit(url)
     connection = HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
     try:
-        connection.request("POST", path, body, {"content-type": "application/json"})
+        connection.request("POST", path, body, headers or {"content-type": "application/json"})
         yield connection.getresponse()
     finally:
         connection.close()

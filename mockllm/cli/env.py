@@ -1,0 +1,48 @@
+"""`mockllm env`: the variables that lead clients to a server."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import click
+
+from mockllm.errors import UsageError
+
+__all__ = ["env"]
+
+
+@click.command()
+@click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    help="Where the server listens, as its first line says.",
+)
+@click.option("--session", metavar="NAME", help="Give the base URLs of a session.")
+@click.option("--export", is_flag=True, help="Put `export` before each, for a shell.")
+def env(url: str, session: str | None, export: bool) -> None:
+    """Print the environment variables that the official SDKs read, as in a .env file.
+
+    \b
+    Examples:
+      mockllm env > .env
+      eval "$(mockllm env --export --session mine)"
+    """
+    from mockllm.environment import client_environment
+    from mockllm.protocols import PROTOCOLS
+    from mockllm.server.control import SESSION_NAME, base_urls
+
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
+    root = url.rstrip("/")
+    if session is not None:
+        if not re.fullmatch(SESSION_NAME, session):
+            raise UsageError(
+                f"--session takes 1 to 128 letters, digits, '.', '_' and '-', got {session!r}"
+            )
+        root = f"{root}/s/{session}"
+    variables = {**client_environment(base_urls(PROTOCOLS, root)), "MOCKLLM_URL": root}
+    for name, value in variables.items():
+        click.echo(f"{'export ' if export else ''}{name}={value}")
