@@ -27,7 +27,7 @@ from mockllm.sse import Frame, encode
 from mockllm.timeline import expand
 from mockllm.turn import TokenUsage, Turn
 
-__all__ = ["Answer", "Piece", "Replayer", "error_answer", "json_answer", "stream"]
+__all__ = ["Answer", "Piece", "Replayer", "error_answer", "json_answer", "listed", "stream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,13 @@ def error_answer(
     return json_answer(
         error.status, protocol.error_body(error), {**own, **{k.lower(): v for k, v in headers}}
     )
+
+
+def listed(answer: Answer) -> Answer:
+    """The same answer with its JSON body in a list."""
+    (piece,) = answer.pieces
+    wrapped = Piece(piece.at, b"[%b]" % piece.data)
+    return _answer(answer.status, dict(answer.headers), [wrapped], streamed=False)
 
 
 _HTTP_MESSAGES = {

@@ -168,6 +168,8 @@ class WireProtocol:
         lookups: the operations besides `generate`.
         guard: refuses, by headers and query, a request without the credentials or versions
             that the service demands; only asked when requests are judged strictly.
+        lists_errors: whether, for the named segments of the path and the query, the body of an
+            error is a list with the error in it.
         call_prefix: what derived tool call ids begin with.
         line_end: how its service ends the lines of a stream.
     """
@@ -190,5 +192,6 @@ class WireProtocol:
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
     guard: Callable[[Mapping[str, str], Mapping[str, str]], None] | None = None
+    lists_errors: Callable[[Mapping[str, str]], bool] | None = None
     call_prefix: str = "call_"
     line_end: LineEnd = "lf"

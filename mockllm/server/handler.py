@@ -19,7 +19,7 @@ from mockllm.derive import derive
 from mockllm.errors import RequestError
 from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay import Answer, error_answer, json_answer
+from mockllm.replay import Answer, error_answer, json_answer, listed
 from mockllm.scenario.model import Scenario
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
@@ -133,7 +133,10 @@ class Handler:
         if endpoint.operation == "generate":
             if query:
                 params = {**params, **{f"?{name}": value for name, value in query.items()}}
-            return self.player.play(protocol, params, headers, session, exchange), False
+            answer = self.player.play(protocol, params, headers, session, exchange)
+            if answer.status >= 400 and protocol.lists_errors and protocol.lists_errors(params):
+                answer = listed(answer)
+            return answer, False
         answer = self.player.look_up(
             protocol, endpoint.operation, params, session, exchange, query=query
         )

@@ -492,3 +492,45 @@ def test_a_stored_response_is_not_streamed_again(serve):
     again = served.http.get(f"/v1/responses/{made['id']}", params={"stream": "true"})
     assert (again.status_code, again.json()["error"]["param"]) == (400, "stream")
     assert served.http.get(f"/v1/responses/{made['id']}").json() == made
+
+
+def test_an_error_of_a_streamed_array_is_a_list(serve):
+    """Gemini's stream without `alt=sse` is an array, and so is its error."""
+    served = serve(LIMITED)
+    body = {"contents": [{"role": "user", "parts": [{"text": "busy"}]}]}
+    key = {"x-goog-api-key": "k"}
+    path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent"
+    array = served.http.post(path, json=body, headers=key)
+    assert (array.status_code, array.json()[0]["error"]["code"]) == (429, 429)
+    sse = served.http.post(f"{path}?alt=sse", json=body, headers=key)
+    assert (sse.status_code, sse.json()["error"]["code"]) == (503, 503)
+    played = served.http.post(path, json=body, headers=key)
+    assert played.json()[-1]["candidates"][0]["finishReason"] == "STOP"
+
+
+def test_what_the_services_demand_is_demanded(serve):
+    """Credentials and versions, in each API's own words; any value will do."""
+    served = serve(WEATHER)
+    said = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "weather"}]}
+    no_key = served.http.post("/v1/messages", json=said, headers={"anthropic-version": "x"})
+    assert (no_key.status_code, no_key.json()["error"]["type"]) == (401, "authentication_error")
+    no_version = served.http.post("/v1/messages", json=said, headers={"x-api-key": "k"})
+    assert no_version.status_code == 400
+    for key in ({"x-api-key": "k"}, {"authorization": "Bearer k"}):
+        headers = {"anthropic-version": "2023-06-01", **key}
+        assert served.http.post("/v1/messages", json=said, headers=headers).status_code == 200
+    asked = {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}
+    path = "/v1beta/models/gemini-2.5-flash:generateContent"
+    assert served.http.post(path, json=asked).status_code in (401, 403)
+    assert served.http.post(f"{path}?key=AIzaSecret", json=asked).status_code == 200
+    assert "AIzaSecret" not in served.http.get("/_mockllm/journal").text
+
+
+def test_a_model_list_has_the_shape_of_the_api_that_asks(serve):
+    """OpenAI, Anthropic and Gemini share the path."""
+    served = serve(WEATHER)
+    assert served.http.get("/v1/models").json()["object"] == "list"
+    anthropic = {"anthropic-version": "2023-06-01", "x-api-key": "k"}
+    assert served.http.get("/v1/models", headers=anthropic).json()["has_more"] is False
+    gemini = served.http.get("/v1/models", headers={"x-goog-api-key": "k"}).json()
+    assert gemini["models"][0]["name"].startswith("models/")

@@ -10,6 +10,7 @@ said.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mockllm.derive import tokens
@@ -111,6 +112,10 @@ def _listing(path: str, operation: Operation) -> Route:
     return Route("GET", path, operation, header="x-goog-api-key" if shared else None)
 
 
+def _lists_errors(params: Mapping[str, str]) -> bool:
+    return params.get(":") == "streamGenerateContent" and params.get("?alt") != "sse"
+
+
 PROTOCOL = WireProtocol(
     name=API,
     title="Google Gemini",
@@ -128,6 +133,7 @@ PROTOCOL = WireProtocol(
     headers=answer_headers,
     project=project,
     losses=LOSSES,
+    lists_errors=_lists_errors,
     lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},
     guard=guard,
     call_prefix="",
