@@ -39,7 +39,7 @@ tests/clients/%/node_modules/.installed: tests/clients/%/package.json
 	else echo "npm is not here; the tests with tests/clients/$* will skip"; fi
 
 lock: $(VENV)/.installed-test
-	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What CI installs; \`make lock\` writes this file." > constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

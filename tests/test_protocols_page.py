@@ -1,0 +1,17 @@
+"""docs/protocols.md is what the code and the clients say, today."""
+
+import pytest
+
+from tests.protocols_page import HEAD, PAGE, losses, page
+
+
+def test_what_protocols_cannot_say_is_on_the_page():
+    """A loss that is added or mended is on the page in the same commit."""
+    assert PAGE.read_text().startswith(HEAD)
+    assert losses() in PAGE.read_text(), "run: python -m tests.protocols_page"
+
+
+@pytest.mark.slow
+def test_the_table_is_what_the_clients_get():
+    """Every cell was played just now."""
+    assert page() == PAGE.read_text(), "run: python -m tests.protocols_page"
