@@ -299,7 +299,8 @@ def _agree(scenario: Scenario, after: list[_Answered], api: str, prefix: str) ->
         if planned is None:
             continue
         echoed = [(call.name, call.id) for call in turn.calls]
-        for call in planned:
+        # Without ids a malformed call, which may be missing, must not take another's place.
+        for call in sorted(planned, key=lambda call: call.malformed):
             for key in ((call.name, call.id), (call.name, "")):
                 if key in echoed:
                     echoed.remove(key)

@@ -141,7 +141,30 @@ def test_results_without_ids_take_those_of_their_calls() -> None:
     body = history("f", "g", "f", results=[{"name": "f"}, {"name": "f"}, {"name": "g", "id": "b"}])
     for part, id in zip(body["contents"][1]["parts"][1:], "abc", strict=True):
         part["functionCall"]["id"] = id
-    assert [message.call_id for message in asked(body).messages[2:]] == ["a", "c", "b"]
+    request = asked(body, model="gemini-3-pro-preview")
+    assert [message.call_id for message in request.messages[2:]] == ["a", "c", "b"]
+
+
+def test_ids_that_the_client_made_up() -> None:
+    """Where calls have no ids, those of a client only tell which result is of which call."""
+    results = [
+        {"name": "f", "id": "b", "response": {"result": "2"}},
+        {"name": "f", "id": "a", "response": {"result": "1"}},
+    ]
+    body = history("f", "f", results=results)
+    for part, id in zip(body["contents"][1]["parts"][1:], "ab", strict=True):
+        part["functionCall"]["id"] = id
+    assert asked(body).messages[1:] == (
+        Message("assistant", "Hm", (CallEcho("", "f", '{"n":1}'),) * 2),
+        Message("tool", "1", name="f"),
+        Message("tool", "2", name="f"),
+    )
+
+
+def test_result_beside_the_name_of_its_function() -> None:
+    """A result is also found where the client repeats the name of the function beside it."""
+    results = [{"name": "f", "response": {"name": "f", "content": "42"}}]
+    assert asked(history("f", results=results)).messages[-1].text == "42"
 
 
 def test_thoughts_are_not_what_the_model_said() -> None:

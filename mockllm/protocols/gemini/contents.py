@@ -18,7 +18,7 @@ from mockllm.protocols.gemini.fields import compact, mapping, string
 from mockllm.protocols.gemini.schema import get
 from mockllm.request import CallEcho, Message
 
-__all__ = ["check_contents", "messages", "text_of"]
+__all__ = ["check_contents", "messages", "text_of", "without_ids"]
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
 _ROLES = ("user", "model", "function")
@@ -65,6 +65,24 @@ def messages(contents: object) -> list[Message]:
     return out
 
 
+def without_ids(history: list[Message]) -> list[Message]:
+    """The same history without ids, the results of an answer in the order of its calls.
+
+    Where the service gives calls no ids, those in a history are the client's own.
+    """
+    calls = [call for message in history for call in message.calls]
+    place = {call.id: index for index, call in enumerate(calls)}
+    out: list[Message] = []
+    for role, group in groupby(history, lambda message: message.role):
+        run = list(group)
+        if role == "tool":
+            run.sort(key=lambda message: place.get(message.call_id, len(place)))
+        for one in run:
+            id = "" if one.call_id in place else one.call_id
+            out.append(replace(one, call_id=id, calls=tuple(replace(c, id="") for c in one.calls)))
+    return out
+
+
 def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[Message]:
     results = [get(part, "functionResponse") for part in _parts(content)]
     found = [_result(result) for result in results if isinstance(result, Mapping)]
@@ -106,17 +124,19 @@ def _echo(call: Mapping[str, Any]) -> CallEcho:
 
 
 def _result(result: Mapping[str, Any]) -> Message:
-    response = mapping(result.get("response"))
+    response, name = mapping(result.get("response")), result.get("name")
     error = response.get("error")
+    # Vercel's AI SDK repeats the name of the function beside what it gave.
+    said = {key: value for key, value in response.items() if (key, value) != ("name", name)}
     told: object = response
-    if len(response) == 1:
-        ((field, value),) = response.items()
+    if len(said) == 1:
+        ((field, value),) = said.items()
         told = value if field in _ALONE else response
     return Message(
         "tool",
         told if isinstance(told, str) else compact(told),
         call_id=string(result.get("id")),
-        name=string(result.get("name")),
+        name=string(name),
         error=error is not None and error != "",
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.protocols.gemini.contents import check_contents, messages, text_of
+from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
 from mockllm.protocols.gemini.errors import invalid, unfit
 from mockllm.protocols.gemini.fields import API, Options, mapping
 from mockllm.protocols.gemini.schema import get, snake
@@ -44,14 +44,17 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
         _check(body)
     config = get(body, "generationConfig")
     tools = offered_tools(get(body, "tools"), strict)
+    model = model_of(path_params)
     history = messages(get(body, "contents"))
+    if not _gives_ids(model, vertex="publisher" in path_params):
+        history = without_ids(history)
     system = text_of(get(body, "systemInstruction"))
     if system:
         history.insert(0, Message("system", system))
     stream = path_params.get(":") == "streamGenerateContent"
     return Request(
         API,
-        model_of(path_params),
+        model,
         body,
         stream,
         tuple(history),
@@ -81,22 +84,26 @@ def _traits(path_params: Mapping[str, str], stream: bool) -> frozenset[str]:
 
 
 def options(request: Request) -> Options:
-    """What of the request the answer's bytes depend on.
-
-    Calls have ids where the services give them: on Vertex AI, and from models of the third
-    generation on.
-    """
+    """What of the request the answer's bytes depend on."""
     vertex = "vertex" in request.traits
-    third = request.model.startswith("gemini-3")
     count = get(get(request.body, "generationConfig"), "candidateCount")
     return Options(
         array="array" in request.traits,
-        ids=vertex or third,
+        ids=_gives_ids(request.model, vertex=vertex),
         partial=get(calling_config(request.body), "streamFunctionCallArguments") is True,
-        bare=vertex and third,
+        bare=vertex and _third(request.model),
         candidates=min(max(count, 1), _MOST_CANDIDATES) if type(count) is int else 1,
         vertex=vertex,
     )
+
+
+def _gives_ids(model: str, *, vertex: bool) -> bool:
+    """Whether calls have ids: on Vertex AI, and from models of the third generation on."""
+    return vertex or _third(model)
+
+
+def _third(model: str) -> bool:
+    return model.startswith("gemini-3")
 
 
 # Refusals

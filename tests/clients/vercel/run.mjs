@@ -1,0 +1,143 @@
+// Has conversations with mockllm through Vercel's AI SDK and its providers.
+//
+//   node run.mjs < jobs.json
+//
+// Jobs come as a list. One is {id, api: "chat" | "responses" | "anthropic" | "gemini", url, model,
+// headers, providerOptions, said: [what the user says, in turn], tools: [{name, description,
+// parameters}], results: {"name input": text}, automatic, most}. The tools run here: a call gets
+// its result from the table, where it stands under its name and its input as JSON, or "ok". With
+// `automatic` the SDK runs them itself, and one whose result begins with "Error" throws; otherwise
+// they are run between requests. It ends when nobody has anything left to say, after an error, or
+// after `most` answers.
+//
+// Prints one line of JSON for each job, in the order in which they end: {id, steps: [{text,
+// reasoning, calls: [{id, name, input, invalid}], finish, usage, sources, warnings, errors}]}.
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { jsonSchema, stepCountIs, streamText, tool } from "ai";
+
+globalThis.AI_SDK_LOG_WARNINGS = false; // they are reported with their step instead
+
+const AT_ONCE = 8;
+
+const MODELS = {
+  chat: (settings, model) => createOpenAI(settings).chat(model),
+  responses: (settings, model) => createOpenAI(settings).responses(model),
+  anthropic: (settings, model) => createAnthropic(settings)(model),
+  gemini: (settings, model) => createGoogleGenerativeAI(settings)(model),
+};
+
+const resultOf = (job, name, input) => job.results[`${name} ${JSON.stringify(input)}`] ?? "ok";
+
+function toolsOf(job) {
+  const execute = (name) => async (input) => {
+    const result = resultOf(job, name, input);
+    if (result.startsWith("Error")) throw new Error(result);
+    return result;
+  };
+  return Object.fromEntries(
+    job.tools.map(({ name, description, parameters }) => {
+      const inputSchema = jsonSchema(parameters);
+      const run = job.automatic ? { execute: execute(name) } : {};
+      return [name, tool({ description, inputSchema, ...run })];
+    }),
+  );
+}
+
+const emptyStep = () => ({
+  text: "",
+  reasoning: "",
+  calls: [],
+  finish: null,
+  usage: null,
+  sources: [],
+  warnings: [],
+  errors: [],
+});
+
+const isOver = (step) => step === undefined || step.finish !== null;
+
+/** The service's words; after several tries, those of the last. */
+const wordsOf = (error) => String((error.lastError ?? error).message ?? JSON.stringify(error));
+
+// What each part of the SDK's stream adds to the step that it belongs to.
+const ADD = {
+  "text-delta": (step, { text }) => void (step.text += text),
+  "reasoning-delta": (step, { text }) => void (step.reasoning += text),
+  "tool-call": (step, { toolCallId: id, toolName: name, input, invalid = false }) =>
+    void step.calls.push({ id, name, input, invalid }),
+  source: (step, { url, title = "" }) => void step.sources.push({ url, title }),
+  error: (step, { error }) => void step.errors.push(wordsOf(error)),
+  "start-step": (step, { warnings }) => void step.warnings.push(...warnings),
+  "finish-step": (step, { finishReason: finish, usage }) =>
+    void Object.assign(step, { finish, usage }),
+};
+
+/** The steps of one `streamText`, and the messages they make. */
+async function ask(job, messages, tools) {
+  const { api, url, model, headers, providerOptions } = job;
+  const answer = streamText({
+    model: MODELS[api]({ baseURL: url, apiKey: "test-key", headers }, model),
+    messages,
+    tools,
+    providerOptions,
+    stopWhen: stepCountIs(job.automatic ? job.most : 1),
+    onError: () => {}, // it would be printed; the stream has it too
+  });
+  const steps = [];
+  for await (const part of answer.fullStream) {
+    // A request that fails has no "start-step"; its error is a step of its own.
+    const opens = part.type === "start-step" || (part.type === "error" && isOver(steps.at(-1)));
+    if (opens) steps.push(emptyStep());
+    ADD[part.type]?.(steps.at(-1), part);
+  }
+  const failed = steps.some((step) => step.errors.length > 0);
+  return { steps, failed, made: failed ? [] : (await answer.response).messages };
+}
+
+/** The results that are missing after what was made: one message, or none. */
+function execute(job, made) {
+  const parts = made.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  const answered = new Set(parts.filter((p) => p.type === "tool-result").map((p) => p.toolCallId));
+  const waiting = parts.filter((p) => p.type === "tool-call" && !answered.has(p.toolCallId));
+  const content = waiting.map(({ toolCallId, toolName, input }) => ({
+    type: "tool-result",
+    toolCallId,
+    toolName,
+    output: { type: "text", value: resultOf(job, toolName, input) },
+  }));
+  const message = content.length > 0 ? [{ role: "tool", content }] : [];
+  return { message, called: parts.some((p) => p.type === "tool-call") };
+}
+
+async function converse(given) {
+  const job = { headers: {}, tools: [], results: {}, automatic: false, most: 8, ...given };
+  const tools = toolsOf(job);
+  const said = [...job.said];
+  const messages = [];
+  const steps = [];
+  let called = false;
+  while (steps.length < job.most && (called || said.length > 0)) {
+    if (!called) messages.push({ role: "user", content: said.shift() });
+    const answer = await ask(job, messages, tools);
+    steps.push(...answer.steps);
+    if (answer.failed) break;
+    const { message, called: more } = execute(job, answer.made);
+    messages.push(...answer.made, ...message);
+    called = more && !job.automatic;
+  }
+  return { id: job.id, steps };
+}
+
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+const waiting = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+
+async function work() {
+  for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+    process.stdout.write(`${JSON.stringify(await converse(job))}\n`);
+  }
+}
+
+await Promise.all(Array.from({ length: AT_ONCE }, work));
