@@ -21,7 +21,7 @@ test: $(VENV)/.installed-test $(NODE_CLIENTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+	$(BIN)/python -m pytest -n 2 -q -m "not slow" --hypothesis-profile=fast
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

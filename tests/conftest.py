@@ -13,6 +13,7 @@ from mockllm import ServerOptions, ServerThread, loads
 
 # Shared machines stall now and then; a deadline would only measure that.
 settings.register_profile("mockllm", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=10)  # for `make check`
 settings.load_profile("mockllm")
 
 
@@ -41,3 +42,10 @@ def serve() -> Iterator[Callable[..., Served]]:
             return Served(thread, client)
 
         yield start
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with client SDKs are slow: importing one takes longer than all its tests here."""
+    for item in items:
+        if "clients" in item.path.parts:
+            item.add_marker(pytest.mark.slow)

@@ -114,6 +114,7 @@ def test_a_stream_decodes_to_its_turn(case):
     assert decoded(case.protocol, [case.stream()]) == normal(case.protocol.project(turn))
 
 
+@pytest.mark.slow
 @every_case
 def test_every_single_cut_gives_the_same_frames(case):
     """Law 3: an event that is cut at any byte is the same event."""
