@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mockllm.errors import RequestError
+from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.request import Request
 from tests.protocols.anthropic_turns import Json
 from tests.protocols.test_anthropic_request import (
@@ -245,3 +246,18 @@ def test_refused(value: Json, message: str) -> None:
     assert caught.value.status == 400
     assert caught.value.param == caught.value.message.partition(": ")[0]
     assert isinstance(parsed(value, strict=False), Request)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    "thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_01A"}]
+)
+def test_threads_are_not_kept(thread: Json, strict: bool) -> None:
+    """A request to keep the conversation is refused in the way that makes clients send all of
+    it, for which turn is due is read from there."""
+    with pytest.raises(RequestError, match=r"^thread: ") as caught:
+        parsed(body(thread=thread), strict=strict)
+    assert PROTOCOL.error_body(caught.value)["error"]["details"] == {
+        "error_code": "thread_unsupported_request",
+        "unsupported": ["thread"],
+    }

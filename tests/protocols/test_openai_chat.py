@@ -208,7 +208,7 @@ STREAMS = {
             choice('{"content":"ab"}'),
             choice('{"content":"cd"}'),
             choice(
-                '{"annotations":[{"type":"url_citation","url_citation":{"start_index":2,'
+                '{"annotations":[{"type":"url_citation","url_citation":{"start_index":0,'
                 '"end_index":4,"title":"E","url":"https://e.org","content":"cd!"}}]}'
             ),
             choice("{}", '"stop"'),

@@ -398,6 +398,18 @@ def test_obfuscation_pads_deltas() -> None:
     assert not any("obfuscation" in v for v in values(turn))
 
 
+def test_background_answers_are_queued_first() -> None:
+    """An answer that runs in the background is queued before it is in progress."""
+    reply = replace(REPLY, options=Options(echo='{"background":true}'))
+    told = values(Turn((Text(("a",)),), "stop"), reply)[:3]
+    assert [(value["type"], value["response"]["status"]) for value in told] == [
+        ("response.created", "queued"),
+        ("response.queued", "queued"),
+        ("response.in_progress", "in_progress"),
+    ]
+    assert [value["sequence_number"] for value in told] == [0, 1, 2]
+
+
 def test_frames_kept_as_they_are_keep_their_numbers() -> None:
     """A hosted tool's frames pass verbatim; numbers, indexes and the output take them in."""
     item = {"id": "ws_9", "type": "web_search_call", "status": "completed"}

@@ -99,8 +99,14 @@ def test_recorded_stream_tells_what_its_response_tells(path: Path) -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_recorded_frames_without_neutral_words_are_kept(path: Path) -> None:
     """Frames of hosted tools are all there, as they were and in their order."""
-    turn, _, frames = recorded(path)
-    kept = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+    turn, response, frames = recorded(path)
+    all_kept = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+    kept = [frame for frame in all_kept if frame in frames]
+    assert all(
+        json.loads(frame.data or "")["item"] in response["output"]
+        for frame in all_kept
+        if frame not in kept
+    )
     assert sorted(kept, key=frames.index) == [frame for frame in frames if frame in kept]
     tools = ("_call", "mcp_", "tool_search", "file_citation")
     assert all(any(tool in (frame.data or "") for tool in tools) for frame in kept)
@@ -307,6 +313,17 @@ def test_unknown_events_are_kept_in_place() -> None:
     assert [type(event) for event in events] == [Start, TextDelta, Raw, TextDelta]
     turn = fold(Timed(0, event) for event in events)
     assert turn.parts == (Text(("a", "b")), Opaque("responses", keepalive))
+
+
+def test_a_hosted_item_that_only_the_end_finishes_is_kept() -> None:
+    """A hosted item whose `done` event never came is taken from the final output, once."""
+    listing = {"type": "mcp_list_tools", "id": "l1"}
+    finished = {**listing, "tools": [{"name": "t"}]}
+    kept = {"type": "response.output_item.done", "output_index": 0, "item": finished}
+    for events in ([added(0, **listing)], [added(0, **listing), done(0, **finished)]):
+        turn = told(*events, completed(finished))
+        frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+        assert [json.loads(frame.data or "") for frame in frames][1:] == [kept]
 
 
 def test_names_of_another_api_say_nothing() -> None:

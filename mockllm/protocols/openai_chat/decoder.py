@@ -4,9 +4,9 @@ https://platform.openai.com/docs/api-reference/chat-streaming
 
 Nothing a server sends makes the decoder fail. A frame that says nothing it knows (a comment,
 JSON that is broken, a provider's own chunk, a choice other than the first that does not simply
-repeat it) is kept whole as `Raw`, and so is everything after `[DONE]`. What is lost is
-only what stands beside something known in one frame: provider fields, log probabilities,
-spans of citations, and a finish that is sent twice.
+repeat it) is kept whole as `Raw`, and so is everything after `[DONE]`. Of a frame that says
+something known, what it says beyond that (fields of providers, log probabilities, spans of
+citations) is kept as a `Raw` chunk of its own, behind the events: see `residue`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from mockllm.protocols.openai_chat.fields import (
     string,
     usage_of,
 )
+from mockllm.protocols.openai_chat.residue import choice_rest, chunk_rest
 from mockllm.sse import Frame
 
 __all__ = ["Decoder"]
@@ -61,8 +62,10 @@ class Decoder:
         self._open: dict[int, None] = {}
         self._cites: list[ev.Cite] = []
         self._texted = False
+        self._length = 0
         self._first_choice: tuple[object, object] | None = None
         self._known = False
+        self._rests: list[Any] = []
 
     def decode(self, frame: Frame) -> list[ev.Event]:
         """The events of a frame; they are those of the frame alone, save a call's start that
@@ -86,6 +89,9 @@ class Decoder:
         if not self._begun:
             self._begun = True
             events.insert(0, ev.Start(self._id, string(value.get("model"))))
+        rest = chunk_rest(value, self._rests)
+        if rest is not None:
+            events.append(self._raw(rest))
         return events
 
     def close(self) -> list[ev.Event]:
@@ -106,21 +112,22 @@ class Decoder:
         events: list[ev.Event] = []
         finish = ""
         usage = chunk_usage(chunk)
+        self._rests = []
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if not isinstance(choice, dict):
+            if not isinstance(choice, dict) or self._is_another(choice):
+                self._rests.append(choice)
                 continue
             delta, word = choice.get("delta"), choice.get("finish_reason")
-            index = choice.get("index")
-            if type(index) is int and index:
-                self._known |= (delta, word) == self._first_choice
-                continue
-            self._first_choice = (delta, word)
-            if isinstance(delta, dict):
-                events += self._delta(delta, choice)
-            if isinstance(word, str) and word:
-                finish = word
-            usage = usage or usage_of(choice.get("usage"))
+            if type(choice.get("index")) is not int or not choice["index"]:
+                heard = self._delta(delta, choice) if isinstance(delta, dict) else []
+                events += heard
+                finish = string(word) or finish
+                usage = usage or usage_of(choice.get("usage"))
+                # What said nothing cannot be repeated, only sent to several choices.
+                said = bool(heard or string(word) or self._known)
+                self._first_choice = (delta, word) if said else None
+            self._rests.append(choice_rest(choice, self._length))
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
         if usage is not None:
             events.append(usage)
@@ -130,6 +137,16 @@ class Decoder:
         elif finish:
             events += self._finish(finish)
         return events
+
+    def _is_another(self, choice: dict[str, Any]) -> bool:
+        """Whether a choice is neither the first nor the same as the first."""
+        said = choice.get("delta"), choice.get("finish_reason")
+        index = choice.get("index")
+        if type(index) is int and index:
+            repeats = said == self._first_choice
+            self._known |= repeats
+            return not repeats
+        return False
 
     def _delta(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
         events: list[ev.Event] = []
@@ -158,7 +175,7 @@ class Decoder:
             self._known = True
             events += map(self._seen, self._calls.add(entry, self._id))
         events += self._annotations(delta.get("annotations"))
-        if not events and delta.get("role"):
+        if not events and string(delta.get("role")):
             # The role is all there is, unless a provider's own field came with it.
             plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
             self._known |= plain or not self._begun
@@ -173,6 +190,7 @@ class Decoder:
         logprobs = choice.get("logprobs")
         tells = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
         self._texted = True
+        self._length += len(text)
         events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, tells))]
         if self._cites:
             events += self._cites

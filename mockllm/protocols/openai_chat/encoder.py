@@ -50,9 +50,8 @@ class Encoder:
         self._usage: ev.Usage | None = None
         self._argued: set[int] = set()
         self._texts = {i for i, part in enumerate(turn.parts) if isinstance(part, Text)}
-        self._cites: list[dict[str, Any]] = []
+        self._cites: list[ev.Cite] = []
         self._length = 0
-        self._spans: dict[int, tuple[int, int]] = {}
         self._count = 0
 
     def encode(self, event: ev.Event) -> list[Frame]:
@@ -74,8 +73,8 @@ class Encoder:
                 return self._arguments(part, text)
             case ev.PartEnd(part=part):
                 return self._end(part)
-            case ev.Cite(part=part):
-                self._cites.append(write_cite(event, *self._spans.get(part, (0, self._length))))
+            case ev.Cite():
+                self._cites.append(event)
             case ev.Usage():
                 return self._spent(event)
             case ev.Finish():
@@ -93,9 +92,7 @@ class Encoder:
         return []
 
     def _text(self, event: ev.TextDelta) -> list[Frame]:
-        start, _ = self._spans.get(event.part, (self._length, 0))
         self._length += len(event.text)
-        self._spans[event.part] = start, self._length
         logprobs = write_logprobs([event.text]) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
 
@@ -125,8 +122,9 @@ class Encoder:
         if self._texts or not self._cites:
             return []
         # All citations in one chunk, after the text: the official client fails on a second one.
+        # They are of all the text, which Chat does not divide.
         cites, self._cites = self._cites, []
-        return self._delta({"annotations": cites})
+        return self._delta({"annotations": [write_cite(c, 0, self._length) for c in cites]})
 
     def _spent(self, usage: ev.Usage) -> list[Frame]:
         self._usage = usage

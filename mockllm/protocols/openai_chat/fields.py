@@ -23,12 +23,14 @@ __all__ = [
     "answer_id",
     "chunk_usage",
     "cites_of",
+    "count_of",
     "entries_of",
     "error_of",
     "error_type",
     "fingerprint",
     "read_finish",
     "reasoning_of",
+    "said",
     "split_content",
     "string",
     "usage_of",
@@ -147,15 +149,32 @@ def reasoning_of(delta: Mapping[str, Any]) -> str:
 
 
 def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entries of `tool_calls`, and a legacy `function_call` as one of them."""
+    """The entries of `tool_calls`, and a legacy `function_call` as one of them.
+
+    Entries that say nothing of the call itself are left out: servers hang fields of their own
+    on them.
+    """
     calls = delta.get("tool_calls")
     if isinstance(calls, list):
         for entry in calls:
-            if isinstance(entry, dict):
+            if isinstance(entry, dict) and said(entry):
                 yield entry
-    function = delta.get("function_call")
-    if isinstance(function, dict):
-        yield {"index": 0, "function": function}
+    legacy = {"index": 0, "function": delta.get("function_call")}
+    if said(legacy):
+        yield legacy
+
+
+def said(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of `tool_calls` has an id, a name or a fragment of arguments."""
+    function = entry.get("function") or entry.get("custom")
+    if not isinstance(function, dict):
+        function = {}
+    if any(function.get(key) is not None for key in ("arguments", "input")):
+        return True
+    return any(
+        type(value) in (str, int) and value != ""
+        for value in (entry.get("id"), function.get("name"))
+    )
 
 
 def cites_of(annotations: object) -> Iterator[ev.Cite]:
@@ -177,8 +196,13 @@ def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
 
 
 def usage_of(usage: object) -> ev.Usage | None:
-    """Usage, with the names that DeepSeek and xAI use for its details."""
-    if not isinstance(usage, dict) or not usage:
+    """Usage, with the names that DeepSeek and xAI use for its details.
+
+    None where neither the tokens of the prompt nor those of the completion are told.
+    """
+    if not isinstance(usage, dict):
+        return None
+    if count_of(usage.get("prompt_tokens")) is count_of(usage.get("completion_tokens")) is None:
         return None
     given, made = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
     given, made = (details if isinstance(details, dict) else {} for details in (given, made))
@@ -191,9 +215,14 @@ def usage_of(usage: object) -> ev.Usage | None:
 
 
 def _count(value: object) -> int:
+    return count_of(value) or 0
+
+
+def count_of(value: object) -> int | None:
+    """The value if it is a whole number, also one written as a float."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value if type(value) is int else 0
+    return value if type(value) is int else None
 
 
 def write_usage(usage: ev.Usage) -> dict[str, Any]:

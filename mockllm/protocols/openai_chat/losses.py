@@ -84,6 +84,10 @@ LOSSES = (
     "Usage is streamed only if `stream_options.include_usage` asks for it, and not before an "
     "error; an error without a type is a `server_error`.",
     "With `n` above 1 every choice says the same; only the first comes back.",
+    "What a chunk says beyond the neutral words (fields of providers, real log probabilities, "
+    "spans of citations) comes back as a frame of its own behind it; of an error only message, "
+    "type and code, of several different usages, finishes or reasonings in one chunk the first, "
+    "and no `event` or `id` line. Citations are of the whole text.",
     "A body holds no frames of their own and no error after a part of the answer; without a "
     "finish it ends in the usual one.",
 )

@@ -17,6 +17,8 @@ from mockllm.sse import Frame
 
 __all__ = ["Assembly"]
 
+_FINISHED = "response.output_item.done"
+
 
 class Assembly:
     """The items of one stream, found by whatever their events name."""
@@ -90,7 +92,8 @@ class Assembly:
         if index is not None:
             item = self._by_index.get(index)
             place = item.last_key if item else index * ITEM
-        self._hosted |= {index, string(mapping(value.get("item")).get("id"))} - {None, ""}
+        if value.get("type") == _FINISHED:
+            self._hosted |= {index, string(mapping(value.get("item")).get("id"))} - {None, ""}
         self._place = max(self._place, place)
         self._raws += 1
         return ev.Raw(place + self._raws, API, frame)
@@ -114,9 +117,8 @@ class Assembly:
 
     def _harvest_hosted(self, index: int, value: Mapping[str, Any]) -> Iterator[ev.Event]:
         if value and not {index, string(value.get("id"))} & self._hosted:
-            type = "response.output_item.done"
-            data = {"type": type, "output_index": index, "item": value}
-            yield self.raw(Frame(dumps(data), event=type), data)
+            data = {"type": _FINISHED, "output_index": index, "item": value}
+            yield self.raw(Frame(dumps(data), event=_FINISHED), data)
 
 
 def _another(item: Item, shown: Mapping[str, Any], *, done: bool) -> bool:

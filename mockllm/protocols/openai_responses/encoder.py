@@ -91,11 +91,7 @@ class Encoder:
         """The frames of one event, in order."""
         match event:
             case ev.Start():
-                response = response_object(self._reply, "in_progress")
-                return [
-                    self._frame("response.created", response=response),
-                    self._frame("response.in_progress", response=response),
-                ]
+                return self._start()
             case ev.TextDelta() | ev.ReasoningDelta() | ev.RefusalDelta() | ev.ToolArgs():
                 return self._delta(event.part, event.text)
             case ev.ToolStart():
@@ -109,6 +105,16 @@ class Encoder:
             case ev.Finish() | ev.StreamError():
                 return self._end(event)
         return []
+
+    def _start(self) -> list[Frame]:
+        response = response_object(self._reply, "in_progress")
+        begun = self._frame
+        if response["background"] is not True:
+            states = [begun("response.created", response=response)]
+        else:
+            queued = {**response, "status": "queued"}
+            states = [begun(f"response.{word}", response=queued) for word in ("created", "queued")]
+        return [*states, begun("response.in_progress", response=response)]
 
     def _frame(self, type: str, **fields: Any) -> Frame:
         frame = frame_of(type, self._next, fields)

@@ -23,6 +23,9 @@ LOSSES = (
     "Calls have no signature.",
     "A citation keeps its cited text only where the text has those words.",
     "An error always has type and code; a body tells the code alone.",
+    "Of items, contents and the response only the fields that neutral parts have come back: not "
+    "`phase`, `namespace`, real log probabilities, or citations of files in finished contents. "
+    "They cannot be frames: the official client stops at a second `done` of an item.",
     "A stream that is cut tells no usage.",
     "Frames of other protocols, comments, and frames that say what neutral parts say are not "
     "read back as frames. A body has of a hosted tool's frames the finished item only.",
