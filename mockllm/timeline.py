@@ -105,79 +105,99 @@ class _Building:
         raise AssertionError(f"not the beginning of a part: {self.first}")
 
 
+class _Folding:
+    """The turn so far."""
+
+    def __init__(self) -> None:
+        self._building: dict[int, _Building] = {}
+        self._order: list[int] = []
+        self._times: list[int] = []
+        self._end = 0
+        self._usage: ev.Usage | None = None
+        self._finish: ev.Finish | None = None
+        self._error: ev.StreamError | None = None
+
+    def add(self, item: ev.Timed) -> None:
+        match item.event:
+            case ev.PartEnd():
+                pass
+            case ev.Start():
+                self._end = max(self._end, item.at)
+            case ev.Usage() | ev.Finish() | ev.StreamError():
+                self._end = item.at
+                self._ending(item.event)
+            case ev.Cite() as event:
+                if event.part in self._building:
+                    self._building[event.part].citations.append(event)
+            case ev.Signature() as event:
+                # A signature may come alone: reasoning that is kept from the client.
+                if event.part not in self._building:
+                    self._building[event.part] = _Building(ev.ReasoningDelta(event.part, ""))
+                    self._beat(event.part, item.at)
+                self._building[event.part].signature = event.value
+            case event:
+                self._fragment(event)
+                self._beat(event.part, item.at)
+
+    def _beat(self, part: int, at: int) -> None:
+        self._order.append(part)
+        self._times.append(at)
+
+    def _ending(self, event: ev.Usage | ev.Finish | ev.StreamError) -> None:
+        match event:
+            case ev.Usage():
+                self._usage = event
+            case ev.Finish():
+                self._finish = event
+            case ev.StreamError():
+                self._error = event
+
+    def _fragment(self, event: _Fragment) -> None:
+        match event:
+            case ev.ToolStart() | ev.Raw():
+                if event.part in self._building:
+                    raise ValueError(f"part {event.part} opens twice")
+                self._building[event.part] = _Building(event)
+            case ev.ToolArgs():
+                if event.part not in self._building:
+                    raise ValueError(f"arguments for part {event.part}, which never opened")
+                self._building[event.part].fragments.append(event.text)
+            case _:
+                slot = self._building.setdefault(event.part, _Building(event))
+                if type(slot.first) is not type(event):
+                    raise ValueError(f"part {event.part} is {slot.first}, yet gets {event}")
+                slot.fragments.append(event.text)
+
+    def turn(self) -> Turn:
+        keys = sorted(self._building)
+        place = {key: i for i, key in enumerate(keys)}
+        finish = None if self._error else self._finish
+        return normal(
+            Turn(
+                parts=tuple(self._building[key].part() for key in keys),
+                finish=finish.reason if finish else None,
+                usage=self._usage,
+                order=tuple(place[key] for key in self._order),
+                gaps=_gaps(self._times, self._end),
+                error=self._error,
+                finish_raw=finish.raw if finish else None,
+            )
+        )
+
+
+_Fragment = ev.TextDelta | ev.ReasoningDelta | ev.RefusalDelta | ev.ToolStart | ev.ToolArgs | ev.Raw
+
+
 def fold(timed: Iterable[ev.Timed]) -> Turn:
     """The turn that events add up to.
 
     Raises:
         ValueError: a fragment of a call that was never opened, or of another kind of part.
     """
-    building: dict[int, _Building] = {}
-    order: list[int] = []
-    times: list[int] = []
-    usage: ev.Usage | None = None
-    finish: ev.Finish | None = None
-    error: ev.StreamError | None = None
-    end = 0
+    folding = _Folding()
     for item in timed:
-        event = item.event
-        match event:
-            case ev.TextDelta() | ev.ReasoningDelta() | ev.RefusalDelta():
-                slot = building.setdefault(event.part, _Building(event))
-                if type(slot.first) is not type(event):
-                    raise ValueError(f"part {event.part} is {slot.first}, yet gets {event}")
-                slot.fragments.append(event.text)
-            case ev.ToolStart() | ev.Raw():
-                if event.part in building:
-                    raise ValueError(f"part {event.part} opens twice")
-                building[event.part] = _Building(event)
-            case ev.ToolArgs():
-                if event.part not in building:
-                    raise ValueError(f"arguments for part {event.part}, which never opened")
-                building[event.part].fragments.append(event.text)
-            case ev.Signature():
-                # A signature may come alone: reasoning that is kept from the client.
-                if event.part not in building:
-                    building[event.part] = _Building(ev.ReasoningDelta(event.part, ""))
-                    order.append(event.part)
-                    times.append(item.at)
-                building[event.part].signature = event.value
-                continue
-            case ev.Cite():
-                if event.part in building:
-                    building[event.part].citations.append(event)
-                continue
-            case ev.Usage():
-                usage = event
-                end = item.at
-                continue
-            case ev.Finish():
-                finish = event
-                end = item.at
-                continue
-            case ev.StreamError():
-                error = event
-                end = item.at
-                continue
-            case ev.Start():
-                end = max(end, item.at)
-                continue
-            case _:
-                continue
-        order.append(event.part)
-        times.append(item.at)
-    keys = sorted(building)
-    place = {key: i for i, key in enumerate(keys)}
-    return normal(
-        Turn(
-            parts=tuple(building[key].part() for key in keys),
-            finish=finish.reason if finish and not error else None,
-            usage=usage,
-            order=tuple(place[key] for key in order),
-            gaps=_gaps(times, end),
-            error=error,
-            finish_raw=finish.raw if finish and not error else None,
-        )
-    )
+        folding.add(item)
+    return folding.turn()
 
 
 def _gaps(times: list[int], end: int) -> tuple[int, ...]:

@@ -67,6 +67,7 @@ class Handler:
         self.player = self._player(scenarios)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers a request, in full, and notes it in its session's journal."""
         began = time.perf_counter()
         headers = {name.lower(): value for name, value in request.headers.items()}
         target = request._message.path  # noqa: SLF001 - `rel_url` parses, and costs more
