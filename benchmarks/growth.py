@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import _load
+from instant import fetch
 
 MEASURE = """
 import resource, sys, time
@@ -54,20 +55,24 @@ turns:
         )
 
 
-def requests(port: int, count: int, wanted: int = 200) -> list[tuple[bytes, int]]:
-    """Requests for different scenarios, each with the size of its answer."""
+def requests(port: int, count: int, wanted: int = 5_000) -> list[tuple[bytes, int]]:
+    """Requests that differ from each other, so that each has to be understood and matched anew;
+    each with the size of its answer."""
+    sizes: dict[int, int] = {}
     out = []
-    for n in range(0, count, max(1, count // wanted)):
+    for n in range(wanted):
+        case = n * 7919 % count
+        said = f"Here is question number {case:05} please, asked for the {n}th time."
         body = {
             "model": "gpt-4o",
             "stream": True,
-            "messages": [{"role": "user", "content": f"Here is question number {n:05} please."}],
+            "messages": [{"role": "user", "content": said}],
         }
         request = _load.request_bytes("/v1/chat/completions", json.dumps(body).encode())
-        out.append(request)
-    from instant import fetch
-
-    return [(request, len(fetch(port, request))) for request in out]
+        if case not in sizes:
+            sizes[case] = len(fetch(port, request))
+        out.append((request, sizes[case]))
+    return out
 
 
 def main() -> None:

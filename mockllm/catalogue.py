@@ -1,12 +1,14 @@
 """All scenarios that are served, indexed so that finding the right one does not take longer
 the more there are.
 
-The index looks for the needles of `match.user` by one rare piece of each: the text is slid
-over in windows of the pieces' lengths, and only the needles whose piece is met are searched.
+The index looks for the needles of `match.user` by one rare piece of each: the pieces of a text
+are looked up, at its words or at every letter, and only the needles whose piece is met are
+searched.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,6 +21,8 @@ __all__ = ["SCENARIO_HEADER", "Catalogue", "mint_token"]
 SCENARIO_HEADER = "x-mockllm-scenario"
 
 _GRAM = 8
+_SPACE = re.compile(r"\s").finditer
+_END = re.Match.end
 _CACHED_TEXTS = 2048
 _CACHED_LENGTH = 4096
 
@@ -34,32 +38,50 @@ def _digest(scenario: Scenario) -> str:
 
 
 class _Needles:
-    """Finds which of many substrings a text contains."""
+    """Finds which of many substrings a text contains.
+
+    Each needle is filed under its rarest piece: one that begins a word inside of it, where it
+    has such, for those are looked up at the words of a text alone; else any piece.
+    """
 
     def __init__(self, needles: Sequence[tuple[str, int]]) -> None:
         self._needles = needles
         counts: Counter[str] = Counter()
         for needle, _ in needles:
-            counts.update(set(_grams(needle)))
-        self._table: dict[str, list[tuple[str, int]]] = {}
+            counts.update({*_word_grams(needle), *_grams(needle)})
+        self._at_words: dict[str, list[tuple[str, int]]] = {}
+        self._anywhere: dict[str, list[tuple[str, int]]] = {}
         for needle, index in needles:
-            piece = min(_grams(needle), key=counts.__getitem__)
-            self._table.setdefault(piece, []).append((needle, index))
-        self._sizes = sorted({len(piece) for piece in self._table})
+            at_words = _word_grams(needle)
+            table = self._at_words if at_words else self._anywhere
+            piece = min(at_words or _grams(needle), key=counts.__getitem__)
+            table.setdefault(piece, []).append((needle, index))
+        self._sizes = sorted({len(piece) for piece in self._anywhere})
 
     def search(self, text: str) -> list[int]:
-        if len(text) * len(self._sizes) > 2 * len(self._needles):
+        if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             return [index for needle, index in self._needles if needle in text]
         found: list[int] = []
-        seen: set[str] = set()
-        table = self._table
+        if self._at_words:
+            met = self._at_words.keys() & set(_word_grams(text))
+            found += _held(self._at_words, met, text)
         for size in self._sizes:
-            for at in range(len(text) - size + 1):
-                piece = text[at : at + size]
-                if piece in table and piece not in seen:
-                    seen.add(piece)
-                    found += [index for needle, index in table[piece] if needle in text]
+            pieces = {text[at : at + size] for at in range(len(text) - size + 1)}
+            found += _held(self._anywhere, self._anywhere.keys() & pieces, text)
         return found
+
+
+def _held(
+    table: dict[str, list[tuple[str, int]]], pieces: Iterable[str], text: str
+) -> Iterator[int]:
+    for piece in pieces:
+        yield from (index for needle, index in table[piece] if needle in text)
+
+
+def _word_grams(text: str) -> list[str]:
+    """The pieces that begin right after white space and are whole."""
+    last = len(text) - _GRAM
+    return [text[at : at + _GRAM] for at in map(_END, _SPACE(text)) if at <= last]
 
 
 def _grams(needle: str) -> list[str]:

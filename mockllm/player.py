@@ -152,7 +152,8 @@ class Player:
         session: Session,
         exchange: Exchange,
     ) -> Answer:
-        key = (protocol.name, exchange.body, *params.values(), *map(headers.get, self._headers))
+        asked = (name_or_value for pair in params.items() for name_or_value in pair)
+        key = (protocol.name, exchange.body, *asked, *map(headers.get, self._headers))
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan(protocol, params, headers, session, exchange)

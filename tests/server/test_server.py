@@ -534,3 +534,15 @@ def test_a_model_list_has_the_shape_of_the_api_that_asks(serve):
     assert served.http.get("/v1/models", headers=anthropic).json()["has_more"] is False
     gemini = served.http.get("/v1/models", headers={"x-goog-api-key": "k"}).json()
     assert gemini["models"][0]["name"].startswith("models/")
+
+
+def test_the_names_of_a_query_are_part_of_what_is_remembered(serve):
+    """`?key=sse` is not `?alt=sse`, although body and value are the same."""
+    served = serve(WEATHER)
+    body = {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}
+    path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent"
+    headers = {"x-goog-api-key": "k"}
+    events = served.http.post(f"{path}?alt=sse", json=body, headers=headers)
+    array = served.http.post(f"{path}?key=sse", json=body, headers=headers)
+    assert events.text.startswith("data: ")
+    assert array.text.startswith("[")
