@@ -7,8 +7,12 @@ import re
 import zlib
 from collections.abc import Iterator
 
+import anthropic
+import httpx
 import openai
 import pytest
+from google import genai
+from google.genai import types
 
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -110,3 +114,66 @@ def async_sdk(loop: asyncio.Runner) -> Iterator[openai.AsyncOpenAI]:
 def async_client(async_sdk: openai.AsyncOpenAI, run: Run) -> openai.AsyncOpenAI:
     """The official asynchronous client in the test's session; it tries again twice."""
     return async_sdk.with_options(base_url=run.base_url)
+
+
+@pytest.fixture(scope="session")
+def anthropic_sdk() -> Iterator[anthropic.Anthropic]:
+    """The official client of Anthropic; not for use, but to share its connections."""
+    http = anthropic.DefaultHttpxClient(trust_env=False)
+    with anthropic.Anthropic(api_key="sk-ant-test", max_retries=2, http_client=http) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(anthropic_sdk: anthropic.Anthropic, run: Run) -> anthropic.Anthropic:
+    """The official client of Anthropic in the test's session; it tries again twice."""
+    return anthropic_sdk.with_options(base_url=run.root)
+
+
+@pytest.fixture(scope="session")
+def async_anthropic_sdk(loop: asyncio.Runner) -> Iterator[anthropic.AsyncAnthropic]:
+    """The asynchronous client of Anthropic; not for use, but to share its connections."""
+    http = anthropic.DefaultAsyncHttpxClient(trust_env=False)
+    client = anthropic.AsyncAnthropic(api_key="sk-ant-test", max_retries=2, http_client=http)
+    yield client
+    loop.run(client.close())
+
+
+@pytest.fixture
+def async_claude(async_anthropic_sdk: anthropic.AsyncAnthropic, run: Run):
+    """The asynchronous client of Anthropic in the test's session; it tries again twice."""
+    return async_anthropic_sdk.with_options(base_url=run.root)
+
+
+@pytest.fixture(scope="session")
+def http() -> Iterator[httpx.Client]:
+    """A client that hides nothing of HTTP."""
+    with httpx.Client(trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def async_http(loop: asyncio.Runner) -> Iterator[httpx.AsyncClient]:
+    """The same, asynchronous."""
+    client = httpx.AsyncClient(trust_env=False)
+    yield client
+    loop.run(client.aclose())
+
+
+@pytest.fixture
+def gemini_at(http: httpx.Client, async_http: httpx.AsyncClient):
+    """Makes the official client of Google for a base URL; it tries again twice, at once."""
+
+    def make(url: str, **options: object) -> genai.Client:
+        again = types.HttpRetryOptions(attempts=3, initial_delay=0, max_delay=0, jitter=0)
+        usual = {"retry_options": again, "httpx_client": http, "httpx_async_client": async_http}
+        http_options = types.HttpOptions(base_url=url, **{**usual, **options})
+        return genai.Client(api_key="AIza-test", http_options=http_options)
+
+    return make
+
+
+@pytest.fixture
+def gemini(gemini_at, run: Run) -> genai.Client:
+    """The official client of Google in the test's session, sync and (`aio`) async."""
+    return gemini_at(run.root)

@@ -6,62 +6,31 @@ that every client, blocking or not, is driven through the same conversation.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Generator
 from pathlib import Path
-from typing import Any
 
-from mockllm.resolve import resolve, turn_at, turn_index
+from mockllm.resolve import turn_at, turn_index
 from mockllm.scenario.load import load
-from mockllm.scenario.model import ErrorPart, ResultCondition, Scenario, TextPart
-from mockllm.turn import Text, Turn
+from mockllm.scenario.model import ErrorPart, ResultCondition, Scenario
+from tests.clients.dialects import DIALECTS, Json, Result
+from tests.clients.oracle import (
+    Answer,
+    Failure,
+    Seen,
+    expected,
+    failure,
+    same_calls,
+    seen_but,
+    written,
+)
 
-Json = dict[str, Any]
-
-MODEL = "gpt-4o"
+MODEL = DIALECTS["chat"].model
 APIS = ("chat", "responses")
 FOLDER = Path(__file__).parents[2] / "scenarios"
 SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER])}
 
 # A text that meets each regular expression in the shipped scenarios.
 _MEETS = {"(?i)error|fail|not found": "Error: file not found", "(?i)confirmed": "CONFIRMED"}
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What one answer says to a client.
-
-    `calls` are (id, name, arguments); arguments that are not JSON stay text. `finish` is the
-    API's own word. `usage` is (input, output, reasoning, cached). `tokens` are those that log
-    probabilities came for, joined.
-    """
-
-    text: str = ""
-    refusal: str = ""
-    reasoning: str = ""
-    calls: tuple[tuple[str, str, Any], ...] = ()
-    finish: str = ""
-    usage: tuple[int, int, int, int] = (0, 0, 0, 0)
-    cites: tuple[tuple[str, str], ...] = ()
-    tokens: str = ""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a client saw, what it appends to its history for it, and the answer's id."""
-
-    seen: Seen
-    echo: list[Any]
-    id: str
-
-
-def read_arguments(text: str) -> Any:
-    """Arguments as a value, or as they are where they are not JSON."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 # What is asked
@@ -73,9 +42,9 @@ def opening(scenario: Scenario) -> str:
     return match.user.value if match is not None and match.user is not None else "Hello"
 
 
-def tools(scenario: Scenario, api: str) -> Json:
-    """The scenario's tools as an API is offered them; nothing where there are none."""
-    offered = [
+def tools(scenario: Scenario) -> list[Json]:
+    """The scenario's tools, in no API's form."""
+    return [
         {
             "name": tool.name,
             "description": tool.description,
@@ -83,18 +52,11 @@ def tools(scenario: Scenario, api: str) -> Json:
         }
         for tool in scenario.tools
     ]
-    if not offered:
-        return {}
-    if api == "chat":
-        return {"tools": [{"type": "function", "function": tool} for tool in offered]}
-    return {"tools": [{"type": "function", "strict": False, **tool} for tool in offered]}
 
 
 def first(scenario: Scenario, api: str) -> Json:
     """The request that begins a scenario's conversation."""
-    said = [{"role": "user", "content": opening(scenario)}]
-    history = {"messages": said} if api == "chat" else {"input": said}
-    return {"model": MODEL, **history, **tools(scenario, api)}
+    return DIALECTS[api].request(opening(scenario), tools(scenario))
 
 
 def result(condition: ResultCondition | None) -> str:
@@ -107,19 +69,22 @@ def result(condition: ResultCondition | None) -> str:
     return _MEETS[text.value] if text.op == "regex" else text.value
 
 
-def follow_up(scenario: Scenario, position: int, api: str, seen: Seen) -> list[Json]:
-    """What comes after the answer at a position: a result for each call, or what the user says."""
+def words(scenario: Scenario, position: int, api: str) -> str:
+    """What the user says after the answer at a position, where it calls no tool."""
     spec = turn_at(scenario, position + 1, api)
-    expected = spec.request if spec is not None else None
-    if not seen.calls:
-        user = expected.user if expected is not None else None
-        return [{"role": "user", "content": user.value if user is not None else "Go on."}]
-    conditions = dict(expected.results) if expected is not None else {}
-    told = {id: result(conditions.get(id)) for id, _, _ in seen.calls}
-    if api == "chat":
-        return [{"role": "tool", "tool_call_id": id, "content": text} for id, text in told.items()]
+    user = spec.request.user if spec is not None and spec.request is not None else None
+    return user.value if user is not None else "Go on."
+
+
+def results(scenario: Scenario, position: int, api: str, seen: Seen) -> list[Result]:
+    """A result for each call of the answer at a position, as the turn after it expects them."""
+    spec = turn_at(scenario, position + 1, api)
+    conditions = dict(spec.request.results) if spec is not None and spec.request else {}
+    made = written(scenario, position, api)
+    ids = same_calls(seen.calls, made.calls)
     return [
-        {"type": "function_call_output", "call_id": id, "output": text} for id, text in told.items()
+        Result(id, name, result(conditions.get(known)))
+        for (id, name, _), known in zip(seen.calls, ids, strict=True)
     ]
 
 
@@ -148,42 +113,6 @@ PLAIN = tuple(s for s in SCENARIOS.values() if plain_positions(s, "chat"))
 LONGER = tuple(s for s in PLAIN if len(plain_positions(s, "chat")) > 1)
 """Those that go on after it."""
 
-_CHAT_FINISH = {"refusal": "stop"}
-_RESPONSES_FINISH = {"length": "max_output_tokens", "content_filter": "content_filter"}
-
-
-def expected(scenario: Scenario, position: int, api: str, said: str = "") -> Seen:
-    """What every client must understand of the answer at a position.
-
-    Args:
-        said: what the user said last, which automatic answers repeat.
-    """
-    turn = resolve(scenario, position, api, "call_", auto=(TextPart(said),))
-    usage = turn.usage
-    assert usage is not None
-    return Seen(
-        text=turn.text,
-        refusal=turn.refusal,
-        reasoning=turn.reasoning,
-        calls=tuple((c.id, c.name, read_arguments(c.arguments)) for c in turn.tool_calls),
-        finish=finish_word(turn, api),
-        usage=(usage.input, usage.output, usage.reasoning, usage.cached),
-        cites=tuple((c.url, c.title) for part in _texts(turn) for c in part.citations),
-        tokens="".join(part.text for part in _texts(turn) if part.logprobs),
-    )
-
-
-def _texts(turn: Turn) -> list[Text]:
-    return [part for part in turn.parts if isinstance(part, Text)]
-
-
-def finish_word(turn: Turn, api: str) -> str:
-    """The word that an API has for the end of a turn."""
-    assert turn.finish is not None
-    if api == "chat":
-        return _CHAT_FINISH.get(turn.finish, turn.finish)
-    return _RESPONSES_FINISH.get(turn.finish, "completed")
-
 
 def plays(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
     """The journal of the conversation: (scenario, index of the turn, outcome)."""
@@ -198,7 +127,7 @@ def plays(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
 
 # The conversation itself
 
-Conversation = Generator[Json, Answer, None]
+Conversation = Generator[Json, Answer | Failure, None]
 
 
 def converse(
@@ -206,6 +135,9 @@ def converse(
     api: str,
     *,
     carry: Callable[[Json, Answer, list[Json]], Json] | None = None,
+    ids: bool = True,
+    blind: Container[str] = (),
+    failing: bool = False,
 ) -> Conversation:
     """Yields each request of a conversation, is sent what the client made of the answer to it,
     and asserts that this is what the scenario says.
@@ -213,24 +145,38 @@ def converse(
     Args:
         carry: makes the next request from the one before, its answer, and what is new; without
             it the whole history is sent.
+        ids: whether calls have ids.
+        blind: the fields of `Seen` that this client is known to get wrong.
+        failing: ask for the turn that fails too, if there is one, and expect a `Failure`.
     """
     request = first(scenario, api)
     said = opening(scenario)
-    for position in plain_positions(scenario, api):
+    positions = plain_positions(scenario, api)
+    for position in positions:
         answer = yield request
-        assert answer.seen == expected(scenario, position, api, said)
-        new = follow_up(scenario, position, api, answer.seen)
-        said = next((item["content"] for item in new if item.get("role") == "user"), said)
+        assert isinstance(answer, Answer), answer
+        wanted = expected(scenario, position, api, said, ids=ids)
+        assert seen_but(answer.seen, blind) == seen_but(wanted, blind)
+        if wanted.calls:
+            new = DIALECTS[api].results(results(scenario, position, api, wanted))
+        else:
+            said = words(scenario, position, api)
+            new = [DIALECTS[api].said(said)]
         request = (carry or whole_history)(request, answer, new)
+    message = failure(scenario, len(positions), api) if failing else None
+    if message is not None:
+        answer = yield request
+        assert isinstance(answer, Failure), answer
+        assert message in answer.message
 
 
 def whole_history(request: Json, answer: Answer, new: list[Json]) -> Json:
     """The next request of a client that keeps the history itself."""
-    key = "messages" if "messages" in request else "input"
+    (key,) = request.keys() & {dialect.history for dialect in DIALECTS.values()}
     return {**request, key: [*request[key], *answer.echo, *new]}
 
 
-def drive(conversation: Conversation, ask: Callable[[Json], Answer]) -> None:
+def drive(conversation: Conversation, ask: Callable[[Json], Answer | Failure]) -> None:
     """Lets a blocking client have a conversation."""
     request = next(conversation)
     while True:

@@ -9,7 +9,8 @@ from typing import Any
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 
-from tests.clients.conversation import Answer, Json, Seen, read_arguments
+from tests.clients.dialects import Json
+from tests.clients.oracle import Answer, Seen, read_arguments
 
 
 def of_completion(completion: ChatCompletion) -> Answer:

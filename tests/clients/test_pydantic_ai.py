@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conversation import (
-    APIS,
-    MODEL,
-    SCENARIOS,
-    ending,
-    opening,
-    plays,
-    work,
-)
+from tests.clients.conversation import SCENARIOS, ending, opening, plays, work
+from tests.clients.dialects import DIALECTS
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +19,24 @@ pytestmark = pytest.mark.slow
 def pydantic_ai() -> ModuleType:
     """The package, imported when a test needs it, for that takes seconds."""
     import pydantic_ai
+    import pydantic_ai.models.anthropic
     import pydantic_ai.models.openai
+    import pydantic_ai.providers.anthropic
     import pydantic_ai.providers.openai
 
     return pydantic_ai
 
 
 @pytest.fixture
-def make_agent(pydantic_ai, async_client):
+def make_agent(pydantic_ai, async_client, async_claude):
     """Makes the agent for a scenario: a model over one API, and the scenario's tools."""
-    provider = pydantic_ai.providers.openai.OpenAIProvider(openai_client=async_client)
-    models = {
-        "chat": pydantic_ai.models.openai.OpenAIChatModel,
-        "responses": pydantic_ai.models.openai.OpenAIResponsesModel,
+    models, providers = pydantic_ai.models, pydantic_ai.providers
+    openai = providers.openai.OpenAIProvider(openai_client=async_client)
+    anthropic = providers.anthropic.AnthropicProvider(anthropic_client=async_claude)
+    made = {
+        "chat": (models.openai.OpenAIChatModel, openai),
+        "responses": (models.openai.OpenAIResponsesModel, openai),
+        "anthropic": (models.anthropic.AnthropicModel, anthropic),
     }
 
     async def call(name: str, /, **arguments: Any) -> str:
@@ -52,18 +50,20 @@ def make_agent(pydantic_ai, async_client):
 
     def make(scenario: Any, api: str, **settings: Any) -> Any:
         tools = [tool(spec) for spec in scenario.tools]
-        model = models[api](MODEL, provider=provider)
+        kind, provider = made[api]
+        model = kind(DIALECTS[api].model, provider=provider)
         return pydantic_ai.Agent(model, tools=tools, model_settings=settings or None)
 
     return make
 
 
 both_scenarios = pytest.mark.parametrize("name", ["secret-numbers", "multi-hop"])
-both_apis = pytest.mark.parametrize("api", APIS)
+# Its provider for Google asks for an older version of that client than the one tested here.
+every_api = pytest.mark.parametrize("api", ["chat", "responses", "anthropic"])
 
 
 @both_scenarios
-@both_apis
+@every_api
 def test_run(make_agent, loop, run, name, api):
     """The agent calls every tool, sends the results, and comes to the scenario's end."""
     scenario = SCENARIOS[name]
@@ -73,7 +73,7 @@ def test_run(make_agent, loop, run, name, api):
 
 
 @both_scenarios
-@both_apis
+@every_api
 def test_run_stream(make_agent, loop, run, name, api):
     """The same, streamed; the last answer arrives in fragments that join to it."""
     scenario = SCENARIOS[name]
@@ -91,7 +91,7 @@ def test_run_stream(make_agent, loop, run, name, api):
 
 
 @both_scenarios
-@both_apis
+@every_api
 def test_iter(pydantic_ai, make_agent, loop, run, name, api):
     """Step by step, with every event of every answer: calls, their results, and the end."""
     scenario = SCENARIOS[name]
@@ -132,7 +132,7 @@ def test_previous_response_id(make_agent, loop, run, name):
     run.expects_plays(plays(scenario, "responses"))
 
 
-@both_apis
+@every_api
 def test_reasoning(pydantic_ai, make_agent, loop, api):
     """What the model thought is a part of its own, beside what it said."""
     scenario = SCENARIOS["reasoning"]
@@ -143,7 +143,7 @@ def test_reasoning(pydantic_ai, make_agent, loop, api):
     assert text.content == "Yes, 17 is prime."
 
 
-@both_apis
+@every_api
 def test_usage(make_agent, loop, api):
     """The agent counts the tokens that the scenario says were used."""
     scenario = SCENARIOS["token-usage"]

@@ -46,13 +46,6 @@ EXTRAS: dict[str, Json] = {
 }
 
 
-@pytest.fixture(scope="module")
-def http() -> Iterator[httpx.Client]:
-    """A client that hides nothing."""
-    with httpx.Client(trust_env=False) as client:
-        yield client
-
-
 def post(http: httpx.Client, base_url: str, api: str, request: Json) -> httpx.Response:
     """The answer to a request; like a client, it tries again where it is told to slow down."""
     while True:

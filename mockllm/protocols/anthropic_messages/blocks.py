@@ -19,6 +19,7 @@ __all__ = [
     "API",
     "DEFAULT_ERROR",
     "REFUSAL_DETAILS",
+    "UNTHREADED",
     "citation",
     "hidden",
     "json_object",
@@ -40,6 +41,9 @@ API = "anthropic"
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none: the service always says one."""
+
+UNTHREADED = "thread_unsupported_request"
+"""The code of an error at which clients go on without a thread, sending the whole history."""
 
 REFUSAL_DETAILS = {"type": "refusal", "category": None, "explanation": None}
 """`stop_details` of a refusal that falls under no named policy."""

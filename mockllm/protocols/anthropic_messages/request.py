@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from mockllm.protocols.anthropic_messages.blocks import API, mapping, string
+from mockllm.errors import RequestError
+from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED, mapping, string
 from mockllm.protocols.anthropic_messages.messages import (
     check_messages,
     messages,
@@ -34,6 +35,13 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
     Raises:
         RequestError: with the path of the place at fault in `param`.
     """
+    if body.get("thread") is not None:
+        raise RequestError(
+            "thread: messages are not kept here, as which turn is due is read from the history; "
+            "send all of it (`thread=False` in a tool runner)",
+            param="thread",
+            code=UNTHREADED,
+        )
     if strict:
         _check(body)
     history = messages(body.get("messages"))

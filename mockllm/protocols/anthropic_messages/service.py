@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.derive import tokens
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, request_id
+from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
 from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int, dumps
 
@@ -74,12 +74,20 @@ def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+    """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`.
+
+    `error.details` is there only where clients act on it: when a thread cannot be kept.
+    """
+    threaded = {"details": {"error_code": UNTHREADED, "unsupported": [error.param or "thread"]}}
     usual = DEFAULT_ERROR if error.status >= 500 else "invalid_request_error"
     kind = error.type or _TYPES.get(error.status, usual)
     return {
         "type": "error",
-        "error": {"type": kind, "message": error.message},
+        "error": {
+            "type": kind,
+            "message": error.message,
+            **(threaded if error.code == UNTHREADED else {}),
+        },
         "request_id": _error_id(error),
     }
 

@@ -1,0 +1,150 @@
+"""What the official `google-genai` client raises: errors of scenarios, and refusals."""
+
+from __future__ import annotations
+
+import pytest
+from google.genai import errors
+
+from mockllm.scenario.load import load
+from mockllm.server.options import ServerOptions
+from mockllm.server.thread import ServerThread
+from tests.clients.conversation import SCENARIOS, converse, first
+from tests.clients.google_client import ASK, ASK_ASYNC
+
+API = "gemini"
+every_way = pytest.mark.parametrize("how", ASK)
+
+
+@pytest.fixture
+def once(gemini_at, run):
+    """The client as it is by default: it never tries again."""
+    return gemini_at(run.root, retry_options=None)
+
+
+@every_way
+def test_rate_limit_is_raised(once, run, how):
+    """A client that does not try again gets an error whose details say when to."""
+    run.expects("error", "error")
+    request = first(SCENARIOS["rate-limited"], API)
+    with pytest.raises(errors.ClientError) as caught:
+        ASK[how](once, request)
+    assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED")
+    details = {detail["@type"]: detail for detail in caught.value.details["error"]["details"]}
+    assert details["type.googleapis.com/google.rpc.RetryInfo"]["retryDelay"] == "0.02s"
+    with pytest.raises(errors.ClientError, match="slow down"):
+        ASK[how](once, request)
+
+
+@every_way
+def test_rate_limit_is_retried(gemini, loop, run, how):
+    """A client that tries again twice sees nothing of it, blocking or not."""
+    run.expects("error", "error", "played", "error", "error", "played")
+    request = first(SCENARIOS["rate-limited"], API)
+    assert ASK[how](gemini, request).seen.text == "Third time lucky."
+    assert loop.run(ASK_ASYNC[how](gemini, request)).seen.text == "Third time lucky."
+    assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3] * 2
+
+
+@every_way
+def test_continuation_error(once, run, how):
+    """An error in answer to function results surfaces."""
+    run.expects("played", "error")
+    talk = converse(SCENARIOS["continuation-error"], API, failing=True)
+    following = talk.send(ASK["body"](once, next(talk)))
+    with pytest.raises(errors.ServerError, match="had an error while") as caught:
+        ASK[how](once, following)
+    assert (caught.value.code, caught.value.status) == (500, "INTERNAL")
+
+
+OVERLOADED = """
+scenario: overloaded
+match: any
+turns:
+  - attempts: [{http: 529, error: {message: Overloaded}}]
+    reply: {text: Here I am.}
+"""
+
+
+@every_way
+def test_overloaded(gemini_at, tmp_path, how):
+    """Status 529, which Google has no word for, is its UNAVAILABLE."""
+    (tmp_path / "overloaded.yaml").write_text(OVERLOADED)
+    with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server:
+        client = gemini_at(server.url, retry_options=None)
+        request = first(SCENARIOS["auto"], API)
+        with pytest.raises(errors.ServerError, match="Overloaded") as caught:
+            ASK[how](client, request)
+        assert (caught.value.code, caught.value.status) == (529, "UNAVAILABLE")
+        assert ASK[how](client, request).seen.text == "Here I am."
+
+
+def test_error_inside_the_stream(once, loop):
+    """An error after half an answer is raised, and the half before it was seen."""
+    request = first(SCENARIOS["stream-error"], API)
+    seen: list[str] = []
+
+    def read() -> None:
+        for chunk in once.models.generate_content_stream(**request):
+            seen.append(chunk.text)
+
+    async def read_async() -> None:
+        async for chunk in await once.aio.models.generate_content_stream(**request):
+            seen.append(chunk.text)
+
+    for reading in (read, lambda: loop.run(read_async())):
+        seen.clear()
+        with pytest.raises(errors.APIError, match="The model stopped unexpectedly") as caught:
+            reading()
+        assert (caught.value.code, caught.value.status) == (500, "INTERNAL")
+        assert "".join(seen) == "The first half of the answer is"
+
+
+def test_error_in_place_of_a_body(once):
+    """The same turn, not streamed, is an error of the server."""
+    with pytest.raises(errors.ServerError, match="The model stopped unexpectedly"):
+        ASK["body"](once, first(SCENARIOS["stream-error"], API))
+
+
+@every_way
+def test_nothing_matches(gemini_at, run, how):
+    """A request that no scenario answers is the client's mistake, and the error helps."""
+    run.expects("unmatched")
+    client = gemini_at(run.root, headers={"x-mockllm-scenario": "secret-numberz"})
+    with pytest.raises(errors.ClientError, match="Did you mean 'secret-numbers'") as caught:
+        ASK[how](client, first(SCENARIOS["auto"], API))
+    assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
+    assert sorted(caught.value.details["error"]) == ["code", "details", "message", "status"]
+
+
+@every_way
+def test_refused_requests(once, run, how):
+    """What the service would refuse is refused, with the name of the field."""
+    run.expects("invalid", "invalid")
+    request = first(SCENARIOS["secret-numbers"], API)
+    config = request["config"]
+    with pytest.raises(errors.ClientError, match="temperature must be in the range") as caught:
+        ASK[how](once, {**request, "config": {**config, "temperature": 5}})
+    assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
+    choice = {"function_calling_config": {"mode": "ANY", "allowed_function_names": ["absent"]}}
+    with pytest.raises(errors.ClientError, match="absent"):
+        ASK[how](once, {**request, "config": {**config, "tool_config": choice}})
+
+
+def test_wrong_results_are_told(once, run):
+    """Results that the turn does not expect are refused, and the error says what was expected."""
+    run.expects("played", "invalid")
+    talk = converse(SCENARIOS["secret-numbers"], API)
+    following = talk.send(ASK["body"](once, next(talk)))
+    following["contents"][-1]["parts"][-1]["function_response"]["response"] = {"result": "8"}
+    with pytest.raises(errors.ClientError, match=r"call_bob.*must be '7', got '8'"):
+        ASK["stream"](once, following)
+
+
+def test_missing_results_are_refused(once, run):
+    """Each call wants its result."""
+    run.expects("played", "invalid")
+    talk = converse(SCENARIOS["secret-numbers"], API)
+    following = talk.send(ASK["body"](once, next(talk)))
+    following["contents"][-1]["parts"].pop()
+    with pytest.raises(errors.ClientError, match="number of function response parts"):
+        ASK["body"](once, following)
