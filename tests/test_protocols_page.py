@@ -14,4 +14,7 @@ def test_what_protocols_cannot_say_is_on_the_page():
 @pytest.mark.slow
 def test_the_table_is_what_the_clients_get():
     """Every cell was played just now."""
-    assert page() == PAGE.read_text(), "run: python -m tests.protocols_page"
+    made = page()
+    if made is None:
+        pytest.skip("Node or tests/clients/vercel/node_modules is missing")
+    assert made == PAGE.read_text(), "run: python -m tests.protocols_page"

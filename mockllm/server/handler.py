@@ -195,6 +195,7 @@ def _is_credential(name: str) -> bool:
     return _CREDENTIALS.search(name) is not None
 
 
+@lru_cache(maxsize=1024)
 def _split(target: str) -> tuple[str, Mapping[str, str]]:
     """Path and query of a request's target; of the path, the parts are decoded later."""
     path, mark, query = target.partition("?")
@@ -205,5 +206,6 @@ def _masked(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: "***" if _is_credential(name) else value for name, value in headers.items()}
 
 
+@lru_cache(maxsize=1024)
 def _masked_query(target: str) -> str:
     return _QUERY_CREDENTIALS.sub(r"\1***", target) if "?" in target else target

@@ -13,6 +13,10 @@ from mockllm.protocols.base import Operation, Route, WireProtocol
 __all__ = ["Endpoint", "Routes"]
 
 
+_MOST_FOUND = 1024
+"""How many paths with names in them are remembered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """What answers a request, and the named segments of its path."""
@@ -38,6 +42,7 @@ class Routes:
         self._protocols = tuple(protocols)
         self._exact: dict[tuple[str, str], Endpoint] = {}
         self._rules: list[_Rule] = []
+        self._found: dict[tuple[str, str], Endpoint] = {}
         self.known: list[tuple[str, str]] = []
         for protocol in self._protocols:
             for route in protocol.routes:
@@ -64,7 +69,7 @@ class Routes:
             path: as it was sent: a quoted slash is part of a name.
             headers: the names of the request's headers, in lower case.
         """
-        exact = self._exact.get((method, path))
+        exact = self._exact.get((method, path)) or self._found.get((method, path))
         if exact is not None and method == "POST":
             return exact
         for rule in self._rules:
@@ -75,7 +80,12 @@ class Routes:
                 params = {name: unquote(value) for name, value in match.groupdict().items()}
                 if ":" in path:
                     params[":"] = path.rpartition(":")[2]
-                return Endpoint(rule.protocol, rule.operation, params)
+                endpoint = Endpoint(rule.protocol, rule.operation, params)
+                if method == "POST":  # headers decide about none of these
+                    if len(self._found) >= _MOST_FOUND:
+                        self._found.clear()
+                    self._found[method, path] = endpoint
+                return endpoint
         return exact
 
     def methods(self, path: str) -> list[str]:
