@@ -40,42 +40,52 @@ def _digest(scenario: Scenario) -> str:
 class _Needles:
     """Finds which of many substrings a text contains.
 
-    Each needle is filed under its rarest piece: one that begins a word inside of it, where it
-    has such, for those are looked up at the words of a text alone; else any piece.
+    Each needle is filed under its rarest piece, of the kind that is cheapest to look up in a
+    text: a whole word inside of it; else a piece that begins a word; else any piece.
     """
 
     def __init__(self, needles: Sequence[tuple[str, int]]) -> None:
         self._needles = needles
+        kinds = (_inner_words, _word_grams, _grams)
         counts: Counter[str] = Counter()
         for needle, _ in needles:
-            counts.update({*_word_grams(needle), *_grams(needle)})
-        self._at_words: dict[str, list[tuple[str, int]]] = {}
-        self._anywhere: dict[str, list[tuple[str, int]]] = {}
+            counts.update({piece for kind in kinds for piece in kind(needle)})
+        tables: tuple[_Table, ...] = ({}, {}, {})
         for needle, index in needles:
-            at_words = _word_grams(needle)
-            table = self._at_words if at_words else self._anywhere
-            piece = min(at_words or _grams(needle), key=counts.__getitem__)
-            table.setdefault(piece, []).append((needle, index))
+            for kind, table in zip(kinds, tables, strict=True):
+                pieces = kind(needle)
+                if pieces:
+                    piece = min(pieces, key=counts.__getitem__)
+                    table.setdefault(piece, []).append((needle, index))
+                    break
+        self._words, self._at_words, self._anywhere = tables
         self._sizes = sorted({len(piece) for piece in self._anywhere})
 
     def search(self, text: str) -> list[int]:
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             return [index for needle, index in self._needles if needle in text]
         found: list[int] = []
+        if self._words:
+            _hold(self._words, set(text.split()), text, found)
         if self._at_words:
-            met = self._at_words.keys() & set(_word_grams(text))
-            found += _held(self._at_words, met, text)
+            _hold(self._at_words, set(_word_grams(text)), text, found)
         for size in self._sizes:
             pieces = {text[at : at + size] for at in range(len(text) - size + 1)}
-            found += _held(self._anywhere, self._anywhere.keys() & pieces, text)
+            _hold(self._anywhere, pieces, text, found)
         return found
 
 
-def _held(
-    table: dict[str, list[tuple[str, int]]], pieces: Iterable[str], text: str
-) -> Iterator[int]:
-    for piece in pieces:
-        yield from (index for needle, index in table[piece] if needle in text)
+_Table = dict[str, list[tuple[str, int]]]
+
+
+def _hold(table: _Table, pieces: set[str], text: str, found: list[int]) -> None:
+    for piece in table.keys() & pieces:
+        found += [index for needle, index in table[piece] if needle in text]
+
+
+def _inner_words(needle: str) -> list[str]:
+    """The words with white space on both sides: whole words of any text with this needle."""
+    return needle.split()[1:-1]
 
 
 def _word_grams(text: str) -> list[str]:
