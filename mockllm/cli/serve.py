@@ -187,7 +187,8 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
     report.listening(server.url)
     # What only requests need is imported now, while the first client finds its way here.
-    report.serving(server.player.catalogue.scenarios, server.base_urls)
+    with _uncollected():
+        report.serving(server.player.catalogue.scenarios, server.base_urls)
     await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
