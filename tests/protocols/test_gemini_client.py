@@ -19,6 +19,8 @@ from mockllm.request import Request
 from mockllm.timeline import expand
 from mockllm.turn import Text, TokenUsage, ToolCall, Turn
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 
 

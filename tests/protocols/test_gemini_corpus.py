@@ -19,6 +19,8 @@ from mockllm.timeline import expand
 from mockllm.turn import Opaque, Turn
 from tests.protocols.test_gemini_decoder import of_frames
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "gemini"
 
 Json = dict[str, Any]

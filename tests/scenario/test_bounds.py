@@ -14,6 +14,8 @@ from mockllm.scenario.load import loads
 from mockllm.scenario.nodes import MAX_DEPTH, documents
 from tests.scenario.documents import part, turn
 
+pytestmark = pytest.mark.slow
+
 PARSERS = [getattr(yaml, name) for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)]
 
 LAUGHS = "".join(

@@ -67,6 +67,7 @@ turns:
 """
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=50)
 @given(scenarios())
 def test_load_gives_back_what_was_dumped(scenario: Scenario) -> None:
