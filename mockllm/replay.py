@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -43,7 +43,10 @@ class Answer:
     """A compiled answer.
 
     Args:
-        pieces: the body; of a stream, an event (or, with `wire.segments`, a segment) each.
+        data: the body; of a stream, an event (or, with `wire.segments`, a segment) each.
+        times: when each is due, in microseconds. Two tuples of plain values in place of a
+            tuple of `Piece`s: thousands of answers are kept, and the garbage collector need
+            not look through these.
         instant: head and body as HTTP/1.1 sends them on a connection that stays open.
         timed: whether any piece is due later than at once.
         segmented: whether the pieces have to leave as separate writes.
@@ -52,13 +55,19 @@ class Answer:
 
     status: int
     headers: tuple[tuple[str, str], ...]
-    pieces: tuple[Piece, ...]
+    data: tuple[bytes, ...]
+    times: tuple[int, ...]
     streamed: bool
     instant: bytes
     timed: bool = False
     segmented: bool = False
     id: str | None = None
     size: int = 0
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The body with its times."""
+        return tuple(map(Piece, self.times, self.data))
 
     @property
     def takes_time(self) -> bool:
@@ -104,21 +113,13 @@ def _answer(
     segmented: bool = False,
     id: str | None = None,
 ) -> Answer:
-    size = sum(len(piece.data) for piece in pieces)
-    bare = Answer(status, tuple(headers.items()), tuple(pieces), streamed, b"", size=size)
-    data = [piece.data for piece in pieces]
-    body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
-    return Answer(
-        status,
-        bare.headers,
-        bare.pieces,
-        streamed,
-        bare.head() + body,
-        timed=any(piece.at for piece in pieces),
-        segmented=segmented,
-        id=id,
-        size=size,
+    data = tuple(piece.data for piece in pieces)
+    times = tuple(piece.at for piece in pieces)
+    bare = Answer(
+        status, tuple(headers.items()), data, times, streamed, b"", size=sum(map(len, data))
     )
+    body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
+    return replace(bare, instant=bare.head() + body, timed=any(times), segmented=segmented, id=id)
 
 
 def json_answer(

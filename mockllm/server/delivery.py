@@ -96,10 +96,9 @@ async def deliver(
 
 
 def _body(answer: Answer, old: bool) -> bytes:
-    data = [piece.data for piece in answer.pieces]
     if answer.streamed and not old:
-        return b"".join([*map(chunk, data), LAST_CHUNK])
-    return b"".join(data)
+        return b"".join([*map(chunk, answer.data), LAST_CHUNK])
+    return b"".join(answer.data)
 
 
 async def _on_time(
