@@ -6,13 +6,13 @@ reasoning where the request wants it; otherwise an echo. The same request gives 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.request import OfferedTool, Request
 from mockllm.sampling import UnsatisfiableError, sample
+from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
 __all__ = ["answer"]
@@ -33,10 +33,10 @@ def _parts(request: Request) -> Iterator[AnyPart]:
     tool = _demanded(request)
     if tool is not None:
         value = _sample(dict(tool.parameters), f"tool {tool.name!r}")
-        arguments = _compact(value) if value else None
+        arguments = compact(value) if value else None
         yield ToolPart(tool.name, arguments=arguments, split=8)
     elif request.output_schema is not None:
-        yield TextPart(_compact(_sample(dict(request.output_schema), "the response")), split=8)
+        yield TextPart(compact(_sample(dict(request.output_schema), "the response")), split=8)
     else:
         yield TextPart(_echo(request), split="words")
 
@@ -76,7 +76,3 @@ def _echo(request: Request) -> str:
         elif message.role == "user" and message.text:
             return message.text
     return "\n".join(reversed(results)) or "(nothing to echo)"
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -137,12 +137,13 @@ class Player:
         exchange: Exchange,
         *,
         unmatched: bool = False,
+        headers: Iterable[tuple[str, str]] = (),
     ) -> Answer:
         """The error body for a refused request, noted in the exchange."""
         exchange.outcome = "unmatched" if unmatched else "invalid"
         exchange.status = error.status
         exchange.problems = (error.message,)
-        return error_answer(protocol, error, derive("refused", error.message))
+        return error_answer(protocol, error, derive("refused", error.message), headers=headers)
 
     def _play(
         self,

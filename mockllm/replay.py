@@ -7,7 +7,6 @@ writes and waits.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from mockllm.catalogue import mint_token
 from mockllm.derive import derive, derive_int
 from mockllm.errors import RequestError
 from mockllm.matching import Pick
-from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.request import Request
 from mockllm.resolve import resolve, turn_at
 from mockllm.scenario.model import AnyPart, AutoPart, Http, Wire
@@ -126,7 +125,7 @@ def json_answer(
     status: int, body: Any, headers: dict[str, str] | None = None, *, at: int = 0
 ) -> Answer:
     """An answer with a JSON body, sent whole; `at` is in microseconds."""
-    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    data = dumps(body).encode()
     headers = {"content-type": "application/json", **(headers or {})}
     return _answer(status, headers, [Piece(at, data)], streamed=False)
 
@@ -259,20 +258,21 @@ class Replayer:
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
             auto = auto_answer(request)
+        options = protocol.options(request)
         key = (
             pick.scenario.name,
             pick.position,
             protocol.name,
             request.model,
             request.stream,
-            protocol.options(request),
+            options,
             auto,
         )
         found = self._answers.get(key)
         if found is not None:
             self._answers.move_to_end(key)
             return found
-        return self._keep(key, _compile(pick, request, protocol, spec.wire, auto))
+        return self._keep(key, _compile(pick, request, protocol, options, spec.wire, auto))
 
     def _keep(self, key: Hashable, answer: Answer) -> Answer:
         self._answers[key] = answer
@@ -287,6 +287,7 @@ def _compile(
     pick: Pick,
     request: Request,
     protocol: WireProtocol,
+    options: Hashable,
     wire: Wire | None,
     auto: Sequence[AnyPart],
 ) -> Answer:
@@ -297,7 +298,7 @@ def _compile(
         seed=seed,
         token=mint_token(scenario, position),
         model=request.model,
-        options=protocol.options(request),
+        options=options,
         usage=turn.usage or TokenUsage(0, 0),
     )
     id = protocol.answer_id(reply)
@@ -311,7 +312,5 @@ def _compile(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    body = json.dumps(
-        protocol.encode_body(turn, reply), ensure_ascii=False, separators=(",", ":")
-    ).encode()
+    body = dumps(protocol.encode_body(turn, reply)).encode()
     return _answer(200, headers, [Piece(sum(turn.gaps), body)], streamed=False, id=id)

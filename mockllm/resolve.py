@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from mockllm.derive import derive, derive_unit, tokens
 from mockllm.events import Cite, FinishReason, StreamError
 from mockllm.scenario.cutting import fragments
+from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
@@ -279,7 +280,7 @@ def _exact(at: Sequence[int], count: int, last: int) -> list[int]:
 def _frame(part: FramePart) -> Frame:
     data = part.data
     if data is not None and not isinstance(data, str):
-        data = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        data = compact(data)
     return Frame(data, part.event, part.id, part.retry, part.comment, part.raw)
 
 

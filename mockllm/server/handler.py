@@ -15,11 +15,10 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from mockllm.derive import derive
 from mockllm.errors import RequestError
 from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay import Answer, error_answer, json_answer, listed
+from mockllm.replay import Answer, json_answer, listed
 from mockllm.scenario.model import Scenario
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
@@ -120,9 +119,8 @@ class Handler:
         if endpoint is None:
             protocol, error, allow = self._routes.refusal(request.method, path)
             exchange.api = protocol.name
-            self.player.refuse(protocol, error, exchange)
             extra = [("allow", allow)] if allow else []
-            return error_answer(protocol, error, derive(path), headers=extra), False
+            return self.player.refuse(protocol, error, exchange, headers=extra), False
         protocol, params = endpoint.protocol, endpoint.params
         exchange.api = protocol.name
         try:

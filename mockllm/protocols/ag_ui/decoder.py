@@ -19,8 +19,9 @@ from typing import Any
 from mockllm import events as ev
 from mockllm.errors import WireError
 from mockllm.protocols.ag_ui.assembly import Assembly, Kind, delta
-from mockllm.protocols.ag_ui.objects import API, json_object, read_usage, string
+from mockllm.protocols.ag_ui.objects import API, json_object, read_usage
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import string
 from mockllm.sse import Frame
 from mockllm.timeline import fold
 from mockllm.turn import Turn

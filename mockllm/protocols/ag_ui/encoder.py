@@ -17,10 +17,10 @@ from mockllm.protocols.ag_ui.objects import (
     frame_of,
     json_object,
     message_prefix,
-    string,
     write_usage,
 )
 from mockllm.protocols.base import Reply
+from mockllm.protocols.values import string
 from mockllm.sse import Frame
 from mockllm.timeline import expand
 from mockllm.turn import Reasoning, ToolCall, Turn

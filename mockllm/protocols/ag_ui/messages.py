@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
-from mockllm.protocols.ag_ui.objects import answer_of, string
+from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.ag_ui.refusals import (
     Check,
     fields,
@@ -22,6 +22,7 @@ from mockllm.protocols.ag_ui.refusals import (
     strange,
     text,
 )
+from mockllm.protocols.values import string
 from mockllm.request import CallEcho, Message
 
 __all__ = ["check_messages", "read_messages"]

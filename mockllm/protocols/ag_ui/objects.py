@@ -27,7 +27,6 @@ __all__ = [
     "json_object",
     "message_prefix",
     "read_usage",
-    "string",
     "write_usage",
 ]
 
@@ -80,11 +79,6 @@ def json_object(frame: Frame) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
-
-
-def string(value: object) -> str:
-    """The value if it is a string, else ""."""
-    return value if isinstance(value, str) else ""
 
 
 def write_usage(usage: Usage | None, model: str) -> list[dict[str, Any]] | None:

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
-from mockllm.protocols.ag_ui.objects import API, Options, string
+from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
+from mockllm.protocols.values import string
 from mockllm.request import OfferedTool, Request
 
 __all__ = ["options", "parse"]

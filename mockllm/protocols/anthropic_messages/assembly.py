@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm import events as ev
-from mockllm.protocols.anthropic_messages.blocks import API, mapping, string
+from mockllm.protocols.anthropic_messages.blocks import API
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 
 __all__ = ["KINDS", "Assembly"]

@@ -7,12 +7,12 @@ Only pure functions and data may live here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from mockllm.events import Cite, Finish, FinishReason
 from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.values import mapping
 from mockllm.turn import Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "UNTHREADED",
     "citation",
     "hidden",
-    "json_object",
-    "mapping",
     "message_id",
     "opened_block",
     "opened_message",
@@ -32,7 +30,6 @@ __all__ = [
     "request_id",
     "said_usage",
     "signature_of",
-    "string",
     "write_stop",
     "write_usage",
 ]
@@ -191,25 +188,3 @@ def citation(cite: Cite) -> dict[str, Any]:
         "title": cite.title or None,
         "encrypted_index": "Eo8B" + derive(cite.url, "citation", cite.cited_text, length=60),
     }
-
-
-# Values of JSON that may be anything
-
-
-def json_object(text: str | None) -> dict[str, Any] | None:
-    """The JSON object that the text is; None if it is anything else."""
-    try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def string(value: object) -> str:
-    """The value if it is a string, else an empty one."""
-    return value if isinstance(value, str) else ""

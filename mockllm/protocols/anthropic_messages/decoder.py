@@ -15,14 +15,9 @@ from typing import Any
 from mockllm import events as ev
 from mockllm.errors import WireError
 from mockllm.protocols.anthropic_messages.assembly import Assembly
-from mockllm.protocols.anthropic_messages.blocks import (
-    DEFAULT_ERROR,
-    mapping,
-    read_stop,
-    read_usage,
-    string,
-)
+from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 from mockllm.timeline import fold
 from mockllm.turn import Turn

@@ -20,18 +20,16 @@ from mockllm.protocols.anthropic_messages.blocks import (
     REFUSAL_DETAILS,
     citation,
     hidden,
-    json_object,
-    mapping,
     opened_block,
     opened_message,
     request_id,
     said_usage,
     signature_of,
-    string,
     write_stop,
     write_usage,
 )
 from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.protocols.values import json_object, mapping, string
 from mockllm.sse import Frame
 from mockllm.timeline import expand
 from mockllm.turn import Opaque, Reasoning, ToolCall, Turn

@@ -10,16 +10,15 @@ from mockllm.protocols.anthropic_messages.assembly import KINDS
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
     DEFAULT_ERROR,
-    mapping,
     opened_block,
     read_stop,
     said_usage,
     signature_of,
-    string,
     write_stop,
 )
 from mockllm.protocols.anthropic_messages.decoder import HANDLED, adds_nothing, parsed
 from mockllm.protocols.anthropic_messages.encoder import Opening, Openings
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 from mockllm.timeline import expand, fold
 from mockllm.turn import Reasoning, Turn

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages.blocks import mapping, string
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import mapping, string
 from mockllm.request import CallEcho, Message
 
 __all__ = ["check_messages", "messages", "refused", "text_of"]

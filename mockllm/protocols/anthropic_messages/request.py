@@ -12,13 +12,14 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED, mapping, string
+from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
     check_messages,
     messages,
     refused,
     text_of,
 )
+from mockllm.protocols.values import mapping, string
 from mockllm.request import Message, OfferedTool, Request
 
 __all__ = ["options", "parse"]

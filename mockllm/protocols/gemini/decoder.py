@@ -23,13 +23,12 @@ from mockllm.protocols.gemini.fields import (
     SAFETY_RATINGS,
     compact,
     json_value,
-    mapping,
     read_finish,
-    string,
     wire,
 )
 from mockllm.protocols.gemini.grounding import cites_of
 from mockllm.protocols.gemini.partial import Writer
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 from mockllm.timeline import fold
 from mockllm.turn import Turn

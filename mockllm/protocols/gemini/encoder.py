@@ -22,7 +22,6 @@ from mockllm.protocols.gemini.fields import (
     arguments_of,
     blocked_reason,
     json_value,
-    mapping,
     read_finish,
     signature_of,
     wire,
@@ -30,6 +29,7 @@ from mockllm.protocols.gemini.fields import (
 )
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
+from mockllm.protocols.values import mapping
 from mockllm.sse import Frame
 from mockllm.timeline import expand
 from mockllm.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats

@@ -14,7 +14,7 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.events import StreamError
 from mockllm.protocols.base import Reply, derive_int
-from mockllm.protocols.gemini.fields import mapping, string
+from mockllm.protocols.values import mapping, string
 
 __all__ = [
     "NO_MESSAGE",

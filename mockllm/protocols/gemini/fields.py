@@ -11,7 +11,6 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -29,10 +28,8 @@ __all__ = [
     "blocked_reason",
     "compact",
     "json_value",
-    "mapping",
     "read_finish",
     "signature_of",
-    "string",
     "wire",
     "write_finish",
 ]
@@ -112,16 +109,6 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
     """The arguments of a call as the wire has them, a JSON object; None for a malformed call."""
     value = json_value(call.arguments)
     return value if isinstance(value, dict) else None
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def string(value: object) -> str:
-    """The value if it is a string, else an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def signature_of(value: str) -> str:

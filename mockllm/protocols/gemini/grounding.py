@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mockllm.events import Cite
-from mockllm.protocols.gemini.fields import mapping, string
+from mockllm.protocols.values import mapping, string
 
 __all__ = ["cites_of", "grounding"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
 from mockllm.protocols.gemini.errors import invalid, unfit
-from mockllm.protocols.gemini.fields import API, Options, mapping
+from mockllm.protocols.gemini.fields import API, Options
 from mockllm.protocols.gemini.schema import get, snake
 from mockllm.protocols.gemini.tools import (
     calling_config,
@@ -22,6 +22,7 @@ from mockllm.protocols.gemini.tools import (
     output_schema,
     tool_choice,
 )
+from mockllm.protocols.values import mapping
 from mockllm.request import Message, Request
 
 __all__ = ["model_of", "options", "parse"]

@@ -26,7 +26,6 @@ from mockllm.protocols.openai_chat.fields import (
     read_finish,
     reasoning_of,
     split_content,
-    string,
     usage_of,
     write_cite,
     write_finish,
@@ -36,6 +35,7 @@ from mockllm.protocols.openai_chat.fields import (
 from mockllm.protocols.openai_chat.losses import project
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_refusals import kind
+from mockllm.protocols.values import string
 from mockllm.timeline import fold
 from mockllm.turn import Reasoning, Refusal, Text, Turn
 

@@ -29,10 +29,10 @@ from mockllm.protocols.openai_chat.fields import (
     read_finish,
     reasoning_of,
     split_content,
-    string,
     usage_of,
 )
 from mockllm.protocols.openai_chat.residue import choice_rest, chunk_rest
+from mockllm.protocols.values import string
 from mockllm.sse import Frame
 
 __all__ = ["Decoder"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from mockllm import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
+from mockllm.protocols.values import string
 
 __all__ = [
     "CALLS",
@@ -32,7 +33,6 @@ __all__ = [
     "reasoning_of",
     "said",
     "split_content",
-    "string",
     "usage_of",
     "write_cite",
     "write_finish",
@@ -107,11 +107,6 @@ _OTHERS = frozenset(
         "tool_use",
     }
 )
-
-
-def string(value: object) -> str:
-    """A string as it is, "" for everything else."""
-    return value if isinstance(value, str) else ""
 
 
 def split_content(content: object) -> tuple[str, str]:

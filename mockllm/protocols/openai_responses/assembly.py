@@ -12,7 +12,8 @@ from typing import Any
 from mockllm import events as ev
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses.items import ITEM, KINDS, Item, Shape, Slot, whole_number
-from mockllm.protocols.openai_responses.objects import API, mapping, string
+from mockllm.protocols.openai_responses.objects import API
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 
 __all__ = ["Assembly"]

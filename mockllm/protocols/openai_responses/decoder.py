@@ -26,7 +26,8 @@ from mockllm.protocols.openai_responses.items import (
     settle,
     settle_part,
 )
-from mockllm.protocols.openai_responses.objects import INCOMPLETE, mapping, string
+from mockllm.protocols.openai_responses.objects import INCOMPLETE
+from mockllm.protocols.values import mapping, string
 from mockllm.sse import Frame
 from mockllm.timeline import fold
 from mockllm.turn import Turn

@@ -17,13 +17,13 @@ from mockllm.protocols.openai_responses.objects import (
     annotation,
     content,
     frame_of,
-    json_object,
     logprobs,
     response_object,
     said,
     terminal,
     token_logprob,
 )
+from mockllm.protocols.values import json_object
 from mockllm.sse import Frame
 from mockllm.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm import events as ev
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_responses.objects import mapping, string
+from mockllm.protocols.values import mapping, string
 
 __all__ = [
     "ITEM",

@@ -12,7 +12,8 @@ from itertools import chain
 from typing import Any
 
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content, json_object
+from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content
+from mockllm.protocols.values import json_object
 from mockllm.sse import Frame
 from mockllm.turn import Opaque, Part, Reasoning, ToolCall, Turn, beats
 

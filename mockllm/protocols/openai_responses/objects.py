@@ -27,13 +27,10 @@ __all__ = [
     "frame_of",
     "incomplete_reason",
     "item_of",
-    "json_object",
     "logprobs",
-    "mapping",
     "response_id",
     "response_object",
     "said",
-    "string",
     "terminal",
     "token_logprob",
     "token_of",
@@ -78,15 +75,6 @@ def item_of(id: str) -> tuple[str, int] | None:
     """Token and `output_index` inside an identifier of an output item of ours, else None."""
     match = _ID.match(id)
     return (match[2], int(match[3], 16)) if match and match[2] else None
-
-
-def json_object(text: str | None) -> dict[str, Any] | None:
-    """The JSON object that the text is; None if it is anything else."""
-    try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def content(part: Part, finished: bool = True) -> dict[str, Any]:
@@ -233,16 +221,3 @@ def said(error: StreamError) -> StreamError:
     """The error with type and code filled in as the service does: they are never missing."""
     type = error.type or "server_error"
     return StreamError(error.message, type, error.code or type)
-
-
-# Values of JSON that may be anything
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def string(value: object) -> str:
-    """The value if it is a string, else an empty one."""
-    return value if isinstance(value, str) else ""

@@ -14,14 +14,9 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
 from mockllm.protocols.openai_responses.input import check_pairs, messages
-from mockllm.protocols.openai_responses.objects import (
-    API,
-    Options,
-    mapping,
-    string,
-    token_of,
-)
+from mockllm.protocols.openai_responses.objects import API, Options, token_of
 from mockllm.protocols.openai_responses.tools import offered_tools, output_schema, tool_choice
+from mockllm.protocols.values import mapping, string
 from mockllm.request import Message, Request
 
 __all__ = ["options", "parse"]

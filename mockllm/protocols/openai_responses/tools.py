@@ -11,7 +11,7 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_common import check_tool
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
-from mockllm.protocols.openai_responses.objects import mapping, string
+from mockllm.protocols.values import mapping, string
 from mockllm.request import OfferedTool
 
 __all__ = ["offered_tools", "output_schema", "tool_choice"]
