@@ -7,34 +7,31 @@ writes and waits.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from itertools import cycle
+from typing import Any, cast
 
 from mockllm.auto import answer as auto_answer
 from mockllm.catalogue import mint_token
 from mockllm.derive import derive, derive_int
 from mockllm.errors import RequestError
 from mockllm.matching import Pick
+from mockllm.piece import Piece
 from mockllm.protocols.base import Reply, WireProtocol, dumps
+from mockllm.quirks import find
+from mockllm.quirks.base import Context, Ending, Variant, change_frames
 from mockllm.request import Request
 from mockllm.resolve import resolve, turn_at
-from mockllm.scenario.model import AnyPart, AutoPart, Http, Wire
-from mockllm.sse import Frame, encode
+from mockllm.scenario.model import AnyPart, Api, AutoPart, Http, Wire
+from mockllm.sse import Frame, LineEnd, encode
 from mockllm.timeline import expand
 from mockllm.turn import TokenUsage, Turn
 
 __all__ = ["Answer", "Piece", "Replayer", "error_answer", "json_answer", "listed", "stream"]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes that are sent together, and when: microseconds after the request."""
-
-    at: int
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +46,7 @@ class Answer:
         instant: head and body as HTTP/1.1 sends them on a connection that stays open.
         timed: whether any piece is due later than at once.
         segmented: whether the pieces have to leave as separate writes.
+        ending: how it ends; what does not end as it should leaves the connection closed.
         id: what a client may later ask for the answer by.
     """
 
@@ -60,6 +58,7 @@ class Answer:
     instant: bytes
     timed: bool = False
     segmented: bool = False
+    ending: Ending = "complete"
     id: str | None = None
     size: int = 0
 
@@ -72,6 +71,11 @@ class Answer:
     def takes_time(self) -> bool:
         """Whether it does not leave in one write as soon as it is asked for."""
         return self.timed or self.segmented
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the connection cannot go on after it."""
+        return self.ending != "complete"
 
     def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
         """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
@@ -110,6 +114,7 @@ def _answer(
     *,
     streamed: bool,
     segmented: bool = False,
+    ending: Ending = "complete",
     id: str | None = None,
 ) -> Answer:
     data = tuple(piece.data for piece in pieces)
@@ -118,7 +123,14 @@ def _answer(
         status, tuple(headers.items()), data, times, streamed, b"", size=sum(map(len, data))
     )
     body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
-    return replace(bare, instant=bare.head() + body, timed=any(times), segmented=segmented, id=id)
+    return replace(
+        bare,
+        instant=bare.head() + body,
+        timed=any(times),
+        segmented=segmented,
+        ending=ending,
+        id=id,
+    )
 
 
 def json_answer(
@@ -194,23 +206,76 @@ def http_answer(protocol: WireProtocol, http: Http, pick: Pick, attempt: int) ->
 def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) -> list[Piece]:
     """The body of a streamed answer: a piece for each frame, or for each segment."""
     wire = wire or Wire()
-    line_end = wire.line_end or protocol.line_end
+    variants = _variants(protocol, wire)
+    context = Context(cast("Api", protocol.name), turn, reply)
     encoder = protocol.encoder(turn, reply)
-    pieces: list[Piece] = []
-    count = 0
-    for timed in expand(turn):
-        for frame in encoder.encode(timed.event):
-            pieces.append(Piece(timed.at, encode(frame, line_end)))
-            count += 1
-            if wire.comments is not None and count % wire.comments.every == 0:
-                comment = Frame(comment=wire.comments.text)
-                pieces.append(Piece(timed.at, encode(comment, line_end)))
-    if wire.bom and pieces:
-        pieces[0] = Piece(pieces[0].at, "\ufeff".encode() + pieces[0].data)
-    if wire.segments is not None:
+    frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    for variant in variants:
+        if variant.frames is not None:
+            frames = change_frames(variant.frames, frames, context)
+    if wire.group is not None:
+        frames = list(_grouped(frames, protocol, wire.group))
+    pieces = _encoded(frames, wire, wire.line_end or protocol.line_end)
+    for variant in variants:
+        if variant.bytes is not None:
+            pieces = variant.bytes(pieces, context)
+    if isinstance(wire.segments, tuple):
+        pieces = list(_segments(pieces, cycle(wire.segments)))
+    elif wire.segments is not None:
         sizes = _sizes(reply.seed, wire.segments.low, wire.segments.high)
         pieces = list(_segments(pieces, sizes))
     return pieces
+
+
+def _variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
+    """The quirks of a stream that this protocol can have."""
+    found = [find(name) for name in wire.quirks]
+    return [variant for quirk, variant in found if protocol.name in quirk.apis]
+
+
+def _grouped(
+    frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, size: int
+) -> Iterator[tuple[int, Frame]]:
+    """Frames joined, up to `size` into one, where the protocol can say them in one; it is due
+    when the last of them is."""
+    held: Frame | None = None
+    due = count = 0
+    for at, frame in frames:
+        joined = None
+        if held is not None and protocol.join is not None and count < size:
+            joined = protocol.join(held, frame)
+        if joined is not None:
+            held, due, count = joined, at, count + 1
+            continue
+        if held is not None:
+            yield due, held
+        held, due, count = frame, at, 1
+    if held is not None:
+        yield due, held
+
+
+def _encoded(frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd) -> list[Piece]:
+    pieces: list[Piece] = []
+    for count, (at, frame) in enumerate(frames, 1):
+        shown = spread(frame) if wire.multiline else frame
+        pieces.append(Piece(at, encode(shown, line_end)))
+        if wire.comments is not None and count % wire.comments.every == 0:
+            comment = Frame(comment=wire.comments.text)
+            pieces.append(Piece(at, encode(comment, line_end)))
+    if wire.bom and pieces:
+        pieces[0] = Piece(pieces[0].at, "\ufeff".encode() + pieces[0].data)
+    return pieces
+
+
+def spread(frame: Frame) -> Frame:
+    """The same frame with its data, if they are JSON, over several lines."""
+    if frame.data is None or frame.data[:1] not in ("{", "["):
+        return frame
+    try:
+        value = json.loads(frame.data)
+    except ValueError:
+        return frame
+    return replace(frame, data=json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
@@ -304,9 +369,7 @@ def _compile(
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **_CORS}
     if request.stream:
-        pieces = stream(turn, protocol, reply, wire)
-        segmented = wire is not None and wire.segments is not None
-        return _answer(200, headers, pieces, streamed=True, segmented=segmented, id=id)
+        return _streamed(turn, protocol, reply, wire, headers, id)
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
@@ -314,3 +377,24 @@ def _compile(
         return error_answer(protocol, error, seed)
     body = dumps(protocol.encode_body(turn, reply)).encode()
     return _answer(200, headers, [Piece(sum(turn.gaps), body)], streamed=False, id=id)
+
+
+def _streamed(
+    turn: Turn,
+    protocol: WireProtocol,
+    reply: Reply,
+    wire: Wire | None,
+    headers: dict[str, str],
+    id: str,
+) -> Answer:
+    pieces = stream(turn, protocol, reply, wire)
+    segmented = wire is not None and wire.segments is not None
+    ending: Ending = "complete"
+    for variant in _variants(protocol, wire) if wire is not None else ():
+        segmented = segmented or variant.writes
+        ending = variant.ending if variant.ending != "complete" else ending
+        if variant.content_type:
+            headers["content-type"] = variant.content_type
+        elif variant.content_type is not None:
+            headers.pop("content-type", None)
+    return _answer(200, headers, pieces, streamed=True, segmented=segmented, ending=ending, id=id)

@@ -17,7 +17,7 @@ from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.cli.asking import Json
+    from mockllm.asking import Json
     from mockllm.cli.drawing import Screen
     from mockllm.protocols.base import WireProtocol
     from mockllm.turn import Turn
@@ -52,7 +52,7 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
-    from mockllm.cli.asking import ASKING
+    from mockllm.asking import ASKING
     from mockllm.cli.drawing import screen_for
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
@@ -89,7 +89,7 @@ def _evenly(turn: TurnSpec) -> TurnSpec:
 
 def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
     """Asks, answers the calls, and so on until an answer makes none; that answer."""
-    from mockllm.cli.asking import ASKING, first_body, user_text
+    from mockllm.asking import ASKING, first_body, user_text
 
     asking = ASKING[protocol.name]
     path = asking.path.format(model=_MODEL)
@@ -111,7 +111,7 @@ def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Scre
 def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
     from mockllm import events as ev
-    from mockllm.cli.asking import ASKING
+    from mockllm.asking import ASKING
     from mockllm.cli.drawing import Board
     from mockllm.sse import Decoder
     from mockllm.timeline import fold

@@ -123,7 +123,7 @@ def _answer(
     *,
     stream: bool,
 ) -> Answer:
-    from mockllm.cli.asking import ASKING, first_body, user_text
+    from mockllm.asking import ASKING, first_body, user_text
     from mockllm.matching import Pick
     from mockllm.replay import Replayer, http_answer
     from mockllm.resolve import turn_at, turn_index

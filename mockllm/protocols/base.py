@@ -172,6 +172,8 @@ class WireProtocol:
             error is a list with the error in it.
         call_prefix: what derived tool call ids begin with.
         line_end: how its service ends the lines of a stream.
+        join: two frames that follow each other as one that says the same; None where the
+            protocol has no such frame.
     """
 
     name: str
@@ -195,3 +197,4 @@ class WireProtocol:
     lists_errors: Callable[[Mapping[str, str]], bool] | None = None
     call_prefix: str = "call_"
     line_end: LineEnd = "lf"
+    join: Callable[[Frame, Frame], Frame | None] | None = None

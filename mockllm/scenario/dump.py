@@ -208,12 +208,17 @@ def _wire(wire: m.Wire | None) -> Any:
     return _given(
         line_end=wire.line_end,
         bom=wire.bom,
+        multiline=wire.multiline,
         comments=comments and _given(every=comments.every, text=comments.text or None),
+        group=wire.group,
         segments=segments and _segments(segments),
+        quirks=_flow(wire.quirks),
     )
 
 
-def _segments(segments: m.Segments) -> Any:
+def _segments(segments: m.Segments | tuple[int, ...]) -> Any:
+    if isinstance(segments, tuple):
+        return Flow(segments)
     if segments.low == segments.high:
         return segments.low
     return {"random": Flow([segments.low, segments.high])}

@@ -310,12 +310,20 @@ class Segments:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How the bytes travel; None leaves what the protocol's own service does."""
+    """How the bytes travel; None leaves what the protocol's own service does.
+
+    `multiline` spreads the data of each event over several `data` lines. `group` joins so many
+    events into one where the protocol has a way to. `segments` of several numbers are the sizes
+    of the writes, in bytes, over and over. `quirks` are names as in `mockllm.quirks`.
+    """
 
     line_end: Literal["lf", "crlf", "cr"] | None = None
     bom: bool = False
+    multiline: bool = False
     comments: Comments | None = None
-    segments: Segments | None = None
+    group: int | None = None
+    segments: Segments | tuple[int, ...] | None = None
+    quirks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

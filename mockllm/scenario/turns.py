@@ -90,20 +90,44 @@ SEGMENTS = ends(_MAX_SEGMENT)
 _segment = integer(1, _MAX_SEGMENT)
 
 
-def _segments(node: Node, findings: Findings) -> m.Segments | None:
+_sizes = listing(_segment, "sizes in bytes")
+
+
+def _segments(node: Node, findings: Findings) -> m.Segments | tuple[int, ...] | None:
     if isinstance(node, Scalar):
         size = _segment(node, findings)
         return None if size is None else m.Segments(size, size)
+    if isinstance(node, Sequence):
+        sizes: tuple[int, ...] | None = _sizes(node, findings)
+        return sizes
     values = fields(node, findings, SEGMENTS, ("random",))
     return None if values is None else m.Segments(*values["random"])
+
+
+def _quirk(node: Node, findings: Findings) -> str | None:
+    """The name of a quirk. Those who use one pay for the import of them all."""
+    from mockllm.errors import UsageError
+    from mockllm.quirks import find
+
+    name = line(node, findings)
+    if name is None:
+        return None
+    try:
+        find(name)
+    except UsageError as error:
+        findings.add(node, str(error))
+        return None
+    return name
 
 
 WIRE: Table = {
     "line_end": choice("lf", "crlf", "cr"),
     "bom": boolean,
+    "multiline": boolean,
     "comments": record(m.Comments, COMMENTS, ("every",)),
+    "group": integer(2, 10**6),
     "segments": _segments,
-    "quirks": _later,
+    "quirks": listing(_quirk, "names of quirks"),
 }
 
 CALL: Table = {"id": line, "name": tool_name, "arguments": json_value}

@@ -8,12 +8,15 @@ the rest of a request.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Sequence
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion10
 
+from mockllm.quirks.base import Ending
 from mockllm.replay import LAST_CHUNK, Answer, Piece, chunk
 from mockllm.session import Exchange
 
@@ -68,7 +71,9 @@ async def deliver(
         exchange.client_gone = True
         return _CLOSE
     timed = answer.timed and speed > 0
-    if not timed and not by_event and not answer.segmented:
+    if answer.breaks:
+        keep_alive = False
+    if not timed and not by_event and not answer.segmented and not answer.breaks:
         if keep_alive and not old:
             transport.write(answer.instant)
         else:
@@ -90,9 +95,30 @@ async def deliver(
             head = b""
             exchange.bytes_sent += len(piece.data)
             await asyncio.sleep(0)  # lets the loop send it before the next is written
+    if answer.breaks:
+        await _break(request, answer.ending, exchange)
+        return _CLOSE
     if framed:
         await _write(request, LAST_CHUNK, exchange)
     return _KEEP_ALIVE if keep_alive and not old else _CLOSE
+
+
+async def _break(request: web.BaseRequest, ending: Ending, exchange: Exchange) -> None:
+    """Ends the connection in the middle of an answer; what was written before arrives."""
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        return
+    if ending == "closed":
+        transport.close()
+        return
+    while transport.get_write_buffer_size():
+        transport.set_write_buffer_limits(0)
+        await _drain(request, exchange)
+    # A reset throws away what the other side's kernel has not read yet only on our side of the
+    # wire; what has left arrives.
+    sock = transport.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 def _body(answer: Answer, old: bool) -> bytes:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.cli.asking import ASKING, first_body, user_text
+from mockllm.asking import ASKING, first_body, user_text
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.load import load
 from mockllm.server.options import ServerOptions

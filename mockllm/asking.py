@@ -1,4 +1,4 @@
-"""What a request looks like in each API: enough for `mockllm show` and `mockllm demo`.
+"""What a request looks like in each API: enough for `show`, `demo` and the checking kit.
 
 The continuations show both ways of going on: most APIs send the whole history again, Responses
 points at the earlier answer.

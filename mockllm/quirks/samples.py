@@ -1,0 +1,100 @@
+"""The scenarios that show the quirks: as small as they can be. Only data may live here."""
+
+from __future__ import annotations
+
+from mockllm.scenario.model import (
+    AnyPart,
+    Match,
+    ParallelPart,
+    ReasoningPart,
+    Scenario,
+    TextPart,
+    ToolPart,
+    ToolSpec,
+    TurnSpec,
+    UsageSpec,
+)
+
+__all__ = [
+    "CALL",
+    "INTERLEAVED",
+    "LONG_TEXT",
+    "REASONING",
+    "SAMPLES",
+    "TEXT",
+    "TEXT_AND_CALL",
+    "TEXT_AND_TWO_CALLS",
+    "TWO_CALLS",
+    "TWO_SAME",
+    "UNICODE",
+    "ZERO",
+]
+
+
+def _tool(name: str, parameter: str = "") -> ToolSpec:
+    properties = {parameter: {"type": "string"}} if parameter else {}
+    return ToolSpec(name, f"{name} of the samples", {"type": "object", "properties": properties})
+
+
+_TOOLS = (_tool("get_weather", "city"), _tool("get_time", "tz"), _tool("list_issues"))
+
+_HELLO = TextPart("Hello", split=("Hel", "lo"))
+_A1 = ToolPart("get_weather", "call_A1", '{"city":"Paris"}', split=('{"city":', '"Paris"}'))
+_B2 = ToolPart("get_time", "call_B2", '{"tz":"CET"}', split=('{"tz":', '"CET"}'))
+_C3 = ToolPart("get_weather", "call_C3", '{"city":"Rome"}', split=('{"city":', '"Rome"}'))
+_Z0 = ToolPart("list_issues", "call_Z0")
+
+
+def _sample(name: str, description: str, *reply: AnyPart, reasoning: int = 0) -> Scenario:
+    called = any(isinstance(part, ToolPart | ParallelPart) for part in reply)
+    turn = TurnSpec(reply=reply, usage=UsageSpec(12, 7 + reasoning, reasoning, 0))
+    return Scenario(
+        name=f"sample-{name}",
+        description=description,
+        match=Match(anything=True),
+        tools=_TOOLS if called else (),
+        turns=(turn,),
+    )
+
+
+TEXT = _sample("text", "A text in two fragments.", _HELLO)
+CALL = _sample("call", "One call, its arguments in two fragments.", _A1)
+ZERO = _sample("zero", "A call without arguments.", _Z0)
+TWO_CALLS = _sample("two-calls", "Two calls, one after the other.", _A1, _B2)
+TWO_SAME = _sample("two-same", "Two calls of one tool.", _A1, _C3)
+INTERLEAVED = _sample("interleaved", "Two calls, interleaved.", ParallelPart((_A1, _B2)))
+TEXT_AND_CALL = _sample("text-and-call", "A text, then a call.", _HELLO, _A1)
+TEXT_AND_TWO_CALLS = _sample("text-and-two-calls", "A text, then two calls.", _HELLO, _A1, _B2)
+REASONING = _sample(
+    "reasoning",
+    "Reasoning, then a text.",
+    ReasoningPart("Let me think.", split=("Let me", " think."), signature="c2lnbmF0dXJl"),
+    _HELLO,
+    reasoning=4,
+)
+UNICODE = _sample(
+    "unicode",
+    "Characters of two, three and four bytes, and those that look like line ends.",
+    TextPart(
+        "Grüße 你好 👋\u2028a\u2029b\u0085c\u000bd\u000ce\u001cf",
+        split=("Grüße ", "你好 👋", "\u2028a\u2029b\u0085c\u000bd\u000ce\u001cf"),
+    ),
+)
+LONG_TEXT = _sample("long-text", "A text of 1.2 MB.", TextPart("0123456789abcdef" * 75_000))
+
+SAMPLES = {
+    scenario.name: scenario
+    for scenario in (
+        TEXT,
+        CALL,
+        ZERO,
+        TWO_CALLS,
+        TWO_SAME,
+        INTERLEAVED,
+        TEXT_AND_CALL,
+        TEXT_AND_TWO_CALLS,
+        REASONING,
+        UNICODE,
+        LONG_TEXT,
+    )
+}
