@@ -7,13 +7,15 @@ points at the earlier answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mockllm.protocols.base import WireProtocol
+from mockllm.request import Request
 from mockllm.scenario.model import Match, Scenario, ToolSpec
 from mockllm.turn import ToolCall
 
-__all__ = ["ASKING", "Asking", "Json", "first_body", "user_text"]
+__all__ = ["ASKING", "Asking", "Json", "asked", "first_body", "user_text"]
 
 Json = dict[str, Any]
 
@@ -202,3 +204,13 @@ ASKING: dict[str, Asking] = {
     ),
     "agui": Asking(_agui_first, _agui_tools, _agui_then, "/agui"),
 }
+
+
+def asked(protocol: WireProtocol, scenario: Scenario, text: str, model: str) -> Request:
+    """The request for a streamed answer that tells all it can, usage included."""
+    asking = ASKING[protocol.name]
+    body = first_body(asking, model, text, scenario.tools)
+    if protocol.name == "chat":
+        body["stream_options"] = {"include_usage": True}
+    params = {key: value.format(model=model) for key, value in asking.params.items()}
+    return replace(protocol.parse(body, params, False), stream=True)

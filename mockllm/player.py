@@ -13,16 +13,20 @@ from typing import Any
 from mockllm.catalogue import Catalogue
 from mockllm.conditions import check_expect
 from mockllm.derive import derive
-from mockllm.errors import ExpectationError, NoMatchError, RequestError
+from mockllm.errors import ExpectationError, NoMatchError, RequestError, UsageError
 from mockllm.matching import Pick, pick, plain_model
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
+from mockllm.quirks import find
 from mockllm.replay import Answer, Replayer, error_answer, http_answer, json_answer
 from mockllm.request import Request
 from mockllm.resolve import planned_calls, turn_at
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 from mockllm.session import Exchange, Session
 
-__all__ = ["FALLBACK", "Player", "parse_object"]
+__all__ = ["FALLBACK", "QUIRK_HEADER", "Player", "parse_object"]
+
+QUIRK_HEADER = "x-mockllm-quirk"
+"""The header with the names of quirks that an answer is to have, separated by commas."""
 
 FALLBACK = Scenario(
     name="fallback-auto",
@@ -68,6 +72,7 @@ class _Plan:
     request: Request
     picked: Pick
     spec: TurnSpec
+    quirks: tuple[str, ...] = ()
     answer: Answer | None = None
 
 
@@ -101,19 +106,29 @@ class Player:
     Args:
         strict: refuse what the real services refuse.
         fallback: answer what no scenario answers with one made up from the request.
+        quirks: what every streamed answer has, as in `wire.quirks`; requests may ask for more.
+        named: the scenario that answers every request that does not name one.
     """
 
     def __init__(
-        self, scenarios: Iterable[Scenario], *, strict: bool = True, fallback: bool = False
+        self,
+        scenarios: Iterable[Scenario],
+        *,
+        strict: bool = True,
+        fallback: bool = False,
+        quirks: Iterable[str] = (),
+        named: str | None = None,
     ) -> None:
         served = tuple(scenarios)
         if fallback and not any(s.match is not None and s.match.anything for s in served):
             served = (*served, FALLBACK)
         self.catalogue = Catalogue(served)
         self.strict = strict
+        self.named = named
+        self._quirks = tuple(quirks)
         self._replayer = Replayer()
         self._plans = _Plans()
-        self._headers = self.catalogue.headers
+        self._headers = (*self.catalogue.headers, QUIRK_HEADER)
 
     def play(
         self,
@@ -176,7 +191,7 @@ class Player:
             return http_answer(protocol, failure, picked, exchange.attempt)
         answer = plan.answer
         if answer is None:
-            answer = self._replayer.answer(picked, request, protocol)
+            answer = self._replayer.answer(picked, request, protocol, plan.quirks)
             if answer.size <= _KEPT_WITH_PLAN:
                 plan.answer = answer
         exchange.outcome = "played"
@@ -202,6 +217,8 @@ class Player:
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
             request = replace(request, previous=previous)
+        if self.named is not None and request.scenario is None:
+            request = replace(request, scenario=self.named)
         if "@" in request.model:
             plain, name = plain_model(self.catalogue, request.model)
             if name is not None and request.scenario is None:
@@ -214,7 +231,19 @@ class Player:
         assert spec is not None
         if spec.request is not None:
             _check_expectations(picked, spec, request, protocol)
-        return _Plan(request, picked, spec)
+        return _Plan(request, picked, spec, self._asked_quirks(headers.get(QUIRK_HEADER)))
+
+    def _asked_quirks(self, asked: str | None) -> tuple[str, ...]:
+        """The quirks of this player and those that a request asks for."""
+        if asked is None:
+            return self._quirks
+        names = tuple(name.strip() for name in asked.split(",") if name.strip())
+        for name in names:
+            try:
+                find(name)
+            except UsageError as error:
+                raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
+        return self._quirks + names
 
     def recall(
         self, protocol: WireProtocol, params: Mapping[str, str], session: Session, id: str

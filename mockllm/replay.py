@@ -70,7 +70,7 @@ class Answer:
     @property
     def takes_time(self) -> bool:
         """Whether it does not leave in one write as soon as it is asked for."""
-        return self.timed or self.segmented
+        return self.timed or self.segmented or self.breaks
 
     @property
     def breaks(self) -> bool:
@@ -219,6 +219,8 @@ def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) 
     for variant in variants:
         if variant.bytes is not None:
             pieces = variant.bytes(pieces, context)
+    # An empty chunk is how HTTP ends a body.
+    pieces = [piece for piece in pieces if piece.data]
     if isinstance(wire.segments, tuple):
         pieces = list(_segments(pieces, cycle(wire.segments)))
     elif wire.segments is not None:
@@ -275,7 +277,12 @@ def spread(frame: Frame) -> Frame:
         value = json.loads(frame.data)
     except ValueError:
         return frame
-    return replace(frame, data=json.dumps(value, ensure_ascii=False, indent=1))
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which has no UTF-8
+        text = json.dumps(value, indent=1)
+    return replace(frame, data=text)
 
 
 def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
@@ -312,8 +319,17 @@ class Replayer:
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._size = 0
 
-    def answer(self, pick: Pick, request: Request, protocol: WireProtocol) -> Answer:
+    def answer(
+        self,
+        pick: Pick,
+        request: Request,
+        protocol: WireProtocol,
+        quirks: tuple[str, ...] = (),
+    ) -> Answer:
         """The answer that a turn gives to a request.
+
+        Args:
+            quirks: that it has besides those of its `wire`.
 
         Raises:
             RequestError: an `auto` turn cannot make up what the request demands.
@@ -332,12 +348,17 @@ class Replayer:
             request.stream,
             options,
             auto,
+            quirks,
         )
         found = self._answers.get(key)
         if found is not None:
             self._answers.move_to_end(key)
             return found
-        return self._keep(key, _compile(pick, request, protocol, options, spec.wire, auto))
+        wire = spec.wire
+        if quirks:
+            wire = wire or Wire()
+            wire = replace(wire, quirks=wire.quirks + quirks)
+        return self._keep(key, _compile(pick, request, protocol, options, wire, auto))
 
     def _keep(self, key: Hashable, answer: Answer) -> Answer:
         self._answers[key] = answer

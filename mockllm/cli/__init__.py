@@ -14,6 +14,7 @@ _COMMANDS = {
     "env": "mockllm.cli.env:env",
     "init": "mockllm.cli.init:init",
     "list": "mockllm.cli.listing:list_scenarios",
+    "quirks": "mockllm.cli.quirks:quirks",
     "run": "mockllm.cli.run:run",
     "schema": "mockllm.cli.validate:schema",
     "serve": "mockllm.cli.serve:serve",

@@ -14,7 +14,7 @@ import click
 from mockllm.cli.params import EXISTING, read_scenarios
 from mockllm.scenario.model import APIS, Scenario
 
-__all__ = ["list_scenarios"]
+__all__ = ["list_scenarios", "table"]
 
 _HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
 _TOOLS_SHOWN = 2
@@ -39,7 +39,7 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in _table([_HEAD, *map(_row, scenarios)]):
+    for line in table([_HEAD, *map(_row, scenarios)]):
         click.echo(line[:width] if width else line)
 
 
@@ -70,7 +70,8 @@ def _tools(names: list[str]) -> str:
     return f"{','.join(names[:_TOOLS_SHOWN])} +{len(names) - _TOOLS_SHOWN}"
 
 
-def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Rows as lines, in columns."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -11,7 +11,7 @@ import click
 
 from mockllm.scenario.model import Scenario
 
-__all__ = ["EXISTING", "answering_options", "number", "read_scenarios", "size"]
+__all__ = ["EXISTING", "answering_options", "number", "quirk", "read_scenarios", "size"]
 
 _Command = TypeVar("_Command", bound=Any)
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -37,6 +37,18 @@ def number(value: str | float) -> float:
     if not 0 <= found < math.inf:
         raise click.BadParameter(f"{value!r} is not a number of at least 0")
     return found
+
+
+def quirk(value: str) -> str:
+    """The name of a quirk, perhaps with a variant."""
+    from mockllm.errors import UsageError
+    from mockllm.quirks import find
+
+    try:
+        find(value)
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
 
 
 def answering_options(command: _Command) -> _Command:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from mockllm.cli.output import LineOutput
-from mockllm.cli.params import EXISTING, answering_options, number, read_scenarios, size
+from mockllm.cli.params import EXISTING, answering_options, number, quirk, read_scenarios, size
 from mockllm.cli.reloading import check_watchable, follow
 from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
 from mockllm.errors import MockLLMError, UsageError
@@ -46,6 +46,14 @@ _Loop = Literal["auto", "asyncio", "uvloop"]
     default="answer",
     show_default=True,
     help="Send as much as possible in one write, or each event in one of its own.",
+)
+@click.option(
+    "--quirk",
+    "quirks",
+    multiple=True,
+    type=quirk,
+    metavar="NAME",
+    help="What every stream gets wrong, as `mockllm quirks` lists it; may be repeated.",
 )
 @click.option("--reload", is_flag=True, help="Load the files again when they change.")
 @click.option(
@@ -90,6 +98,7 @@ def serve(
     fallback: str | None,
     strict: bool,
     flush: Literal["answer", "event"],
+    quirks: tuple[str, ...],
     reload: bool,
     grace: float,
     max_body: int,
@@ -109,6 +118,7 @@ def serve(
       mockllm serve scenarios/ --port 0 --quiet
       mockllm serve weather.yaml --reload --speed 0
       mockllm serve scenarios/ --fallback auto --log-format json
+      mockllm serve scenarios/ --quirk sse-crlf
     """
     if not paths:
         raise UsageError(
@@ -127,6 +137,7 @@ def serve(
             port=port,
             strict=strict,
             fallback=fallback is not None,
+            quirks=quirks,
             speed=speed,
             flush=flush,
             grace=grace,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.params import EXISTING, read_scenarios
+from mockllm.cli.params import EXISTING, quirk, read_scenarios
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import APIS, Scenario, TurnSpec
 
@@ -49,6 +49,14 @@ def _names(context: click.Context, param: click.Parameter, incomplete: str) -> l
     help="Which try of a turn that fails at first; default: the one that succeeds.",
 )
 @click.option("--body", is_flag=True, help="The answer to a request without `stream`.")
+@click.option(
+    "--quirk",
+    "quirks",
+    multiple=True,
+    type=quirk,
+    metavar="NAME",
+    help="What the stream gets wrong, as `mockllm quirks` lists it; may be repeated.",
+)
 @click.option("--timing", is_flag=True, help="Print when each event is due before it.")
 @click.option(
     "--request",
@@ -63,6 +71,7 @@ def show(
     turn: int,
     attempt: int | None,
     body: bool,
+    quirks: tuple[str, ...],
     timing: bool,
     request: Any,
 ) -> None:
@@ -77,19 +86,29 @@ def show(
       mockllm show secret-numbers --turn 2 --timing
       mockllm show weather --scenarios scenarios/ --api chat --body | jq .
       mockllm show rate-limited --attempt 1
+      mockllm show parallel-tools --quirk chat-index-all-zero
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
     from mockllm.player import parse_object
 
-    found = _find(scenario, read_scenarios(paths))
-    protocol = _protocol(found, api)
+    found = _find(scenario, (*read_scenarios(paths), *_samples(scenario)))
+    protocol = _protocol(found, api or _met_in(quirks, found))
     asked = {} if request is None else parse_object(request.read())
-    answer = _answer(found, protocol, turn - 1, attempt, asked, stream=not body)
+    answer = _answer(found, protocol, turn - 1, attempt, asked, quirks, stream=not body)
     for data in _shown(answer, timing):
         sys.stdout.buffer.write(data)
     if not answer.streamed and sys.stdout.isatty():
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
+
+
+def _samples(name: str) -> tuple[Scenario, ...]:
+    """The sample of the quirks that has this name, if one has."""
+    if not name.startswith("sample-"):
+        return ()
+    from mockllm.quirks.samples import SAMPLES
+
+    return tuple(SAMPLES.values())
 
 
 def _find(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
@@ -99,6 +118,14 @@ def _find(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
         hint = f"did you mean {' or '.join(near)}?" if near else "`mockllm list` shows them all"
         raise UsageError(f"there is no scenario {name!r} among {len(by_name)}; {hint}")
     return by_name[name]
+
+
+def _met_in(quirks: tuple[str, ...], scenario: Scenario) -> str | None:
+    """The first API of a scenario that all the quirks are met in."""
+    from mockllm.quirks import find
+
+    met = [find(name)[0].apis for name in quirks]
+    return next((api for api in scenario.apis if met and all(api in apis for apis in met)), None)
 
 
 def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
@@ -120,6 +147,7 @@ def _answer(
     position: int,
     attempt: int | None,
     asked: dict[str, Any],
+    quirks: tuple[str, ...],
     *,
     stream: bool,
 ) -> Answer:
@@ -144,7 +172,7 @@ def _answer(
     if not stream and ":" in params:
         params[":"] = "generateContent"
     request = replace(protocol.parse(body, params, False), stream=stream)
-    return Replayer().answer(picked, request, protocol)
+    return Replayer().answer(picked, request, protocol, quirks)
 
 
 def _tried(spec: TurnSpec, attempt: int | None) -> int:

@@ -9,11 +9,39 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from mockllm.errors import UsageError
+from mockllm.quirks import (
+    agui,
+    anthropic,
+    chat_arguments,
+    chat_envelope,
+    chat_finish,
+    chat_identity,
+    framing,
+    gemini,
+    responses,
+    stream_errors,
+    usage,
+)
 from mockllm.quirks.base import Quirk, Variant
 
 __all__ = ["QUIRKS", "Quirk", "Variant", "find"]
 
-QUIRKS: dict[str, Quirk] = {}
+_GROUPS = (
+    chat_identity,
+    chat_arguments,
+    chat_finish,
+    chat_envelope,
+    usage,
+    framing,
+    stream_errors,
+    anthropic,
+    responses,
+    gemini,
+    agui,
+)
+
+QUIRKS: dict[str, Quirk] = {quirk.name: quirk for group in _GROUPS for quirk in group.QUIRKS}
+"""Every quirk by its name, group by group."""
 
 
 def find(name: str) -> tuple[Quirk, Variant]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -86,7 +87,15 @@ class Item:
             return self.text
         if self._source is not None and _value(self._source.data) == self.data:
             return self._source.data
-        return self.data if self.data is None or isinstance(self.data, str) else dumps(self.data)
+        return self.data if self.data is None or isinstance(self.data, str) else _spelled(self.data)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _spelled(value: Any) -> str:
+    """JSON text that UTF-8 can hold: halves of surrogate pairs stay escaped."""
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", dumps(value))
 
 
 def _value(data: str | None) -> Any:
@@ -95,7 +104,7 @@ def _value(data: str | None) -> Any:
         return data
     try:
         return json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return data
 
 

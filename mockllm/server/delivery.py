@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import sys
+import time
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -20,9 +22,14 @@ from mockllm.quirks.base import Ending
 from mockllm.replay import LAST_CHUNK, Answer, Piece, chunk
 from mockllm.session import Exchange
 
+if sys.platform == "linux":
+    import fcntl
+    import termios
+
 __all__ = ["deliver"]
 
 _WATER = 64 * 1024
+_PATIENCE = 0.005
 
 
 class _Delivered(web.StreamResponse):
@@ -71,6 +78,8 @@ async def deliver(
         exchange.client_gone = True
         return _CLOSE
     timed = answer.timed and speed > 0
+    if not timed:
+        exchange.ended = 0.0
     if answer.breaks:
         keep_alive = False
     if not timed and not by_event and not answer.segmented and not answer.breaks:
@@ -96,29 +105,46 @@ async def deliver(
             exchange.bytes_sent += len(piece.data)
             await asyncio.sleep(0)  # lets the loop send it before the next is written
     if answer.breaks:
-        await _break(request, answer.ending, exchange)
+        await _break(request, answer.ending)
         return _CLOSE
     if framed:
         await _write(request, LAST_CHUNK, exchange)
     return _KEEP_ALIVE if keep_alive and not old else _CLOSE
 
 
-async def _break(request: web.BaseRequest, ending: Ending, exchange: Exchange) -> None:
+async def _break(request: web.BaseRequest, ending: Ending) -> None:
     """Ends the connection in the middle of an answer; what was written before arrives."""
+    if ending == "reset":
+        await _arrival(request)
     transport = request.transport
     if transport is None or transport.is_closing():
         return
     if ending == "closed":
         transport.close()
         return
-    while transport.get_write_buffer_size():
-        transport.set_write_buffer_limits(0)
-        await _drain(request, exchange)
-    # A reset throws away what the other side's kernel has not read yet only on our side of the
-    # wire; what has left arrives.
+    # A socket with no time to linger is reset where it would be closed.
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
+
+
+async def _arrival(request: web.BaseRequest) -> None:
+    """Waits until the other side has all that was written, or is gone: a reset throws away
+    what is still on its way."""
+    while (transport := request.transport) is not None and not transport.is_closing():
+        sock = transport.get_extra_info("socket")
+        if not transport.get_write_buffer_size() and not _unacknowledged(sock.fileno()):
+            return
+        await asyncio.sleep(_PATIENCE)
+
+
+def _unacknowledged(descriptor: int) -> int:
+    """How many bytes the kernel holds for a socket; 0 where it has no way to tell."""
+    if sys.platform != "linux":
+        return 0
+    count: int
+    (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4))
+    return count
 
 
 def _body(answer: Answer, old: bool) -> bytes:
@@ -139,10 +165,13 @@ async def _on_time(
     """Writes each piece at its time: counted from the start, so that delays do not add up."""
     loop = asyncio.get_running_loop()
     start = loop.time()
+    last = pieces[-1].at
     for piece in pieces:
         wait = start + piece.at / 1_000_000 / speed - loop.time()
         if wait > 0:
             await asyncio.sleep(wait)
+        if piece.at == last and exchange.ended is None:
+            exchange.ended = time.perf_counter() - exchange.clock
         await _write(request, chunk(piece.data) if framed else head + piece.data, exchange)
         head = b""
         exchange.bytes_sent += len(piece.data)

@@ -22,6 +22,7 @@ class ServerOptions:
         port: 0 picks a free one.
         strict: refuse requests that the real services refuse.
         fallback: answer what no scenario answers with an automatic answer.
+        quirks: what every streamed answer has, as in `wire.quirks`.
         speed: of timed replay; 2 is twice as fast, 0 removes all pauses.
         flush: `answer` sends as much as possible in one write; `event` writes each event by
             itself, so that it arrives in a segment of its own.
@@ -35,6 +36,7 @@ class ServerOptions:
     port: int = 0
     strict: bool = True
     fallback: bool = False
+    quirks: tuple[str, ...] = ()
     speed: float = 1.0
     flush: Literal["answer", "event"] = "answer"
     grace: float = 5.0

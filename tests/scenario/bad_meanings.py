@@ -66,9 +66,9 @@ MEANING: list[Row] = [
     ),
     (
         "quirks",
-        turn("{reply: {text: a}, wire: {quirks: [index-always-zero]}}"),
+        turn("{reply: {text: a}, wire: {quirks: [sse-clrf]}}"),
         [
-            "3:39: turns[0].wire.quirks: is part of the language, but this version cannot play it yet",
+            "3:40: turns[0].wire.quirks[0]: there is no quirk 'sse-clrf'; did you mean sse-crlf?",
         ],
     ),
     (

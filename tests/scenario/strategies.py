@@ -59,10 +59,16 @@ wires = st.builds(
     m.Wire,
     line_end=st.none() | st.sampled_from(["lf", "crlf", "cr"]),
     bom=st.booleans(),
+    multiline=st.booleans(),
     comments=st.none() | st.builds(m.Comments, st.integers(1, 9), texts),
+    group=st.none() | st.integers(2, 9),
     segments=st.none()
     | st.builds(lambda low, more: m.Segments(low, low + more), *[st.integers(1, 99)] * 2)
-    | st.integers(1, 9).map(lambda size: m.Segments(size, size)),
+    | st.integers(1, 9).map(lambda size: m.Segments(size, size))
+    | st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple),
+    quirks=st.lists(st.sampled_from(["sse-crlf", "sse-bom", "chat-index-missing"]), max_size=2).map(
+        tuple
+    ),
 )
 outcomes = st.builds(
     m.Outcome,

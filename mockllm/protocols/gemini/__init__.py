@@ -21,6 +21,7 @@ from mockllm.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.protocols.gemini.errors import answer_headers, error_body, error_headers, guard
 from mockllm.protocols.gemini.fields import API, Options
+from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.losses import LOSSES, project
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
@@ -138,4 +139,5 @@ PROTOCOL = WireProtocol(
     guard=guard,
     call_prefix="",
     line_end="crlf",
+    join=join,
 )

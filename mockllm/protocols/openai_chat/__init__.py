@@ -17,6 +17,7 @@ from mockllm.protocols.openai_chat.body import decode_body, encode_body
 from mockllm.protocols.openai_chat.decoder import Decoder
 from mockllm.protocols.openai_chat.encoder import Encoder
 from mockllm.protocols.openai_chat.fields import answer_id
+from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.losses import LOSSES, project
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
@@ -76,4 +77,5 @@ PROTOCOL = WireProtocol(
     project=project,
     losses=LOSSES,
     lookups={"models": _models, "model": _model},
+    join=join,
 )

@@ -1,0 +1,136 @@
+"""`mockllm quirks`: what real servers get wrong, and what is right then."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import unified_diff
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockllm.cli.listing import table
+from mockllm.scenario.model import APIS, Api, Wire
+
+if TYPE_CHECKING:
+    from mockllm.quirks import Quirk, Variant
+
+__all__ = ["quirks"]
+
+_HEAD = ("NAME", "RIGHT", "APIS", "TITLE")
+_RIGHT = {
+    "same": "the same as without it",
+    "error": "a clear error",
+    "either": "the same as without it, or a clear error",
+}
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--api", type=click.Choice(APIS), help="Only those met in this API.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
+    """List the quirks of real servers, or tell all about some.
+
+    With NAME: where it was seen, who stumbled over it, what is right, and what it changes in
+    the bytes of its sample. A quirk is played by `serve --quirk`, `show --quirk`, `wire.quirks`
+    in a scenario, and the request header `x-mockllm-quirk`.
+
+    \b
+    Examples:
+      mockllm quirks --api anthropic
+      mockllm quirks chat-index-missing
+      mockllm show sample-call --quirk chat-index-missing
+    """
+    from mockllm.quirks import QUIRKS, find
+
+    found = [find(name)[0] for name in names] or list(QUIRKS.values())
+    if api is not None:
+        found = [quirk for quirk in found if api in quirk.apis]
+    if as_json:
+        click.echo(json.dumps([*map(_described, found)], indent=2, ensure_ascii=False))
+    elif names:
+        for quirk in found:
+            for line in _told(quirk, api or quirk.apis[0]):
+                click.echo(line)
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        for line in table([_HEAD, *map(_row, found)]):
+            click.echo(line[:width] if width else line)
+
+
+def _row(quirk: Quirk) -> tuple[str, ...]:
+    apis = "all" if set(quirk.apis) == set(APIS) else ",".join(quirk.apis)
+    return quirk.name, quirk.right, apis, quirk.title
+
+
+def _described(quirk: Quirk) -> dict[str, Any]:
+    return {
+        "name": quirk.name,
+        "title": quirk.title,
+        "apis": list(quirk.apis),
+        "servers": quirk.servers,
+        "right": quirk.right,
+        "correct": quirk.correct,
+        "faults": quirk.faults,
+        "invariant": quirk.invariant,
+        "sample": quirk.sample.name,
+        "variants": [
+            {"name": variant.name, "says": variant.says, "right": variant.right or quirk.right}
+            for variant in quirk.variants
+        ],
+        "sources": list(quirk.sources),
+    }
+
+
+def _told(quirk: Quirk, api: Api) -> Iterator[str]:
+    yield f"{quirk.name}: {quirk.title}"
+    facts = {
+        "seen": quirk.servers,
+        "right": f"{_RIGHT[quirk.right]}: {quirk.correct}",
+        "faults": quirk.faults,
+        "breaks": quirk.invariant,
+        "apis": ", ".join(quirk.apis),
+        "sources": ", ".join(quirk.sources),
+    }
+    for name, words in facts.items():
+        lines = wrap(words, 82, break_on_hyphens=False) or ["-"]
+        yield f"  {name:8} {lines[0]}"
+        yield from (f"           {line}" for line in lines[1:])
+    for variant in quirk.variants:
+        name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
+        yield f"  {name}: {variant.says}"
+        yield from (f"    {line}" for line in _changes(quirk, variant, api))
+    yield ""
+
+
+_CONTEXT = 0
+_WIDE = 200
+
+
+def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
+    """What the quirk changes in the stream of its sample, as a diff of lines."""
+    name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
+    before, after = (_lines(quirk, api, quirks) for quirks in ((), (name,)))
+    for line in list(unified_diff(before, after, n=_CONTEXT, lineterm=""))[2:]:
+        if not line.startswith("@@"):
+            yield line if len(line) <= _WIDE else f"{line[:_WIDE]}…"
+
+
+def _lines(quirk: Quirk, api: Api, quirks: tuple[str, ...]) -> list[str]:
+    """The lines of a stream, with their ends made visible where they are not LF."""
+    from mockllm.asking import asked
+    from mockllm.matching import Pick
+    from mockllm.protocols import PROTOCOLS
+    from mockllm.replay import Replayer
+
+    turn = replace(quirk.sample.turns[0], wire=Wire(quirks=quirks) if quirks else None)
+    sample = replace(quirk.sample, turns=(turn,))
+    request = asked(PROTOCOLS[api], sample, "Hello", "mock-model")
+    data = b"".join(Replayer().answer(Pick(sample, 0, 0), request, PROTOCOLS[api]).data)
+    shown = data.decode(errors="backslashreplace").replace("\r", "\\r")
+    return [repr(line)[1:-1] if not line.isprintable() else line for line in shown.split("\n")]

@@ -1,0 +1,53 @@
+"""Two chunks as one: the service sends as many parts in a chunk as it has at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mockllm.protocols.gemini.fields import wire
+from mockllm.sse import Frame
+
+__all__ = ["join"]
+
+_Json = dict[str, Any]
+
+
+def join(first: Frame, second: Frame) -> Frame | None:
+    """One chunk that says what two say; None where one chunk cannot."""
+    one, other = _chunk(first), _chunk(second)
+    if one is None or other is None:
+        return None
+    mine, theirs = _candidate(one), _candidate(other)
+    if mine is None or theirs is None or "finishReason" in mine:
+        return None
+    if (set(mine) - {"content", "index"}) & set(theirs):
+        return None  # both have metadata, which has its place in a chunk of its own
+    content = {
+        **mine["content"],
+        **theirs["content"],
+        "parts": [*mine["content"]["parts"], *theirs["content"]["parts"]],
+    }
+    candidate = {**mine, **theirs, "content": content}
+    return Frame(wire({**one, **other, "candidates": [candidate]}))
+
+
+def _chunk(frame: Frame) -> _Json | None:
+    if frame.data is None or frame.event or frame.id or frame.comment or frame.raw:
+        return None
+    try:
+        value = json.loads(frame.data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _candidate(chunk: _Json) -> _Json | None:
+    """The only candidate of a chunk, if it has parts."""
+    candidates = chunk.get("candidates")
+    if not isinstance(candidates, list) or len(candidates) != 1:
+        return None
+    candidate = candidates[0]
+    content = candidate.get("content") if isinstance(candidate, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return candidate if isinstance(parts, list) else None

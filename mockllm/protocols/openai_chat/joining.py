@@ -1,0 +1,107 @@
+"""Two chunks as one: what servers do that send several deltas at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mockllm.protocols.base import dumps
+from mockllm.sse import Frame
+
+__all__ = ["join"]
+
+_Json = dict[str, Any]
+_CHOICE = {"index", "delta", "logprobs", "finish_reason"}
+_TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+_DELTA = {"role", "tool_calls", *_TEXTS}
+
+
+def join(first: Frame, second: Frame) -> Frame | None:
+    """One chunk that says what two say; None where one chunk cannot, or is not a plain delta."""
+    one, other = _chunk(first), _chunk(second)
+    if one is None or other is None:
+        return None
+    mine, theirs = _choice(one), _choice(other)
+    if mine is None or theirs is None or mine["index"] != theirs["index"]:
+        return None
+    if mine.get("finish_reason") is not None or one.get("usage") is not None:
+        return None
+    delta = _joined(mine["delta"], theirs["delta"])
+    choice = {**mine, "delta": delta, "finish_reason": theirs.get("finish_reason")}
+    logprobs = _logprobs(mine.get("logprobs"), theirs.get("logprobs"))
+    if "logprobs" in mine or "logprobs" in theirs:
+        choice["logprobs"] = logprobs
+    return Frame(dumps({**other, "choices": [choice]}))
+
+
+def _chunk(frame: Frame) -> _Json | None:
+    if frame.data is None or frame.event or frame.id or frame.comment or frame.raw:
+        return None
+    try:
+        value = json.loads(frame.data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _choice(chunk: _Json) -> _Json | None:
+    """The only choice of a chunk, if it is a plain delta."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return None
+    choice: _Json = choices[0]
+    delta = choice.get("delta")
+    if not choice.keys() <= _CHOICE or "index" not in choice or not isinstance(delta, dict):
+        return None
+    texts = (delta.get(name) for name in _TEXTS)
+    if not delta.keys() <= _DELTA or not all(t is None or isinstance(t, str) for t in texts):
+        return None
+    calls = delta.get("tool_calls") or []
+    return choice if all(map(_plain_call, calls)) else None
+
+
+def _plain_call(call: Any) -> bool:
+    return (
+        isinstance(call, dict)
+        and isinstance(call.get("index"), int)
+        and isinstance(call.get("function"), dict)
+        and isinstance(call["function"].get("arguments", ""), str)
+    )
+
+
+def _joined(one: _Json, other: _Json) -> _Json:
+    delta = {**one, **{key: value for key, value in other.items() if key not in one}}
+    for name in _TEXTS:
+        if name in one and name in other:
+            told = [text for text in (one[name], other[name]) if text is not None]
+            delta[name] = "".join(told) if told else None
+    if "tool_calls" in one and "tool_calls" in other:
+        delta["tool_calls"] = _calls(one["tool_calls"], other["tool_calls"])
+    return delta
+
+
+def _calls(one: list[_Json], other: list[_Json]) -> list[_Json]:
+    """The entries of both; a call has one entry."""
+    calls = {call["index"]: call for call in one}
+    for call in other:
+        before = calls.get(call["index"])
+        if before is None:
+            calls[call["index"]] = call
+            continue
+        function = dict(before["function"])
+        more = call["function"].get("arguments")
+        if more is not None:
+            function["arguments"] = (function.get("arguments") or "") + more
+        calls[call["index"]] = {**call, **before, "function": {**call["function"], **function}}
+    return list(calls.values())
+
+
+def _logprobs(one: Any, other: Any) -> Any:
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return other if one is None else one
+    return {
+        key: [*(one.get(key) or []), *(other.get(key) or [])]
+        if one.get(key) or other.get(key)
+        else other.get(key, one.get(key))
+        for key in {**one, **other}
+    }

@@ -1,0 +1,80 @@
+"""Frames joined into one (`wire.group`) say what they said one by one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.asking import asked
+from mockllm.events import Timed
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply
+from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
+from mockllm.replay import stream
+from mockllm.scenario.model import Wire
+from mockllm.sse import decode
+from mockllm.timeline import fold
+from mockllm.turn import TokenUsage, Turn
+from tests.strategies import turns
+
+
+def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
+    protocol = PROTOCOLS[api]
+    request = asked(protocol, TEXT_AND_TWO_CALLS, "Hello", "mock-model")
+    usage = turn.usage or TokenUsage(0, 0)
+    reply = Reply("seed", "0" * 40, "mock-model", protocol.options(request), usage)
+    data = b"".join(piece.data for piece in stream(turn, protocol, reply, wire))
+    return [frame.data or "" for frame in decode(data)]
+
+
+def _meant(data: list[str], api: str) -> Turn:
+    from mockllm.sse import Frame
+
+    decoder = PROTOCOLS[api].decoder()
+    events = [event for text in data for event in decoder.decode(Frame(text))]
+    return fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+@given(turn=turns(), size=st.integers(2, 9))
+def test_joined_frames_mean_the_same(api: str, turn: Turn, size: int) -> None:
+    """Whatever is joined, a client comes to the same answer."""
+    plain = _played(turn, api, None)
+    grouped = _played(turn, api, Wire(group=size))
+    assert len(grouped) <= len(plain)
+    one, other = _meant(plain, api), _meant(grouped, api)
+    assert (other.text, other.reasoning, other.refusal) == (one.text, one.reasoning, one.refusal)
+    assert other.tool_calls == one.tool_calls
+    assert (other.finish, other.usage, other.error) == (one.finish, one.usage, one.error)
+
+
+def test_chat_joins_texts_calls_and_finish() -> None:
+    """One chunk of Chat can open two calls, go on with both, and finish."""
+    from mockllm.resolve import resolve
+
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
+    first, *_ = _played(turn, "chat", Wire(group=99))
+    (choice,) = json.loads(first)["choices"]
+    assert choice["delta"]["content"] == "Hello"
+    assert [
+        (call["index"], call["id"], call["function"]) for call in choice["delta"]["tool_calls"]
+    ] == [
+        (0, "call_A1", {"name": "get_weather", "arguments": '{"city":"Paris"}'}),
+        (1, "call_B2", {"name": "get_time", "arguments": '{"tz":"CET"}'}),
+    ]
+    assert choice["finish_reason"] == "tool_calls"
+
+
+def test_gemini_joins_parts() -> None:
+    """One chunk of Gemini can hold text and calls."""
+    from mockllm.resolve import resolve
+
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini", "")
+    (only,) = _played(turn, "gemini", Wire(group=99))
+    (candidate,) = json.loads(only)["candidates"]
+    kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
+    assert kinds == ["text", "text", "functionCall", "functionCall", "text"]
+    assert candidate["finishReason"] == "STOP"

@@ -1,0 +1,91 @@
+"""What holds for every quirk of tool calls in Chat Completions, beyond `chat_laws`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import note
+from hypothesis import strategies as st
+
+from mockllm.events import Timed
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.openai_chat import Options, project
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.replay import Piece
+from mockllm.sse import decode
+from mockllm.timeline import expand, fold
+from mockllm.turn import Turn
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_laws import DONE, USAGE, chunk
+from tests.strategies import tool_calls, turns
+
+END = [chunk("{}", '"tool_calls"'), USAGE, DONE]
+ROLE = chunk('{"role":"assistant","content":null}')
+
+
+def first(*entries: str) -> str:
+    """The opening chunk with entries of `tool_calls` in it."""
+    calls = ",".join(entries)
+    return chunk(f'{{"role":"assistant","content":null,"tool_calls":[{calls}],"refusal":null}}')
+
+
+def then(*entries: str, finish: str = "null") -> str:
+    """A chunk of entries of `tool_calls`."""
+    return chunk(f'{{"tool_calls":[{",".join(entries)}]}}', finish)
+
+
+def _tells_apart(turn: Turn) -> bool:
+    ids = [call.id for call in turn.tool_calls]
+    return len(set(ids)) == len(ids)
+
+
+called = st.one_of(
+    turns(), turns(st.one_of(tool_calls(), tool_calls(well_formed=False)), max_parts=3)
+).filter(_tells_apart)
+"""Turns, most of them with calls, whose ids differ as those of a scenario have to."""
+
+
+def read(pieces: Iterable[Piece]) -> Turn:
+    """What our own decoder makes of a stream."""
+    decoder = PROTOCOLS["chat"].decoder()
+    frames = decode(b"".join(piece.data for piece in pieces))
+    events = [event for frame in frames for event in decoder.decode(frame)]
+    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+
+
+def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()) -> None:
+    """Our own decoder comes to what each variant is said to mean."""
+    for name, variant in laws.named(quirks):
+        if name in but:
+            continue
+        note(name)
+        got = read(laws.pieces(turn, Options(stream_usage=True), name))
+        meant = variant.meaning(project(turn)) if variant.meaning else project(turn)
+        assert expand(meant)
+        assert _calls(got, variant) == _calls(meant, variant)
+        assert _rest(got) == _rest(meant)
+        if not variant.ids and "placeholder" not in name:
+            ids = [call.id for call in got.tool_calls]
+            assert all(ids)
+            assert len(set(ids)) == len(ids)
+
+
+def _calls(turn: Turn, variant: Variant) -> list[Any]:
+    return [
+        (call.id if variant.ids else None, call.name, _value(call.arguments))
+        for call in turn.tool_calls
+    ]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _rest(turn: Turn) -> tuple[Any, ...]:
+    finish = turn.finish, turn.finish_raw
+    return turn.text, turn.reasoning, turn.refusal, finish, turn.usage, turn.error

@@ -1,0 +1,121 @@
+"""What holds for every quirk: its changes play on any turn, and say what they claim to say.
+
+For protocols that stream typed events; a test module puts its group into the table first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+from mockllm.asking import ASKING, first_body
+from mockllm.events import Timed
+from mockllm.piece import Piece
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.replay import stream
+from mockllm.scenario.model import Wire
+from mockllm.sse import Frame, decode
+from mockllm.timeline import fold
+from mockllm.turn import Opaque, Turn
+from tests.strategies import parts, turns
+
+__all__ = ["assert_plays", "named", "odd_turns", "read", "said", "sent"]
+
+_ODD_DATA = (
+    None,
+    "",
+    "null",
+    "[DONE]",
+    '"text"',
+    "[1, 2]",
+    "{",
+    "{}",
+    '{"type":5}',
+    '{"type":["error"]}',
+    '{"type":"error","error":"boom"}',
+    '{"type":"response.created","response":null}',
+    '{"type":"response.in_progress","sequence_number":true}',
+    '{"type":"response.output_item.added","output_index":"x","item":null}',
+    '{"type":"response.output_item.added","output_index":7,"item":{"id":{},"type":"kit"}}',
+    '{"type":"response.output_item.done","item":{"type":"function_call","id":null}}',
+    '{"type":"response.output_item.done","output_index":2,"item":{"id":"ci_9","type":"kit"}}',
+    '{"type":"response.output_item.done","item":{"type":"message","content":null}}',
+    '{"type":"response.function_call_arguments.delta","delta":1,"item_id":[1]}',
+    '{"type":"response.function_call_arguments.done","arguments":{}}',
+    '{"type":"response.output_text.delta","sequence_number":90,"item_id":7,"delta":"x"}',
+    '{"type":"response.output_text.done","text":5}',
+    '{"type":"response.completed"}',
+    '{"type":"response.completed","response":{"output":[1,null,{"id":4}]}}',
+    '{"type":"TEXT_MESSAGE_START"}',
+    '{"type":"TOOL_CALL_START","toolCallId":3}',
+    '{"type":"TOOL_CALL_START","toolCallId":"call_odd","toolCallName":"f"}',
+    '{"type":"TOOL_CALL_ARGS","toolCallId":"call_odd","delta":null}',
+    '{"type":"TOOL_CALL_END","toolCallId":"call_odd"}',
+    '{"type":"TOOL_CALL_RESULT","toolCallId":"call_odd","content":"1"}',
+    '{"type":"REASONING_ENCRYPTED_VALUE","subtype":"tool-call","entityId":null}',
+    '{"type":"RUN_FINISHED","outcome":5}',
+    '{"type":"RUN_STARTED"}',
+)
+
+
+def odd_turns(api: str) -> st.SearchStrategy[Turn]:
+    """Turns of any shape, with frames that say anything between their parts."""
+    frame = st.builds(Frame, st.sampled_from(_ODD_DATA)) | st.sampled_from(
+        [Frame(comment="ping"), Frame(raw="data: raw\n\n"), Frame(event="ping")]
+    )
+    return turns(parts | st.builds(Opaque, st.just(api), frame))
+
+
+@cache
+def _reply(api: str) -> Reply:
+    protocol = PROTOCOLS[api]
+    asking = ASKING[api]
+    body = first_body(asking, "mock-model", "Hello")
+    params = {key: value.format(model="mock-model") for key, value in asking.params.items()}
+    request = replace(protocol.parse(body, params, True), stream=True)
+    return Reply("seed", "0" * 40, "mock-model", protocol.options(request))
+
+
+def named(quirk: Quirk, variant: Variant) -> str:
+    """The name by which a scenario asks for a variant."""
+    return f"{quirk.name}:{variant.name}" if variant.name else quirk.name
+
+
+def sent(turn: Turn, api: str, *quirks: str) -> list[Piece]:
+    """The pieces of a streamed turn, with quirks of these names in it."""
+    return stream(turn, PROTOCOLS[api], _reply(api), Wire(quirks=quirks))
+
+
+def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
+    """A variant changes any turn into pieces with sorted times, and twice into the same."""
+    pieces = sent(turn, api, named(quirk, variant))
+    assert pieces == sent(turn, api, named(quirk, variant))
+    assert all(a.at <= b.at for a, b in pairwise(pieces))
+
+
+def read(pieces: list[Piece], api: str) -> Turn:
+    """What our own decoder makes of pieces."""
+    decoder = PROTOCOLS[api].decoder()
+    frames = decode(b"".join(piece.data for piece in pieces))
+    events = [event for frame in frames for event in decoder.decode(frame)]
+    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+
+
+def said(turn: Turn) -> dict[str, Any]:
+    """What a client can know of a turn, however it was cut."""
+    return {
+        "text": turn.text,
+        "reasoning": turn.reasoning,
+        "refusal": turn.refusal,
+        "calls": [(call.id, call.name, call.arguments) for call in turn.tool_calls],
+        "finish": turn.finish,
+        "finish_raw": turn.finish_raw,
+        "usage": turn.usage,
+        "error": turn.error,
+    }

@@ -1,0 +1,229 @@
+"""Laws of the quirks of Anthropic Messages and of Gemini: what holds for every variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mockllm.quirks as table
+from mockllm.events import StreamError
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks.anthropic import QUIRKS as ANTHROPIC
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.gemini import QUIRKS as GEMINI
+from mockllm.resolve import resolve
+from mockllm.sse import Frame
+from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
+from tests import strategies
+from tests.quirks.event_laws import assert_plays, named, read, said, sent
+from tests.quirks.playing import meant, plain, play
+
+Form = tuple[str, Quirk, Variant]
+
+FORMS: list[Form] = [
+    (api, quirk, variant)
+    for api, quirks in (("anthropic", ANTHROPIC), ("gemini", GEMINI))
+    for quirk in quirks
+    for variant in quirk.variants
+]
+BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant in FORMS}
+
+# What our own decoder sees otherwise: lines of JSON outside of events and arrays are none of an
+# event stream, and a second start is an error to it, which is right too.
+UNREAD = {"gem-raw-error-lines", "gem-array-form", "anth-message-start-twice"}
+READ = [form for form in FORMS if form[1].name not in UNREAD]
+# The wire cannot tell an unknown usage from none, so that `project` makes it 0.
+UNKNOWN_USAGE = {"anth-usage-missing:message-delta", "anth-usage-missing:both"}
+
+TEXT = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(1, 1))
+CALL = Turn((ToolCall("f", "call_1", ('{"a":', "1}")),), "tool_calls")
+ZERO = Turn((ToolCall("f", "call_1"),), "tool_calls")
+CUT = Turn()
+FAILED = Turn(error=StreamError("boom", "INTERNAL", "500"))
+EMPTY = Turn(finish="stop")
+IDLE = {
+    "anth-unknown-types:delta": EMPTY,
+    "anth-done-sentinel": CUT,
+    "anth-zero-arg": CALL,
+    "anth-input-in-start": ZERO,
+    "anth-input-missing": TEXT,
+    "anth-tool-cut-by-limit": ZERO,
+    "anth-index-gap:gap": TEXT,
+    "anth-index-gap:from-one": EMPTY,
+    "anth-index-gap:out-of-order": TEXT,
+    "anth-index-all-zero": TEXT,
+    "anth-interleaved": CALL,
+    "anth-signature": TEXT,
+    "anth-text-in-start": CALL,
+    "anth-cut": CUT,
+    "anth-usage-missing:message-delta": CUT,
+    "anth-two-message-delta": CUT,
+    "gem-args-absent": CALL,
+    "gem-same-name-no-id": CALL,
+    "gem-stop-for-tools": TEXT,
+    "gem-partial-args": ZERO,
+    "gem-args-string": TEXT,
+    "gem-strict-framing": CUT,
+    "gem-array-form": CUT,
+    "gem-empty-candidate": FAILED,
+    "gem-no-finish": CUT,
+}
+"""By quirk or variant, a turn in which there is nothing to change; the others change any."""
+
+_SURROGATE = '{"text":"\\ud83d"}'
+ODD = {
+    "anthropic": (
+        '{"type":"content_block_start"}',
+        '{"type":"content_block_start","index":"x","content_block":{"type":"text"}}',
+        '{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t"}}',
+        '{"type":"content_block_start","index":9,"content_block":{"type":["text"]}}',
+        '{"type":"content_block_start","index":2,"content_block":null}',
+        '{"type":"content_block_delta","index":0,"delta":' + _SURROGATE + "}",
+        '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\ud83d"}}',
+        '{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":5}}',
+        '{"type":"content_block_delta","index":1,"delta":{"type":["text_delta"]}}',
+        '{"type":"content_block_delta","index":true,"delta":[]}',
+        '{"type":"content_block_stop","index":1}',
+        '{"type":"content_block_stop"}',
+        '{"type":"message_start","message":null}',
+        '{"type":"message_start","message":{"id":"","usage":3}}',
+        '{"type":"message_delta","delta":{"stop_reason":["end_turn"]}}',
+        '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":7}',
+        '{"type":"message_delta"}',
+        '{"type":"message_stop"}',
+        '{"type":"error","error":"boom"}',
+        '{"type":["ping"]}',
+        '{"type":"ping"}',
+    ),
+    "gemini": (
+        '{"candidates":null}',
+        '{"candidates":[]}',
+        '{"candidates":[1,null,{"index":0}]}',
+        '{"candidates":[{"content":null,"index":1}]}',
+        '{"candidates":[{"content":{"parts":null}}]}',
+        '{"candidates":[{"content":{"parts":[null,' + _SURROGATE + "]}}]}",
+        '{"candidates":[{"content":{"parts":[{"functionCall":5}]}}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","id":1}}]}}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":["f"],"args":5}}]}}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":'
+        + _SURROGATE
+        + "}}]}}]}",
+        '{"candidates":[{"content":{"parts":[{"text":["x"]}]},"finishReason":5}]}',
+        '{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"},{}]}',
+        '{"candidates":[{"finishReason":"STOP"}],"usageMetadata":4}',
+        '{"promptFeedback":{"blockReason":"OTHER"}}',
+        '{"promptFeedback":1,"usageMetadata":{"promptTokenCount":2}}',
+        '{"error":"boom"}',
+        '{"usageMetadata":null}',
+    ),
+}
+"""Data of events that have the names of this API and other values than it gives them."""
+_OTHER = (None, "", "null", "[DONE]", '"text"', "[1, 2]", "{", "{}", "[" * 50_000)
+
+
+def _odd(api: str) -> st.SearchStrategy[Opaque]:
+    frames = st.builds(Frame, st.sampled_from(ODD[api] + _OTHER)) | st.sampled_from(
+        [Frame(comment="ping"), Frame(raw="data: raw\n\n"), Frame(event="ping")]
+    )
+    return st.builds(Opaque, st.just(api), frames)
+
+
+_PARTS = strategies.parts | strategies.tool_calls(well_formed=False)
+ODD_TURNS = {api: strategies.turns(_PARTS | _odd(api)) for api in ODD}
+TURNS = strategies.turns(_PARTS)
+
+forms = pytest.mark.parametrize(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
+read_forms = pytest.mark.parametrize(
+    ("api", "quirk", "variant"), READ, ids=[named(quirk, variant) for _, quirk, variant in READ]
+)
+few = settings(max_examples=20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_table() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for _, quirk, _ in FORMS:
+            patch.setitem(table.QUIRKS, quirk.name, quirk)
+        yield
+
+
+def _expected(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> dict[str, Any]:
+    meaning = PROTOCOLS[api].project(variant.meaning(turn) if variant.meaning else turn)
+    if named(quirk, variant) in UNKNOWN_USAGE:
+        meaning = replace(meaning, usage=None)
+    return _values(meaning)
+
+
+def _values(turn: Turn) -> dict[str, Any]:
+    """What is said of a turn, arguments as values where they are JSON."""
+    calls = [(call.id, call.name, _value(call.arguments)) for call in turn.tool_calls]
+    return {**said(turn), "calls": calls}
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.dumps(json.loads(text))
+    except ValueError:
+        return text
+
+
+@forms
+def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Variant) -> None:
+    """The bytes of a sample with a quirk are others than those without."""
+    assert play(quirk, variant, api).data != plain(quirk.sample, api).data
+
+
+@read_forms
+def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Our own decoder comes to what the variant means: the same, what is left, or the error."""
+    turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
+    assert _values(meant(play(quirk, variant, api), api)) == _expected(turn, api, quirk, variant)
+
+
+@few
+@given(st.data())
+@forms
+def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
+    """No turn makes a variant fail, whatever frames it holds; times stay sorted."""
+    assert_plays(data.draw(ODD_TURNS[api]), api, quirk, variant)
+
+
+@few
+@given(st.data())
+@read_forms
+def test_any_turn_means_the_same(
+    api: str, quirk: Quirk, variant: Variant, data: st.DataObject
+) -> None:
+    """Our own decoder comes to what the variant means, of any turn."""
+    turn = data.draw(TURNS)
+    got = _values(read(sent(turn, api, named(quirk, variant)), api))
+    assert got == _expected(turn, api, quirk, variant)
+
+
+@forms
+def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
+    """A turn without anything that a variant is about keeps its bytes and its meaning."""
+    name = named(quirk, variant)
+    turn = IDLE.get(name, IDLE.get(quirk.name))
+    if turn is None:
+        assert sent(CUT, api, name) != sent(CUT, api), "give IDLE a turn for it"
+        return
+    assert sent(turn, api, name) == sent(turn, api)
+    assert variant.meaning is None or variant.meaning(turn) == turn
+
+
+@forms
+def test_quirks_are_described(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Every quirk belongs to its group and every variant says what its bytes look like."""
+    assert quirk.group == {"anthropic": "H", "gemini": "J"}[api]
+    assert quirk.apis == (api,)
+    assert variant.says
+    assert quirk.title

@@ -1,0 +1,218 @@
+"""Group B: how Chat Completions servers send the arguments of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from mockllm.protocols.openai_chat import Options
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.chat_arguments import QUIRKS
+from mockllm.quirks.samples import CALL, TEXT, ZERO
+from mockllm.scenario.model import Scenario
+from mockllm.turn import ToolCall, Turn
+from tests.quirks import chat_calls as calls
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_calls import END, first, then
+from tests.quirks.chat_laws import DONE, USAGE, chunk
+from tests.quirks.playing import plain, play
+from tests.strategies import opaques, parts, turns
+
+BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
+EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+
+
+def opened(arguments: str = '""', name: str = "get_weather", id: str = "call_A1") -> str:
+    """The opening chunk, with arguments as JSON; without any where that is empty."""
+    said = f',"arguments":{arguments}' if arguments else ""
+    return first(
+        f'{{"index":0,"id":"{id}","type":"function","function":{{"name":"{name}"{said}}}}}'
+    )
+
+
+def argued(text: str) -> str:
+    """A chunk of a fragment; the text is JSON."""
+    return then(f'{{"index":0,"function":{{"arguments":{text}}}}}')
+
+
+CITY, PARIS = argued(r'"{\"city\":"'), argued(r'"\"Paris\"}"')
+WHOLE = r'"{\"city\":\"Paris\"}"'
+
+SAMPLES = [
+    ("chat-args-null-first", [opened("null"), CITY, PARIS, *END]),
+    ("chat-args-null-only", [opened("null", "list_issues", "call_Z0"), *END]),
+    ("chat-args-null-only:absent", [opened("", "list_issues", "call_Z0"), *END]),
+    ("chat-args-empty-zero", [opened('""', "list_issues", "call_Z0"), *END]),
+    ("chat-args-whole", [opened(WHOLE), *END]),
+    ("chat-args-object", [opened('{"city":"Paris"}'), *END]),
+    (
+        "chat-args-before-name",
+        [
+            first('{"index":0,"id":"call_A1","type":"function","function":{"arguments":"{"}}'),
+            then(r'{"index":0,"function":{"name":"get_weather","arguments":"\"city\":"}}'),
+            PARIS,
+            *END,
+        ],
+    ),
+    ("chat-args-repeated-at-end", [opened(), CITY, PARIS, argued(WHOLE), *END]),
+    (
+        "chat-args-repeated-at-end:with-finish",
+        [
+            opened(),
+            CITY,
+            PARIS,
+            then(
+                f'{{"index":0,"id":null,"type":null,"function":{{"name":null,"arguments":{WHOLE}}}}}',
+                finish='"tool_calls"',
+            ),
+            USAGE,
+            DONE,
+        ],
+    ),
+    ("chat-args-lost-prefix", [opened(), argued(r'"city\":"'), PARIS, *END]),
+    (
+        "chat-args-truncated",
+        [opened(), CITY, argued(r'"\"Pa"'), chunk("{}", '"length"'), USAGE, DONE],
+    ),
+    ("chat-args-truncated:normal-finish", [opened(), CITY, argued(r'"\"Pa"'), *END]),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    with laws.known(QUIRKS):
+        yield
+
+
+@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
+    """Each variant turns its sample into exactly these events."""
+    quirk, _, variant = name.partition(":")
+    assert laws.sent(BY_NAME[quirk], variant) == expected
+
+
+def test_every_variant_has_its_sample_here() -> None:
+    """The table above is complete, and in the order of the group."""
+    assert [name.rstrip(":") for name, _ in laws.named(QUIRKS)] == [name for name, _ in SAMPLES]
+
+
+@EACH
+def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
+    """No variant leaves its own sample as it is."""
+    assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
+
+
+@given(turn=turns(parts | opaques))
+def test_every_turn_plays(turn: Turn) -> None:
+    """Whatever the turn and the request, the stream stays in order and well-formed."""
+    laws.plays(QUIRKS, turn, Options(stream_usage=True))
+    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
+
+
+@EACH
+def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
+    """A text has the bytes that it has without the quirk."""
+    laws.leaves(quirk, variant, TEXT)
+
+
+@EACH
+def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+    """Frames that a quirk does not understand keep their bytes."""
+    laws.leaves_the_unknown(variant)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        ("chat-args-null-only", CALL),
+        ("chat-args-null-only:absent", CALL),
+        ("chat-args-empty-zero", CALL),
+        ("chat-args-lost-prefix", ZERO),
+    ],
+)
+def test_other_calls_stay(name: str, scenario: Scenario) -> None:
+    """Quirks of calls without arguments leave the others, and what cannot break does not."""
+    quirk, _, wanted = name.partition(":")
+    variant = BY_NAME[quirk].variant(wanted)
+    assert variant is not None
+    laws.leaves(BY_NAME[quirk], variant, scenario)
+
+
+TWICE = ("chat-args-repeated-at-end:", "chat-args-repeated-at-end:with-finish")
+
+
+@given(turn=calls.called)
+def test_our_decoder_reads_it(turn: Turn) -> None:
+    """The decoder, which is lenient, comes to what each variant means."""
+    calls.reads_back(QUIRKS, turn, but=TWICE)
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_repeated_arguments_are_no_json(name: str) -> None:
+    """Read plainly they are the arguments twice; each call has its own, the empty ones too."""
+    turn = Turn((ToolCall("f", "call_1", ('{"a":', "1}")), ToolCall("g", "call_2")), "tool_calls")
+    got = calls.read(laws.pieces(turn, Options(), name))
+    assert [call.arguments for call in got.tool_calls] == ['{"a":1}{"a":1}', "{}{}"]
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_what_never_finishes_repeats_nothing(name: str) -> None:
+    """The repetition comes with the end, so a stream that is cut has none."""
+    turn = Turn((ToolCall("f", "call_1", ('{"a":', "1}")),))
+    assert laws.pieces(turn, Options(), name) == laws.pieces(turn, Options())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a":1e999}', '{"a":"\\ud800"}', "[1]", '{"a":', '{"a":' + "[" * 100_000],
+    ids=["infinity", "half a pair", "a list", "malformed", "deep"],
+)
+def test_only_objects_are_sent_as_objects(arguments: str) -> None:
+    """Arguments that are no object, or none that JSON can say plainly, stay as they are."""
+    turn = Turn((ToolCall("f", "call_1", (arguments,)),), "tool_calls")
+    assert laws.pieces(turn, Options(), "chat-args-object") == laws.pieces(turn, Options())
+
+
+@pytest.mark.parametrize(
+    ("fragments", "left"),
+    [
+        (("{", '"a":1}'), ("", 'a":1}')),
+        (("{", '"', 'a":1}'), ("", "", 'a":1}')),
+        (('{"a"', ":1}"), ('a"', ":1}")),
+        ((' {"a":1}',), ('"a":1}',)),
+        (('  {"a":1}',), ('  {"a":1}',)),
+        (("{", "}"), ("{", "}")),
+        (("{}  ",), ("{}  ",)),
+    ],
+)
+def test_two_characters_are_lost_where_that_breaks_the_rest(
+    fragments: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    """What the call still says are the fragments that are left; an object stays whole."""
+    turn = Turn((ToolCall("f", "call_1", fragments),), "tool_calls")
+    (variant,) = BY_NAME["chat-args-lost-prefix"].variants
+    assert variant.meaning is not None
+    assert variant.meaning(turn).tool_calls == (ToolCall("f", "call_1", left),)
+
+
+def test_only_the_last_call_is_cut() -> None:
+    """Nothing before the limit is touched; a call without arguments breaks off, too."""
+    whole = ToolCall("f", "call_1", ('{"a":', "1}"))
+    turn = Turn((whole, ToolCall("g", "call_2")), "tool_calls")
+    got = calls.read(laws.pieces(turn, Options(), "chat-args-truncated"))
+    assert got.tool_calls == (whole, ToolCall("g", "call_2", ("{",)))
+    assert got.finish == "length"
+
+
+@pytest.mark.parametrize("name", ["chat-args-truncated", "chat-args-truncated:normal-finish"])
+def test_what_is_not_cut_keeps_its_finish(name: str) -> None:
+    """Without calls, or without a finish, nothing is cut and nothing else is said."""
+    quirk, _, wanted = name.partition(":")
+    variant = BY_NAME[quirk].variant(wanted)
+    assert variant is not None
+    assert variant.meaning is not None
+    for turn in [Turn((), "stop"), Turn((ToolCall("f", "call_1", ('{"a":', "1}")),))]:
+        assert variant.meaning(turn) is turn
+        assert laws.pieces(turn, Options(), name) == laws.pieces(turn, Options())

@@ -1,0 +1,181 @@
+"""What is inside of the deltas of Chat Completions, the first half of group D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mockllm.protocols.openai_chat import Options
+from mockllm.quirks.chat_deltas import QUIRKS
+from mockllm.quirks.samples import INTERLEAVED, TEXT_AND_TWO_CALLS
+from mockllm.turn import ToolCall, Turn
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_laws import (
+    A1,
+    CITY,
+    DONE,
+    HEL,
+    LO,
+    OPENING,
+    PARIS,
+    STOP,
+    USAGE,
+    calling,
+    chunk,
+    fragment,
+    sent,
+)
+
+BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
+
+B2 = '{"index":1,"id":"call_B2","type":"function","function":{"name":"get_time","arguments":"%s"}}'
+TZ, CET = '{\\"tz\\":', '\\"CET\\"}'
+CALLS = chunk("{}", '"tool_calls"')
+TAIL = [STOP, USAGE, DONE]
+ROLE = '{"role":"assistant","content":null%s}'
+
+
+SAMPLES = [
+    (
+        "chat-two-calls-one-chunk",
+        [
+            chunk(ROLE % ""),
+            calling(f"{A1 % (CITY + PARIS)},{B2 % (TZ + CET)}"),
+            CALLS,
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
+        "chat-calls-interleaved",
+        [
+            chunk(ROLE % ""),
+            calling(A1 % ""),
+            calling(B2 % ""),
+            fragment(0, CITY),
+            fragment(1, TZ),
+            fragment(0, PARIS),
+            fragment(1, CET),
+            CALLS,
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
+        "chat-role-every-chunk",
+        [
+            OPENING,
+            chunk('{"role":"assistant","content":"Hel"}'),
+            chunk('{"role":"assistant","content":"lo"}'),
+            chunk('{"role":"assistant"}', '"stop"'),
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
+        "chat-role-null-empty-never",
+        [
+            OPENING.replace('"assistant"', "null"),
+            chunk('{"role":null,"content":"Hel"}'),
+            chunk('{"role":null,"content":"lo"}'),
+            *TAIL,
+        ],
+    ),
+    (
+        "chat-role-null-empty-never:empty",
+        [
+            OPENING.replace('"assistant"', '""'),
+            chunk('{"role":"","content":"Hel"}'),
+            chunk('{"role":"","content":"lo"}'),
+            *TAIL,
+        ],
+    ),
+    (
+        "chat-role-null-empty-never:never",
+        [chunk('{"content":"","refusal":null}'), HEL, LO, *TAIL],
+    ),
+    (
+        "chat-type-missing",
+        [
+            chunk(
+                ROLE
+                % (',"tool_calls":[%s],"refusal":null' % (A1 % "")).replace(
+                    '"type":"function",', ""
+                )
+            ),
+            fragment(0, CITY),
+            fragment(0, PARIS),
+            CALLS,
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
+        "chat-tool-calls-null",
+        [
+            chunk('{"role":"assistant","content":"","refusal":null,"tool_calls":null}'),
+            chunk('{"content":"Hel","tool_calls":null}'),
+            chunk('{"content":"lo","tool_calls":null}'),
+            *TAIL,
+        ],
+    ),
+    (
+        "chat-tool-calls-null:empty",
+        [
+            chunk('{"role":"assistant","content":"","refusal":null,"tool_calls":[]}'),
+            chunk('{"content":"Hel","tool_calls":[]}'),
+            chunk('{"content":"lo","tool_calls":[]}'),
+            *TAIL,
+        ],
+    ),
+    ("chat-delta-null", [OPENING, HEL, LO, chunk("null", '"stop"'), USAGE, DONE]),
+    (
+        "chat-delta-null:absent",
+        [OPENING, HEL, LO, STOP.replace('"delta":{},', ""), USAGE, DONE],
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    with laws.known(QUIRKS):
+        yield
+
+
+@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
+    """Each variant turns its sample into exactly these events."""
+    quirk, _, variant = name.partition(":")
+    assert sent(BY_NAME[quirk], variant) == expected
+
+
+def test_one_chunk_keeps_what_came_with_the_calls() -> None:
+    """Calls of any number and order of fragments come out whole and sorted, behind the text."""
+    quirk = BY_NAME["chat-two-calls-one-chunk"]
+    both = calling(f"{A1 % (CITY + PARIS)},{B2 % (TZ + CET)}")
+    assert sent(quirk, scenario=INTERLEAVED) == sent(quirk)
+    assert sent(quirk, scenario=TEXT_AND_TWO_CALLS) == [
+        OPENING,
+        HEL,
+        LO,
+        both,
+        CALLS,
+        USAGE,
+        DONE,
+    ]
+
+
+def test_each_choice_has_its_own_calls() -> None:
+    """With several choices, calls are put into one chunk for each of them."""
+    turn = Turn((ToolCall("f", "call_1"), ToolCall("g", "call_2")), "tool_calls")
+    told = laws.pieces(turn, Options(n=2), "chat-two-calls-one-chunk")
+    assert [b"call_1" in piece.data and b"call_2" in piece.data for piece in told] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

@@ -1,0 +1,289 @@
+"""Group D: the chunks of Chat Completions; `test_chat_deltas` has the samples of its deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from mockllm.protocols.openai_chat import Options
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.chat_envelope import QUIRKS
+from mockllm.quirks.samples import (
+    CALL,
+    INTERLEAVED,
+    REASONING,
+    TEXT,
+    TEXT_AND_CALL,
+    ZERO,
+)
+from mockllm.scenario.model import Scenario
+from mockllm.turn import Text, ToolCall, Turn
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_laws import (
+    A1,
+    CITY,
+    DONE,
+    HEL,
+    LO,
+    OPENING,
+    PARIS,
+    STOP,
+    USAGE,
+    calling,
+    chunk,
+    fragment,
+    sent,
+    shown,
+    usage_chunk,
+)
+from tests.quirks.playing import plain, play
+from tests.strategies import opaques, parts, turns
+
+BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
+EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+
+CALLS = chunk("{}", '"tool_calls"')
+SAFE = (
+    '{"hate":{"filtered":false,"severity":"safe"},"self_harm":{"filtered":false,"severity":"safe"}'
+    ',"sexual":{"filtered":false,"severity":"safe"}'
+    ',"violence":{"filtered":false,"severity":"safe"}}'
+)
+NOBODY = '"created":0,"id":"","model":"","object":""'
+
+
+def checked(start: int, end: int) -> str:
+    """What Azure's filter says of a stretch of text."""
+    offsets = f'{{"check_offset":{end},"start_offset":{start},"end_offset":{end}}}'
+    return (
+        f'{{"choices":[{{"content_filter_offsets":{offsets},"content_filter_results":{SAFE},'
+        f'"finish_reason":null,"index":0}}],{NOBODY}}}'
+    )
+
+
+def second(each: str) -> str:
+    """The same chunk for the second choice."""
+    return each.replace('"choices":[{"index":0', '"choices":[{"index":1')
+
+
+BYE = second(chunk('{"content":"Bye"}'))
+TAIL = [STOP, USAGE, DONE]
+REASONED = [STOP, usage_chunk(11, 4), DONE]
+ROLE = '{"role":"assistant","content":null%s}'
+
+SAMPLES = [
+    (
+        "chat-first-choices-empty",
+        [
+            f'{{"choices":[],{NOBODY},"prompt_filter_results":'
+            f'[{{"prompt_index":0,"content_filter_results":{SAFE}}}]}}',
+            OPENING,
+            HEL,
+            LO,
+            *TAIL,
+        ],
+    ),
+    ("chat-object-empty", [OPENING, HEL, checked(0, 3), LO, checked(3, 5), *TAIL]),
+    (
+        "chat-content-parts",
+        [
+            OPENING,
+            chunk('{"content":[{"type":"text","text":"Hel"}]}'),
+            chunk('{"content":[{"type":"text","text":"lo"}]}'),
+            *TAIL,
+        ],
+    ),
+    (
+        "chat-reasoning-fields",
+        [
+            chunk(ROLE % ',"reasoning_content":""'),
+            chunk('{"content":null,"reasoning_content":"Let me"}'),
+            chunk('{"content":null,"reasoning_content":" think."}'),
+            chunk('{"content":"Hel","reasoning_content":null}'),
+            chunk('{"content":"lo","reasoning_content":null}'),
+            *REASONED,
+        ],
+    ),
+    (
+        "chat-reasoning-fields:reasoning",
+        [
+            chunk(ROLE % ',"reasoning":""'),
+            chunk('{"content":null,"reasoning":"Let me"}'),
+            chunk('{"content":null,"reasoning":" think."}'),
+            HEL,
+            LO,
+            *REASONED,
+        ],
+    ),
+    (
+        "chat-reasoning-fields:both",
+        [
+            chunk(ROLE % ',"reasoning":"","reasoning_content":""'),
+            chunk('{"content":null,"reasoning":"Let me","reasoning_content":"Let me"}'),
+            chunk('{"content":null,"reasoning":" think.","reasoning_content":" think."}'),
+            HEL,
+            LO,
+            *REASONED,
+        ],
+    ),
+    (
+        "chat-reasoning-fields:details",
+        [
+            chunk('{"role":"assistant","content":"","reasoning":""}'),
+            chunk(
+                '{"content":"","reasoning":"Let me","reasoning_details":'
+                '[{"type":"reasoning.text","text":"Let me","format":"unknown","index":0}]}'
+            ),
+            chunk(
+                '{"content":"","reasoning":" think.","reasoning_details":'
+                '[{"type":"reasoning.text","text":" think.","format":"unknown","index":0}]}'
+            ),
+            HEL,
+            LO,
+            *REASONED,
+        ],
+    ),
+    (
+        "chat-n-choices",
+        [OPENING, second(OPENING), HEL, BYE, LO, BYE, STOP, second(STOP), USAGE, DONE],
+    ),
+    (
+        "chat-n-choices:one-first",
+        [second(OPENING), OPENING, BYE, HEL, BYE, LO, second(STOP), STOP, USAGE, DONE],
+    ),
+    (
+        "chat-content-key-absent",
+        [
+            chunk('{"role":"assistant","tool_calls":[%s]}' % (A1 % "")),
+            fragment(0, CITY),
+            fragment(0, PARIS),
+            CALLS,
+            USAGE,
+            DONE,
+        ],
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    with laws.known(QUIRKS):
+        yield
+
+
+@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
+    """Each variant turns its sample into exactly these events."""
+    quirk, _, variant = name.partition(":")
+    assert sent(BY_NAME[quirk], variant) == expected
+
+
+@pytest.mark.parametrize("scenario", [TEXT, REASONING])
+def test_thinking_parts(scenario: Scenario) -> None:
+    """With `thinking`, reasoning is a part of the content like the text."""
+    thoughts = [
+        '{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Let me"}]}]}',
+        '{"content":[{"type":"thinking","thinking":[{"type":"text","text":" think."}]}]}',
+    ]
+    texts = [
+        '{"content":[{"type":"text","text":"Hel"}]}',
+        '{"content":[{"type":"text","text":"lo"}]}',
+    ]
+    told = sent(BY_NAME["chat-content-parts"], "thinking", scenario)
+    if scenario is REASONING:
+        opening = chunk('{"role":"assistant","content":""}')
+        assert told == [opening, *map(chunk, [*thoughts, *texts]), *REASONED]
+    else:
+        assert told == [OPENING, *map(chunk, texts), *TAIL]
+
+
+def test_every_chunk_has_another_id() -> None:
+    """The ids are `c1`, `c2` and so on, that of the usage among them; nothing else differs."""
+    quirk = BY_NAME["chat-chunk-id-changes"]
+    told = [frame for frame in sent(quirk) if frame != DONE]
+    assert [frame[:10] for frame in told] == [f'{{"id":"c{n}"' for n in range(1, 6)]
+    was = plain(TEXT, "chat").data
+    id_ = was[0].split(b'"')[3]
+    ids = [f"c{n}".encode() for n in range(1, 6)]
+    expected = [data.replace(id_, id) for data, id in zip(was, ids, strict=False)]
+    assert play(quirk, quirk.variants[0], "chat").data == (*expected, was[-1])
+
+
+def test_a_second_choice_calls_with_its_own_ids() -> None:
+    """Where the answer calls, so does choice 1, with ids that are not those of choice 0."""
+    told = sent(BY_NAME["chat-n-choices"], scenario=TEXT_AND_CALL)
+    assert second(calling(A1.replace("call_A1", "call_A1_other") % "")) in told
+    assert second(fragment(0, CITY)) in told
+    assert second(CALLS) in told
+
+
+def test_choices_that_were_asked_for_are_left_alone() -> None:
+    """A request for several choices has them already."""
+    turn = Turn((Text(("Hel", "lo")), ToolCall("f", "call_1")), "tool_calls")
+    for name in ("chat-n-choices", "chat-n-choices:one-first"):
+        assert laws.pieces(turn, Options(n=2), name) == laws.pieces(turn, Options(n=2))
+
+
+@EACH
+def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
+    """No variant leaves its own sample as it is."""
+    assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
+
+
+@given(turn=turns(parts | opaques))
+def test_every_turn_plays(turn: Turn) -> None:
+    """Whatever the turn and the request, the stream stays in order and well-formed."""
+    laws.plays(QUIRKS, turn, Options(stream_usage=True))
+    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
+
+
+@given(turn=turns())
+def test_our_decoder_reads_it(turn: Turn) -> None:
+    """The decoder, which is lenient, comes to what the variant means."""
+    laws.reads_back(QUIRKS, turn)
+
+
+@given(told=laws.odd_streams)
+def test_odd_chunks_do_no_harm(told: list[str]) -> None:
+    """Chunks that a scenario gives as raw frames may have any shape."""
+    laws.stands(QUIRKS, told)
+
+
+@EACH
+def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+    """Frames that a quirk does not understand keep their bytes."""
+    laws.leaves_the_unknown(variant)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        ("chat-two-calls-one-chunk", CALL),
+        ("chat-two-calls-one-chunk", ZERO),
+        ("chat-calls-interleaved", CALL),
+        ("chat-calls-interleaved", INTERLEAVED),
+        ("chat-type-missing", TEXT),
+        ("chat-tool-calls-null", CALL),
+        ("chat-object-empty", CALL),
+        ("chat-content-parts", CALL),
+        ("chat-reasoning-fields", TEXT),
+        ("chat-reasoning-fields:reasoning", TEXT),
+        ("chat-reasoning-fields:both", CALL),
+        ("chat-reasoning-fields:details", TEXT),
+        ("chat-content-key-absent", TEXT),
+        ("chat-content-key-absent", TEXT_AND_CALL),
+        ("chat-content-key-absent", REASONING),
+    ],
+)
+def test_nothing_to_change_changes_nothing(name: str, scenario: Scenario) -> None:
+    """What a scenario does not have, a quirk cannot change."""
+    quirk, _, chosen = name.partition(":")
+    variant = BY_NAME[quirk].variant(chosen)
+    assert variant is not None
+    laws.leaves(BY_NAME[quirk], variant, scenario)
+
+
+def test_plain_samples_are_as_these_tests_take_them() -> None:
+    """Without quirks the text has exactly the events that the expectations above build on."""
+    assert shown(plain(TEXT, "chat")) == [OPENING, HEL, LO, *TAIL]

@@ -1,0 +1,170 @@
+"""Group C: how Chat Completions streams finish and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from mockllm.protocols.openai_chat import Options
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.chat_finish import QUIRKS
+from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS
+from mockllm.scenario.model import Scenario
+from mockllm.turn import Text, TokenUsage, ToolCall, Turn
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, chunk, sent, usage
+from tests.quirks.playing import plain, play
+from tests.strategies import opaques, parts, turns
+
+BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
+EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+CALLED = [
+    chunk(
+        '{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_A1",'
+        '"type":"function","function":{"name":"get_weather","arguments":""}}],"refusal":null}'
+    ),
+    chunk('{"tool_calls":[{"index":0,"function":{"arguments":"{\\"city\\":"}}]}'),
+    chunk('{"tool_calls":[{"index":0,"function":{"arguments":"\\"Paris\\"}"}}]}'),
+]
+CALLS = chunk("{}", '"tool_calls"')
+LO_STOP = chunk('{"content":"lo"}', '"stop"')
+
+SAMPLES = [
+    ("chat-finish-stop-with-tools", [*CALLED, STOP, USAGE, DONE]),
+    ("chat-finish-foreign-value", [OPENING, HEL, LO, chunk("{}", '"end_turn"'), USAGE, DONE]),
+    ("chat-finish-foreign-value:eos", [OPENING, HEL, LO, chunk("{}", '"eos"'), USAGE, DONE]),
+    (
+        "chat-finish-foreign-value:guardrail",
+        [OPENING, HEL, LO, chunk("{}", '"guardrail_intervened"'), USAGE, DONE],
+    ),
+    ("chat-finish-with-last-delta", [OPENING, HEL, LO_STOP, USAGE, DONE]),
+    (
+        "chat-finish-key-absent",
+        [
+            *(each.replace(',"finish_reason":null', "") for each in (OPENING, HEL, LO)),
+            STOP,
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
+        "chat-finish-key-absent:empty",
+        [
+            *(each.replace('reason":null', 'reason":""') for each in (OPENING, HEL, LO)),
+            STOP,
+            USAGE,
+            DONE,
+        ],
+    ),
+    ("chat-finish-twice", [*CALLED, CALLS, CALLS, USAGE, DONE]),
+    (
+        "chat-finish-twice:with-usage",
+        [*CALLED, CALLS, CALLS.replace('"usage":null', f'"usage":{usage()}'), DONE],
+    ),
+    ("chat-finish-never", [OPENING, HEL, LO, DONE]),
+    ("chat-finish-never:end", [OPENING, HEL, LO]),
+    ("chat-no-done", [OPENING, HEL, LO, STOP, USAGE]),
+    ("chat-data-after-done", [OPENING, HEL, LO, STOP, USAGE, DONE, chunk('{"content":"late"}')]),
+    ("chat-delta-after-finish", [OPENING, HEL, STOP, LO, USAGE, DONE]),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    with laws.known(QUIRKS):
+        yield
+
+
+@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
+    """Each variant turns its sample into exactly these events."""
+    quirk, _, variant = name.partition(":")
+    assert sent(BY_NAME[quirk], variant) == expected
+
+
+@EACH
+def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
+    """No variant leaves its own sample as it is."""
+    assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
+
+
+@given(turn=turns(parts | opaques))
+def test_every_turn_plays(turn: Turn) -> None:
+    """Whatever the turn and the request, the stream stays in order and well-formed."""
+    laws.plays(QUIRKS, turn, Options(stream_usage=True))
+    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
+
+
+@given(turn=turns())
+def test_our_decoder_reads_it(turn: Turn) -> None:
+    """The decoder, which is lenient, comes to what the variant means."""
+    laws.reads_back(QUIRKS, turn)
+
+
+@given(told=laws.odd_streams)
+def test_odd_chunks_do_no_harm(told: list[str]) -> None:
+    """Chunks that a scenario gives as raw frames may have any shape."""
+    laws.stands(QUIRKS, told)
+
+
+@EACH
+def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+    """Frames that a quirk does not understand keep their bytes."""
+    laws.leaves_the_unknown(variant)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        ("chat-finish-stop-with-tools", TEXT),
+        ("chat-finish-foreign-value:eos", CALL),
+        ("chat-finish-foreign-value:guardrail", CALL),
+        ("chat-delta-after-finish", TWO_CALLS),
+    ],
+)
+def test_nothing_to_change_changes_nothing(name: str, scenario: Scenario) -> None:
+    """A quirk of calls leaves texts as they are, and the other way round."""
+    quirk, _, chosen = name.partition(":")
+    variant = BY_NAME[quirk].variant(chosen)
+    assert variant is not None
+    laws.leaves(BY_NAME[quirk], variant, scenario)
+
+
+CUT = Turn((Text(("Hel", "lo")),), usage=TokenUsage(1, 2))
+
+
+@EACH
+def test_a_stream_that_is_cut_finishes_no_sooner(quirk: Quirk, variant: Variant) -> None:
+    """No quirk of finishing makes up a finish, or touches what has none."""
+    options = Options(stream_usage=True)
+    if quirk.name != "chat-finish-key-absent":
+        told = laws.pieces(CUT, options, f"{quirk.name}:{variant.name}")
+        assert told == laws.pieces(CUT, options)
+
+
+def test_words_for_the_finish_follow_what_it_was() -> None:
+    """Anthropic's words differ for text, calls and the limit; calls decide what `stop` means."""
+    call = ToolCall("f", "call_1")
+    anthropic, _, guardrail = BY_NAME["chat-finish-foreign-value"].variants
+    stopped = BY_NAME["chat-finish-stop-with-tools"].variants[0]
+    for variant, turn, expected in [
+        (anthropic, Turn((), "stop"), ("stop", "end_turn")),
+        (anthropic, Turn((call,), "tool_calls"), ("tool_calls", "tool_use")),
+        (anthropic, Turn((), "length"), ("length", "max_tokens")),
+        (anthropic, Turn((), "content_filter"), ("content_filter", None)),
+        (guardrail, Turn((), "stop"), ("content_filter", "guardrail_intervened")),
+        (stopped, Turn((call,), "tool_calls"), ("tool_calls", "stop")),
+        (stopped, Turn((), "tool_calls"), ("tool_calls", None)),
+        (stopped, Turn((call,)), (None, None)),
+    ]:
+        assert variant.meaning is not None
+        meant = variant.meaning(turn)
+        assert (meant.finish, meant.finish_raw) == expected
+
+
+def test_finish_never_is_an_error() -> None:
+    """A stream without a finish must be reported; one without `[DONE]` need not be."""
+    assert BY_NAME["chat-finish-never"].right == "error"
+    assert BY_NAME["chat-no-done"].right == "same"

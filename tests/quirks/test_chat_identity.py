@@ -1,0 +1,307 @@
+"""Group A: how Chat Completions tells which tool call a fragment is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from mockllm.protocols.openai_chat import Options
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.chat_identity import QUIRKS
+from mockllm.quirks.samples import CALL, INTERLEAVED, TEXT
+from mockllm.turn import Text, ToolCall, Turn
+from tests.quirks import chat_calls as calls
+from tests.quirks import chat_laws as laws
+from tests.quirks.chat_calls import END, ROLE, first, then
+from tests.quirks.playing import meant, plain, play
+from tests.strategies import opaques, parts, turns
+
+BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
+EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+
+A1 = r'"id":"call_A1","type":"function","function":{"name":"get_weather","arguments":""}'
+B2 = r'"id":"call_B2","type":"function","function":{"name":"get_time","arguments":""}'
+CITY, PARIS = r'"function":{"arguments":"{\"city\":"}', r'"function":{"arguments":"\"Paris\"}"}'
+TZ, CET = r'"function":{"arguments":"{\"tz\":"}', r'"function":{"arguments":"\"CET\"}"}'
+WHOLE_A1 = A1.replace('""', r'"{\"city\":\"Paris\"}"')
+WHOLE_B2 = B2.replace('""', r'"{\"tz\":\"CET\"}"')
+LATER = [then(f'{{"index":0,{CITY}}}'), then(f'{{"index":0,{PARIS}}}')]
+
+
+def entries(*texts: str) -> list[str]:
+    """A chunk for each entry; the first is the opening one."""
+    opening, *others = (f"{{{text}}}" for text in texts)
+    return [first(opening), *map(then, others), *END]
+
+
+def two(*texts: str) -> list[str]:
+    """A chunk for the role, and one for each entry."""
+    return [ROLE, *(then(f"{{{text}}}") for text in texts), *END]
+
+
+def two_calls(one: int, other: int) -> list[str]:
+    """Two calls in fragments, with these indexes."""
+    own = [f'"index":{one},{text}' for text in (A1, CITY, PARIS)]
+    return two(*own, *(f'"index":{other},{text}' for text in (B2, TZ, CET)))
+
+
+SAMPLES = [
+    ("chat-index-missing", entries(WHOLE_A1.replace('"type":"function",', ""))),
+    ("chat-index-missing:fragments", entries(A1, CITY, PARIS)),
+    ("chat-index-missing:empty-id", entries(WHOLE_A1.replace("call_A1", ""))),
+    (
+        "chat-index-first-only",
+        entries(f'"index":0,{A1}', f'"id":"call_A1",{CITY}', f'"id":"call_A1",{PARIS}'),
+    ),
+    ("chat-index-all-zero", two(f'"index":0,{WHOLE_A1}', f'"index":0,{WHOLE_B2}')),
+    ("chat-index-all-zero:fragments", two_calls(0, 0)),
+    (
+        "chat-index-same-one-chunk",
+        [ROLE, then(f'{{"index":0,{WHOLE_A1}}}', f'{{"index":0,{WHOLE_B2}}}'), *END],
+    ),
+    (
+        "chat-index-duplicate-fragments",
+        [
+            first(
+                '{"index":0,' + A1.replace('""', r'"{\"city\":"') + "}",
+                f'{{"index":0,{PARIS}}}',
+            ),
+            *END,
+        ],
+    ),
+    ("chat-index-from-one", two_calls(1, 2)),
+    ("chat-index-from-one:gap", two_calls(0, 2)),
+    (
+        "chat-index-reversed",
+        two(
+            *(f'"index":1,{text}' for text in (B2, TZ, CET)),
+            *(f'"index":0,{text}' for text in (A1, CITY, PARIS)),
+        ),
+    ),
+    (
+        "chat-id-repeated",
+        entries(
+            *(f'"index":0,{t}' for t in (A1, f'"id":"call_A1",{CITY}', f'"id":"call_A1",{PARIS}'))
+        ),
+    ),
+    (
+        "chat-id-new-every-chunk",
+        entries(
+            '"index":0,' + A1.replace("call_A1", "1"),
+            f'"index":0,"id":"2",{CITY}',
+            f'"index":0,"id":"3",{PARIS}',
+        ),
+    ),
+    (
+        "chat-id-empty-later",
+        entries(
+            f'"index":0,{A1}',
+            r'"index":0,"id":"","type":"function","function":{"name":"","arguments":"{\"city\":"}',
+            r'"index":0,"id":"","type":"function","function":{"name":"","arguments":"\"Paris\"}"}',
+        ),
+    ),
+    (
+        "chat-id-empty-later:id-only",
+        entries(f'"index":0,{A1}', f'"index":0,"id":"",{CITY}', f'"index":0,"id":"",{PARIS}'),
+    ),
+    (
+        "chat-id-null-later",
+        entries(
+            f'"index":0,{A1}',
+            r'"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"{\"city\":"}',
+            r'"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"\"Paris\"}"}',
+        ),
+    ),
+    (
+        "chat-placeholder-null-string",
+        [first('{"index":0,' + A1.replace("call_A1", "null") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-placeholder-null-string:name",
+        [first('{"index":0,' + A1.replace("get_weather", "null") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-id-never",
+        [first('{"index":0,' + A1.replace('"id":"call_A1",', "") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-id-never:null",
+        [first('{"index":0,' + A1.replace('"call_A1"', "null") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-id-never:empty",
+        [first('{"index":0,' + A1.replace("call_A1", "") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-name-repeated",
+        entries(
+            f'"index":0,{A1}',
+            r'"index":0,"function":{"name":"get_weather","arguments":"{\"city\":"}',
+            r'"index":0,"function":{"name":"get_weather","arguments":"\"Paris\"}"}',
+        ),
+    ),
+    (
+        "chat-name-split",
+        entries(
+            '"index":0,' + A1.replace("get_weather", "get_"),
+            '"index":0,"function":{"name":"weather","arguments":""}',
+            f'"index":0,{CITY}',
+            f'"index":0,{PARIS}',
+        ),
+    ),
+    (
+        "chat-name-split:before-arguments",
+        entries(
+            '"index":0,"id":"call_A1","type":"function","function":{"name":"get_"}',
+            '"index":0,"function":{"name":"weather","arguments":""}',
+            f'"index":0,{CITY}',
+            f'"index":0,{PARIS}',
+        ),
+    ),
+    (
+        "chat-name-empty-first",
+        entries(
+            '"index":0,' + A1.replace("get_weather", ""),
+            '"index":0,"function":{"name":"get_weather","arguments":""}',
+            f'"index":0,{CITY}',
+            f'"index":0,{PARIS}',
+        ),
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    with laws.known(QUIRKS):
+        yield
+
+
+@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
+    """Each variant turns its sample into exactly these events."""
+    quirk, _, variant = name.partition(":")
+    assert laws.sent(BY_NAME[quirk], variant) == expected
+
+
+def test_every_variant_has_its_sample_here() -> None:
+    """The table above is complete, and in the order of the group."""
+    assert [name.rstrip(":") for name, _ in laws.named(QUIRKS)] == [name for name, _ in SAMPLES]
+
+
+@EACH
+def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
+    """No variant leaves its own sample as it is."""
+    assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
+
+
+@given(turn=turns(parts | opaques))
+def test_every_turn_plays(turn: Turn) -> None:
+    """Whatever the turn and the request, the stream stays in order and well-formed."""
+    laws.plays(QUIRKS, turn, Options(stream_usage=True))
+    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
+
+
+@EACH
+def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
+    """A text has the bytes that it has without the quirk."""
+    laws.leaves(quirk, variant, TEXT)
+
+
+@EACH
+def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+    """Frames that a quirk does not understand keep their bytes."""
+    laws.leaves_the_unknown(variant)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chat-index-all-zero",
+        "chat-index-all-zero:fragments",
+        "chat-index-same-one-chunk",
+        "chat-index-from-one:gap",
+        "chat-index-reversed",
+    ],
+)
+def test_one_call_alone_has_nothing_to_be_mixed_up_with(name: str) -> None:
+    """Quirks that need two calls leave one as it is."""
+    quirk, _, wanted = name.partition(":")
+    variant = BY_NAME[quirk].variant(wanted)
+    assert variant is not None
+    laws.leaves(BY_NAME[quirk], variant, CALL)
+
+
+ANNOUNCED = ("chat-name-split:",)
+"""Our decoder announces a call with the first fragment that has id, name and arguments."""
+
+
+@given(turn=calls.called)
+def test_our_decoder_reads_it(turn: Turn) -> None:
+    """The decoder, which is lenient, comes to what each variant means, however the calls
+    interleave."""
+    calls.reads_back(QUIRKS, turn, but=ANNOUNCED)
+
+
+@pytest.mark.parametrize("name", ["fragments", ""])
+def test_calls_without_index_are_never_interleaved(name: str) -> None:
+    """Without an index a fragment can only be of the call before it, so that is what it is."""
+    quirk = BY_NAME["chat-index-missing"]
+    variant = quirk.variant(name)
+    assert variant is not None
+    told = play(quirk, variant, "chat", INTERLEAVED)
+    expected = meant(plain(INTERLEAVED, "chat"), "chat").whole()
+    assert meant(told, "chat").whole().tool_calls == expected.tool_calls
+
+
+@pytest.mark.parametrize("name", [name for name, _ in SAMPLES[:7] if "first-only" not in name])
+def test_calls_without_an_index_of_their_own_come_in_the_order_of_arrival(name: str) -> None:
+    """Where the second call opens first and nothing numbers them, it is the first."""
+    turn = Turn((ToolCall("f", "call_1"), ToolCall("g", "call_2")), "tool_calls", order=(1, 0))
+    quirk, _, wanted = name.partition(":")
+    variant = BY_NAME[quirk].variant(wanted)
+    assert variant is not None
+    assert variant.meaning is not None
+    assert [call.name for call in variant.meaning(turn).tool_calls] == ["g", "f"]
+    told = calls.read(laws.pieces(turn, Options(), name))
+    assert [call.name for call in told.tool_calls] == ["g", "f"]
+
+
+def test_new_ids_of_several_calls_are_all_different() -> None:
+    """Openings count from 1, and no id of a fragment is one of another."""
+    turn = Turn(
+        (
+            ToolCall("f", "call_1", ('{"a":', "1}")),
+            Text(("and",)),
+            ToolCall("f", "call_2", ('{"a":', "2}")),
+        ),
+        "tool_calls",
+        order=(0, 2, 1, 2, 0, 2, 0),
+    )
+    told = laws.pieces(turn, Options(), "chat-id-new-every-chunk")
+    ids = re.findall(rb'"id":"(\d+)"', b"".join(piece.data for piece in told))
+    assert ids == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    assert [call.id for call in calls.read(told).tool_calls] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("get_weather", ("get_", "weather")),
+        ("web-search", ("web-", "search")),
+        ("abcd", ("ab", "cd")),
+        ("abab", ("a", "bab")),
+        ("x_", ("x", "_")),
+        ("a_a_", ("a", "_a_")),
+        ("aa", ("aa",)),
+        ("f", ("f",)),
+    ],
+)
+def test_pieces_of_a_name_differ(name: str, pieces: tuple[str, ...]) -> None:
+    """A second piece that equals the first would read as a name that is repeated."""
+    turn = Turn((ToolCall(name, "call_1"),), "tool_calls")
+    told = laws.pieces(turn, Options(), "chat-name-split")
+    found = re.findall(rb'"name":"([^"]*)"', b"".join(piece.data for piece in told))
+    assert tuple(piece.decode() for piece in found) == pieces

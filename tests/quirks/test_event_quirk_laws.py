@@ -1,0 +1,160 @@
+"""Laws of the quirks of OpenAI Responses and of AG-UI: what holds for every variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mockllm.quirks as table
+from mockllm.events import StreamError
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks.agui import QUIRKS as AGUI
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.responses import QUIRKS as RESPONSES
+from mockllm.resolve import resolve
+from mockllm.turn import Text, ToolCall, Turn
+from tests.quirks.event_laws import assert_plays, named, odd_turns, read, said, sent
+from tests.quirks.playing import meant, plain, play
+from tests.strategies import turns
+
+Form = tuple[str, Quirk, Variant]
+
+FORMS: list[Form] = [
+    (api, quirk, variant)
+    for api, quirks in (("responses", RESPONSES), ("agui", AGUI))
+    for quirk in quirks
+    for variant in quirk.variants
+]
+BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant in FORMS}
+
+# A plain run already sends calls without arguments like that.
+PLAIN_IS_QUIRKY = {"agui-zero-arg:none"}
+# Items that share an index come in the order in which they open; where a later one opens first,
+# only the final output tells that, when the events are gone.
+IN_ORDER = {"resp-output-index:shared", "resp-reasoning-ids:shared-index"}
+
+TEXT = Turn((Text(("Hel", "lo")),), "stop")
+CALL = Turn((ToolCall("f", "call_1", ('{"a":', "1}")),), "tool_calls")
+CUT = Turn()
+FAILED = Turn(error=StreamError("boom", "server_error", "server_error"))
+IDLE = {
+    "resp-args-done-only": TEXT,
+    "resp-zero-arg": CALL,
+    "resp-args-in-added": TEXT,
+    "resp-item-id-rotates": CUT,
+    "resp-item-id-null": CUT,
+    "resp-output-index": TEXT,
+    "resp-interleaved": CALL,
+    "resp-completed-output-empty": FAILED,
+    "resp-error-shape:nested": FAILED,
+    "resp-dup-done": CUT,
+    "resp-delta-after-done": CUT,
+    "resp-unknown-event:part": CALL,
+    "resp-required-missing:logprobs": CALL,
+    "resp-required-missing:arguments": TEXT,
+    "resp-missing-openers:item-added": CUT,
+    "resp-missing-openers:part-added": CALL,
+    "resp-incomplete": FAILED,
+    "resp-no-terminal": FAILED,
+    "resp-after-completed": FAILED,
+    "resp-reasoning-ids": TEXT,
+    "resp-legacy-names": FAILED,
+    "resp-done-sentinel": CUT,
+    "agui-no-run-finished:after-message": CUT,
+    "agui-no-run-finished:inside-message": CUT,
+    "agui-empty-delta": CALL,
+    "agui-args-wrong-id": TEXT,
+    "agui-phantom-parent": TEXT,
+    "agui-success-pending": TEXT,
+    "agui-open-call-at-finish": FAILED,
+    "agui-parallel-calls": CALL,
+    "agui-done-sentinel": CUT,
+    "agui-chunk-interleave": CALL,
+    "agui-zero-arg": CALL,
+}
+"""By quirk or variant, a turn in which there is nothing to change; the others change any."""
+
+# Our own decoder knows no names of other APIs.
+UNREAD = {"resp-legacy-names"}
+READ = [form for form in FORMS if form[1].right != "error" and form[1].name not in UNREAD]
+
+forms = pytest.mark.parametrize(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
+read_forms = pytest.mark.parametrize(
+    ("api", "quirk", "variant"), READ, ids=[named(quirk, variant) for _, quirk, variant in READ]
+)
+few = settings(max_examples=12)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_table() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for _, quirk, _ in FORMS:
+            patch.setitem(table.QUIRKS, quirk.name, quirk)
+        yield
+
+
+def _expected(turn: Turn, api: str, variant: Variant) -> dict[str, object]:
+    return said(PROTOCOLS[api].project(variant.meaning(turn) if variant.meaning else turn))
+
+
+@forms
+def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Variant) -> None:
+    """The bytes of a sample with a quirk are others than those without, but for those in
+    `PLAIN_IS_QUIRKY`, where the plain bytes are the quirk."""
+    changed = play(quirk, variant, api).data != plain(quirk.sample, api).data
+    assert changed is (named(quirk, variant) not in PLAIN_IS_QUIRKY)
+
+
+@read_forms
+def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Where no error is due, our own decoder comes to what the variant means."""
+    turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
+    assert said(meant(play(quirk, variant, api), api)) == _expected(turn, api, variant)
+
+
+@few
+@given(st.data())
+@forms
+def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
+    """No turn makes a variant fail, whatever frames it holds; times stay sorted."""
+    assert_plays(data.draw(odd_turns(api)), api, quirk, variant)
+
+
+@few
+@given(st.data())
+@read_forms
+def test_any_turn_means_the_same(
+    api: str, quirk: Quirk, variant: Variant, data: st.DataObject
+) -> None:
+    """Where no error is due, our own decoder comes to what the variant means, of any turn."""
+    turn = data.draw(turns(interleaved=named(quirk, variant) not in IN_ORDER))
+    got = said(read(sent(turn, api, named(quirk, variant)), api))
+    assert got == _expected(turn, api, variant)
+
+
+@forms
+def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
+    """A turn without anything that a variant is about keeps its bytes and its meaning."""
+    name = named(quirk, variant)
+    turn = IDLE.get(name, IDLE.get(quirk.name))
+    if turn is None:
+        assert sent(CUT, api, name) != sent(CUT, api), "give IDLE a turn for it"
+        return
+    assert sent(turn, api, name) == sent(turn, api)
+    assert variant.meaning is None or variant.meaning(turn) == turn
+
+
+@forms
+def test_bytes_are_numbered(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Sequence numbers run from 0, with every quirk that is not about them."""
+    if api == "responses" and quirk.name != "resp-required-missing":
+        body = b"".join(play(quirk, variant, api).data).decode()
+        numbers = [
+            int(line.partition('"sequence_number":')[2].partition(",")[0].partition("}")[0])
+            for line in body.split("\n")
+            if line.startswith("data: {")
+        ]
+        assert numbers == list(range(len(numbers)))

@@ -1,0 +1,272 @@
+"""Group F: the bytes of each quirk, on its sample."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from mockllm import quirks
+from mockllm.quirks.framing import QUIRKS
+from mockllm.quirks.samples import CALL, TEXT, UNICODE
+from mockllm.scenario.model import APIS
+from mockllm.sse import Decoder, decode
+from tests.quirks.playing import events, meant, plain, play
+
+NAMED = {quirk.name: quirk for quirk in QUIRKS}
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    """The quirks of this group, where scenarios find them."""
+    for name, quirk in NAMED.items():
+        monkeypatch.setitem(quirks.QUIRKS, name, quirk)
+
+
+def sample(name, api="chat"):
+    """The bytes of the sample with a quirk, in the pieces in which they leave."""
+    plain, _, variant = name.partition(":")
+    quirk = NAMED[plain]
+    return play(quirk, quirk.variant(variant), api).data
+
+
+def body(name, api="chat"):
+    return b"".join(sample(name, api))
+
+
+# The bytes of the samples
+
+
+def test_crlf():
+    """Every line ends in CRLF, or in CR, or in each of the three by turns."""
+    assert body("sse-crlf") == body("sse-crlf:crlf")
+    assert body("sse-crlf").startswith(b'data: {"id":"chatcmpl-')
+    assert body("sse-crlf").endswith(b"}\r\n\r\ndata: [DONE]\r\n\r\n")
+    assert body("sse-crlf").count(b"\r\n") == body("sse-crlf").count(b"\n") == 12
+    assert body("sse-crlf:cr").endswith(b"}\r\rdata: [DONE]\r\r")
+    mixed = sample("sse-crlf:mixed")
+    assert mixed[0].endswith(b"}\r\n\n")
+    assert mixed[1].endswith(b"}\r\r\n")
+    assert mixed[2].endswith(b"}\n\r")
+
+
+def test_crlf_in_two_writes():
+    """The LF of each CRLF begins a write of its own."""
+    pieces = sample("sse-crlf:split")
+    assert b"".join(pieces) == body("sse-crlf")
+    assert pieces[-3:] == (b"data: [DONE]\r", b"\n\r", b"\n")
+    assert not any(b"\r\n" in piece for piece in pieces)
+
+
+def test_no_space():
+    """The colon of a field is followed by its value at once."""
+    assert sample("sse-no-space")[0].startswith(b'data:{"id":"chatcmpl-')
+    assert sample("sse-no-space")[-1] == b"data:[DONE]\n\n"
+    begin = sample("sse-no-space", "anthropic")[0]
+    assert begin.startswith(b'event:message_start\ndata:{"type":"message_start"')
+
+
+def test_comments():
+    """A comment between two events, or several before the first."""
+    pieces = sample("sse-comments")
+    assert pieces[0].startswith(b"data: {")
+    assert pieces[1::2] == (b": keep-alive\n\n",) * 5
+    assert sample("sse-comments:processing")[0] == b": OPENROUTER PROCESSING\n\n"
+    assert sample("sse-comments", "gemini")[1] == b": keep-alive\r\n\r\n"
+
+
+def test_bare_colon():
+    """A colon and nothing else, between the events."""
+    assert sample("sse-bare-colon")[1::2] == (b":\n\n",) * 5
+
+
+def test_keepalive_as_data():
+    """The comment comes as data."""
+    assert sample("sse-keepalive-as-data")[1] == b"data: : keepalive\n\n"
+    quirk = NAMED["sse-keepalive-as-data"]
+    assert events(play(quirk, quirk.variants[0], "chat"))[1] == ": keepalive"
+
+
+def test_id_then_comment():
+    """Each event has an id, and a comment follows."""
+    pieces = sample("sse-id-then-comment")
+    assert pieces[0].startswith(b'id: 1\ndata: {"id":"chatcmpl-')
+    assert pieces[0].endswith(b"}\n\n")
+    assert pieces[1] == b": ping\n\n"
+    assert pieces[-1] == b"id: 6\ndata: [DONE]\n\n"
+
+
+def test_event_without_data():
+    """A block that has an event name only."""
+    assert sample("sse-event-without-data")[1::2] == (b"event: ping\n\n",) * 5
+
+
+def test_empty_data():
+    """A block whose data line is empty."""
+    assert sample("sse-empty-data")[1::2] == (b"data: \n\n",) * 5
+
+
+def test_retry_field():
+    """The first block has a `retry` line only."""
+    pieces = sample("sse-retry-field")
+    assert pieces[0] == b"retry: 3000\n\n"
+    assert pieces[1:] == plain(TEXT, "chat").data
+
+
+def test_other_fields():
+    """A line with another field stands before the data."""
+    assert sample("sse-other-fields")[0].startswith(b'id: as-1\ndata: {"id":')
+    assert sample("sse-other-fields:event")[0].startswith(b'event: message\ndata: {"id":')
+    own = sample("sse-other-fields:event", "anthropic")
+    assert own == plain(TEXT, "anthropic").data
+
+
+def test_multiline_data():
+    """The JSON of an event is spread over several data lines."""
+    pieces = sample("sse-multiline-data")
+    assert pieces[0].startswith(b'data: {\ndata:  "id": "chatcmpl-')
+    assert pieces[0].endswith(b'data:  "usage": null\ndata: }\n\n')
+    assert pieces[-1] == b"data: [DONE]\n\n"
+    assert sample("sse-multiline-data", "gemini")[0].startswith(
+        b'data: {\r\ndata:  "candidates": [\r\ndata:   {'
+    )
+
+
+def test_single_newline():
+    """No blank line anywhere: by the rules there is one event, which never ends."""
+    whole = body("sse-single-newline")
+    assert whole.startswith(b'data: {"id"')
+    assert whole.count(b"}\ndata: ") == 5
+    assert whole.endswith(b"\ndata: [DONE]\n")
+    assert decode(whole) == []
+
+
+def test_bom():
+    """A byte order mark stands before the first event, which says something, and only there."""
+    assert b'"name":"get_weather"' in sample("sse-bom")[0]
+    assert body("sse-bom").startswith(b"\xef\xbb\xbfdata: {")
+    assert body("sse-bom")[3:] == b"".join(plain(CALL, "chat").data)
+
+
+def test_utf8_split():
+    """Each character of several bytes is cut before its last byte."""
+    pieces = sample("sse-utf8-split")
+    assert b"".join(pieces) == b"".join(plain(UNICODE, "chat").data)
+    assert any(a.endswith(b"\xe4\xbd") and b.startswith(b"\xa0") for a, b in pairwise(pieces))
+    assert any(a.endswith(b"\xf0\x9f\x91") and b.startswith(b"\x8b") for a, b in pairwise(pieces))
+    quirk = NAMED["sse-utf8-split"]
+    assert play(quirk, quirk.variants[0], "chat").segmented
+
+
+def test_unicode_line_separators():
+    """The separators are raw bytes in a data line, controls are escaped."""
+    assert b'"content":"H\xe2\x80\xa8\xe2\x80\xa9\xc2\x85e' in body("sse-unicode-line-separators")
+    assert b'"content":"l\xe2\x80\xa8o' in body("sse-unicode-line-separators:line-separator")
+    assert rb"l\u000b\f\u001c\u001d\u001eo" in body("sse-unicode-line-separators:controls")
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("name", ["", ":line-separator", ":next-line", ":controls"])
+def test_separators_are_part_of_the_text(api, name):
+    """The text that a client comes to has the separators in it."""
+    quirk = NAMED["sse-unicode-line-separators"]
+    variant = quirk.variant(name[1:])
+    text = meant(play(quirk, variant, api), api).text
+    assert text == "".join(c + text[1 : len(text) // 5] for c in "Hello")
+    assert variant.meaning(meant(plain(TEXT, api), api)).text == text
+
+
+def test_huge_event():
+    """One data line of 300 kB, or of more than 1 MB; the others stay what they were."""
+    pieces = sample("sse-huge-event")
+    assert [len(piece) > 300_000 for piece in pieces] == [False, False, True, False, False, False]
+    assert b'"content":"lo"' in pieces[2]
+    assert pieces[2].endswith(b"   }\n\n")
+    assert max(map(len, sample("sse-huge-event:1-mb"))) > 1_048_576
+
+
+def test_chunk_boundaries():
+    """All events in one write, or each byte in one."""
+    whole = b"".join(plain(TEXT, "chat").data)
+    assert sample("sse-chunk-boundaries") == (whole,)
+    single = sample("sse-chunk-boundaries:bytewise")
+    assert b"".join(single) == whole
+    assert set(map(len, single)) == {1}
+
+
+def test_no_final_blank():
+    """The stream ends after the line of the usage, without blank line and `[DONE]`."""
+    whole = body("sse-no-final-blank")
+    assert whole.endswith(b'"rejected_prediction_tokens":0}}}\n')
+    assert not whole.endswith(b"\n\n")
+    assert b"[DONE]" not in whole
+    assert body("sse-no-final-blank", "gemini").endswith(b"}\r\n")
+    assert not body("sse-no-final-blank", "gemini").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("no-space", b"\n\ndata:[DONE]\n\n"),
+        ("trailing-space", b"\n\ndata: [DONE] \n\n"),
+        ("twice", b"\n\ndata: [DONE]\n\ndata: [DONE]\n\n"),
+        ("unterminated", b"\n\ndata: [DONE]"),
+    ],
+)
+def test_done_variants(name, end):
+    """`[DONE]` in another spelling, and nothing else changed."""
+    whole = body(f"sse-done-variants:{name}")
+    assert whole.endswith(end)
+    assert whole.startswith(b"".join(plain(TEXT, "chat").data[:-1]))
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_cut(api):
+    """The stream ends inside of the event that would tell the end."""
+    told = b"".join(plain(TEXT, api).data)
+    whole = body("sse-cut", api)
+    assert told.startswith(whole)
+    decoder = Decoder()
+    decoder.decode(whole)
+    assert decoder.pending
+    turn = meant(play(NAMED["sse-cut"], NAMED["sse-cut"].variants[0], api), api)
+    assert (turn.text, turn.finish, turn.error) == ("Hello", None, None)
+
+
+def test_cut_in_three_ways():
+    """The same bytes, and then the answer ends, or the connection does."""
+    quirk = NAMED["sse-cut"]
+    answers = [play(quirk, variant, "chat") for variant in quirk.variants]
+    assert [answer.ending for answer in answers] == ["complete", "closed", "reset"]
+    assert len({answer.data for answer in answers}) == 1
+    last = answers[0].data[-1]
+    assert last.startswith(b'data: {"id":"chatcmpl-')
+    assert b'"object":"chat.comp' in last
+    assert b"finish_reason" not in last
+
+
+def test_malformed_json():
+    """The event of the last words lacks the braces behind them."""
+    piece = sample("sse-malformed-json")[2]
+    assert piece.startswith(b'data: {"id":"chatcmpl-')
+    assert piece.endswith(b'"delta":{"content":"lo"}\n\n')
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_malformed_json_is_malformed(api):
+    """Exactly one event is no JSON, and the others are what they were."""
+    found = sample("sse-malformed-json", api)
+    told = plain(TEXT, api).data
+    (broken,) = (index for index, piece in enumerate(found) if piece != told[index])
+    assert len(found) == len(told)
+    (frame,) = decode(found[broken])
+    with pytest.raises(ValueError):
+        json.loads(frame.data)
+
+
+def test_content_type():
+    """The stream comes under another content type, or none; the bytes are the same."""
+    quirk = NAMED["sse-content-type"]
+    json_type, none = (dict(play(quirk, variant, "chat").headers) for variant in quirk.variants)
+    assert json_type["content-type"] == "application/json"
+    assert "content-type" not in none
+    assert body("sse-content-type") == b"".join(plain(TEXT, "chat").data)

@@ -1,0 +1,241 @@
+"""Group F: what holds for every quirk of framing, whatever stream it changes."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm import quirks
+from mockllm.asking import ASKING, first_body
+from mockllm.events import Timed
+from mockllm.piece import Piece
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply
+from mockllm.quirks.base import Context
+from mockllm.quirks.framing import QUIRKS
+from mockllm.quirks.framing_changes import MOST_WRITES, bytewise
+from mockllm.quirks.samples import TEXT
+from mockllm.replay import stream
+from mockllm.scenario.model import APIS, Wire
+from mockllm.sse import Decoder, Frame, decode
+from mockllm.timeline import fold
+from mockllm.turn import Opaque, TokenUsage, Turn
+from tests.quirks.playing import frames, meant, plain, play
+from tests.strategies import opaques, parts, turns
+
+NAMED = {quirk.name: quirk for quirk in QUIRKS}
+VARIANTS = [
+    pytest.param(quirk, variant, id=f"{quirk.name}:{variant.name}".rstrip(":"))
+    for quirk in QUIRKS
+    for variant in quirk.variants
+]
+CELLS = [
+    pytest.param(*variant.values, api, id=f"{variant.id}-{api}")
+    for variant in VARIANTS
+    for api in variant.values[0].apis
+]
+SAME = [
+    cell
+    for cell in CELLS
+    if (cell.values[1].right or cell.values[0].right) == "same" and not cell.values[1].meaning
+]
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    """The quirks of this group, where scenarios find them."""
+    for name, quirk in NAMED.items():
+        monkeypatch.setitem(quirks.QUIRKS, name, quirk)
+
+
+@cache
+def reply(api):
+    """What an answer depends on besides its turn, for a plain request."""
+    asking, protocol = ASKING[api], PROTOCOLS[api]
+    asked = first_body(asking, "mock-model", "Hello")
+    if api == "chat":
+        asked["stream_options"] = {"include_usage": True}
+    params = {key: value.format(model="mock-model") for key, value in asking.params.items()}
+    request = replace(protocol.parse(asked, params, True), stream=True)
+    return Reply("seed", "0" * 40, "mock-model", protocol.options(request))
+
+
+def played(turn, api, *names):
+    """The pieces of a turn with quirks in them."""
+    told = replace(reply(api), usage=turn.usage or TokenUsage(0, 0))
+    return stream(turn, PROTOCOLS[api], told, Wire(quirks=names))
+
+
+def full_name(quirk, variant):
+    return f"{quirk.name}:{variant.name}".rstrip(":")
+
+
+def of_api(cells, api):
+    """The names of the variants that are met in a protocol."""
+    return [full_name(*cell.values[:2]) for cell in cells if cell.values[2] == api]
+
+
+def test_every_quirk_of_the_group_is_there():
+    """The names are unique, and so are those of the variants of each."""
+    assert len(NAMED) == len(QUIRKS) == 22
+    for quirk in QUIRKS:
+        assert quirk.group == "F"
+        names = [variant.name for variant in quirk.variants]
+        assert len(set(names)) == len(names)
+
+
+OWN = {  # what these services do anyway
+    ("sse-crlf:crlf", "gemini"),
+    ("sse-other-fields:event", "anthropic"),
+    ("sse-other-fields:event", "responses"),
+}
+
+
+@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+def test_every_variant_changes_its_sample(quirk, variant, api):
+    """No variant is a change in name only."""
+    before, after = plain(quirk.sample, api), play(quirk, variant, api)
+    same = (before.data, before.headers, before.ending) == (
+        after.data,
+        after.headers,
+        after.ending,
+    )
+    assert same == ((full_name(quirk, variant), api) in OWN)
+
+
+odd_frames = st.sampled_from(
+    [
+        Frame(comment="words"),
+        Frame(raw="data: {\n"),
+        Frame(raw="\n"),
+        Frame(raw="\r"),
+        Frame(raw="data: [DONE]"),
+        Frame("[]"),
+        Frame('{"a":"\\ud800","text":"x}","content":"y"}'),
+        Frame('{"choices":null,"error":[],"type":7}'),
+        Frame("[" * 100 + "]" * 100),
+        Frame("", event="e", id="7"),
+        Frame(retry=5),
+    ]
+)
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_every_turn_can_be_played(api, data):
+    """Whatever the stream holds, there are bytes in the end, and times do not go back."""
+    frame = st.builds(Opaque, st.just(api), odd_frames)
+    turn = data.draw(turns(st.one_of(parts, opaques, frame)))
+    for name in of_api(CELLS, api):
+        pieces = played(turn, api, name)
+        assert all(piece.data for piece in pieces), name
+        assert all(a.at <= b.at for a, b in pairwise(pieces)), name
+
+
+@settings(max_examples=60)
+@given(turn=turns(), names=st.lists(st.sampled_from(of_api(CELLS, "chat")), max_size=3))
+def test_quirks_go_together(turn, names):
+    """Any quirk may come before or after any other."""
+    assert all(piece.data for piece in played(turn, "chat", *names))
+
+
+def test_what_is_no_event_stream_stays_one():
+    """The array form of Gemini is JSON still, but where the stream is cut."""
+    asking, protocol = ASKING["gemini"], PROTOCOLS["gemini"]
+    request = protocol.parse(
+        first_body(asking, "m", "Hello"), {":": "streamGenerateContent", "model": "m"}, True
+    )
+    told = Reply("seed", "0" * 40, "m", protocol.options(request))
+    turn = meant(plain(TEXT, "gemini"), "gemini")
+    for quirk in QUIRKS:
+        if quirk.right == "same" and "gemini" in quirk.apis:
+            for variant in quirk.variants:
+                wire = Wire(quirks=(full_name(quirk, variant),))
+                pieces = stream(turn, protocol, told, wire)
+                value = json.loads(b"".join(piece.data for piece in pieces))
+                assert value[-1]["candidates"][0]["finishReason"] == "STOP"
+
+
+def comparable(found):
+    """The data of events that say anything, as values where they are JSON."""
+    said = []
+    for frame in found:
+        if frame.data and frame.data.strip() != "[DONE]":
+            try:
+                said.append(json.loads(frame.data))
+            except ValueError:
+                said.append(frame.data)
+    return said
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_the_data_stay_the_same(api, data):
+    """A decoder by the rules gets the same events, wherever the bytes are cut."""
+    turn = data.draw(turns(st.one_of(parts, opaques)))
+    told = comparable(decode(b"".join(piece.data for piece in played(turn, api))))
+    places = data.draw(st.lists(st.floats(0, 1), max_size=8))
+    for name in of_api(SAME, api):
+        whole = b"".join(piece.data for piece in played(turn, api, name))
+        edges = [0, *sorted(int(place * len(whole)) for place in places), len(whole)]
+        decoder = Decoder()
+        again = [frame for a, b in pairwise(edges) for frame in decoder.decode(whole[a:b])]
+        assert comparable(again) == told, name
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=20)
+@given(turn=turns())
+def test_separators_come_where_the_meaning_says(api, turn):
+    """The stream with separators adds up to what the changed turn would be told as."""
+    turn = replace(turn, parts=tuple(map(without_citations, turn.parts)))
+    protocol = PROTOCOLS[api]
+
+    def told(pieces):
+        decoder = protocol.decoder()
+        found = [
+            event
+            for frame in decode(b"".join(piece.data for piece in pieces))
+            for event in decoder.decode(frame)
+        ]
+        return fold(Timed(0, event) for event in [*found, *decoder.close()]).whole()
+
+    quirk = NAMED["sse-unicode-line-separators"]
+    for variant in quirk.variants:
+        changed = told(played(turn, api, full_name(quirk, variant)))
+        wanted = told(played(variant.meaning(turn), api))
+        for name in ("text", "reasoning", "refusal", "tool_calls", "finish", "usage", "error"):
+            assert getattr(changed, name) == getattr(wanted, name)
+
+
+def without_citations(part):
+    return replace(part, citations=()) if getattr(part, "citations", ()) else part
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_an_empty_stream_stays_one(api):
+    """With no pieces there is nothing to change."""
+    context = Context(api, Turn(), reply(api))
+    for quirk in QUIRKS:
+        for variant in quirk.variants:
+            if variant.bytes is not None:
+                assert variant.bytes([], context) == []
+
+
+def test_the_frames_of_the_sample_are_events():
+    """What the tests of bytes rely on: one event in each piece."""
+    assert len(frames(plain(TEXT, "chat"))) == len(plain(TEXT, "chat").data) == 6
+
+
+def test_bytewise_is_bounded():
+    """A long stream does not become a million writes."""
+    context = Context("chat", Turn(), reply("chat"))
+    pieces = bytewise([Piece(0, b"x" * MOST_WRITES), Piece(7, b"y" * 1_000_000)], context)
+    assert len(pieces) == MOST_WRITES + 1
+    assert pieces[-1] == Piece(7, b"y" * 1_000_000)

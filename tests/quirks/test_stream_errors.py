@@ -1,0 +1,174 @@
+"""Group G: errors inside of an answer whose status is 200."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm import quirks
+from mockllm.asking import ASKING, first_body
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply
+from mockllm.quirks.samples import TEXT
+from mockllm.quirks.stream_errors import QUIRKS
+from mockllm.replay import stream
+from mockllm.scenario.model import Wire
+from mockllm.sse import Frame
+from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
+from tests.quirks.playing import events, frames, meant, plain, play
+from tests.strategies import opaques, parts, turns
+
+NAMED = {quirk.name: quirk for quirk in QUIRKS}
+CELLS = [
+    pytest.param(quirk, variant, api, id=f"{quirk.name}:{variant.name}-{api}")
+    for quirk in QUIRKS
+    for variant in quirk.variants
+    for api in quirk.apis
+]
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    """The quirks of this group, where scenarios find them."""
+    for name, quirk in NAMED.items():
+        monkeypatch.setitem(quirks.QUIRKS, name, quirk)
+
+
+def answer(name, api="chat"):
+    plain, _, variant = name.partition(":")
+    return play(NAMED[plain], NAMED[plain].variant(variant), api)
+
+
+def test_the_error_alone():
+    """The first event is the error; no other comes but `[DONE]`."""
+    error = b'data: {"error":{"message":"The upstream provider failed","code":502}}\n\n'
+    assert answer("err-in-stream").data == (error, b"data: [DONE]\n\n")
+    assert answer("err-in-stream", "responses").data == (error,)
+    assert answer("err-in-stream", "anthropic").data == (error,)
+
+
+@pytest.mark.parametrize(("api", "last"), [("chat", 3), ("responses", 9), ("anthropic", 6)])
+def test_the_error_after_the_text(api, last):
+    """The error comes where the answer would say that it is over."""
+    pieces = answer("err-in-stream:later", api).data
+    assert pieces[:last] == plain(TEXT, api).data[:last]
+    assert pieces[last].startswith(b'data: {"error":{"message":"')
+    assert pieces[last + 1 :] == ((b"data: [DONE]\n\n",) if api == "chat" else ())
+
+
+def test_the_error_as_the_body():
+    """One JSON object is all of the body, under the content type of one."""
+    found = answer("err-json-200")
+    assert found.status == 200
+    assert dict(found.headers)["content-type"] == "application/json"
+    assert len(found.data) == 1
+    assert found.data[0].startswith(b'{"error":{')
+    assert json.loads(found.data[0]).keys() == {"error"}
+
+
+def test_the_error_with_choices():
+    """A chunk has an empty choice, its finish reason is `error`, and the error is beside it."""
+    *told, chunk, done = events(answer("err-with-choices"))
+    assert [event["choices"][0]["delta"] for event in told][1:] == [
+        {"content": "Hel"},
+        {"content": "lo"},
+    ]
+    choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+    assert list(chunk)[-2:] == ["choices", "error"]
+    assert chunk["choices"] == [choice]
+    assert chunk["error"]["code"] == 502
+    assert (chunk["id"], done) == (told[0]["id"], "[DONE]")
+    assert events(answer("err-with-choices:first")) == [chunk, done]
+
+
+def test_the_error_with_an_event_line():
+    """The event has a name, and its error a status; nothing follows."""
+    pieces = answer("err-event-line").data
+    assert pieces[:3] == plain(TEXT, "chat").data[:3]
+    assert pieces[3].startswith(b'event: error\ndata: {"error":{"message":')
+    assert pieces[3].endswith(b'"status_code":400}}\n\n')
+    assert len(pieces) == 4
+    assert answer("err-event-line:first").data == pieces[3:]
+
+
+def test_the_error_object():
+    """The event itself is the error; there is no `error` key."""
+    error = b'data: {"object":"error","message":"boom","code":400}\n\n'
+    assert answer("err-object-error").data == (error, b"data: [DONE]\n\n")
+    assert answer("err-object-error:later").data[3:] == (error, b"data: [DONE]\n\n")
+
+
+def test_every_quirk_of_the_group_is_there():
+    """All are errors; what is usual is the first variant."""
+    assert len(NAMED) == len(QUIRKS) == 5
+    assert {(quirk.group, quirk.right) for quirk in QUIRKS} == {("G", "error")}
+    usual = {quirk.name: quirk.variants[0].name for quirk in QUIRKS}
+    assert usual == {
+        "err-in-stream": "first",
+        "err-json-200": "",
+        "err-with-choices": "later",
+        "err-event-line": "later",
+        "err-object-error": "first",
+    }
+
+
+@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+def test_every_variant_means_what_it_says(quirk, variant, api):
+    """A lenient decoder comes to the error and the text that came before it."""
+    found = play(quirk, variant, api)
+    assert found.data != plain(quirk.sample, api).data
+    wanted = variant.meaning(meant(plain(quirk.sample, api), api))
+    assert (wanted.finish, wanted.usage) == (None, None)
+    if quirk.name == "err-json-200":
+        assert frames(found) == []
+        return
+    turn = meant(found, api)
+    assert (turn.text, turn.finish) == (wanted.text, None)
+    assert turn.error.message == wanted.error.message
+    if api == "chat":
+        assert turn.error == wanted.error
+
+
+def test_an_error_keeps_what_came_before_it():
+    """At the end, all was said but the end; in place of the answer, nothing was."""
+    said = (Text(("Hel", "lo")), ToolCall("f", "call_1", ('{"a":', "1}")))
+    turn = Turn(said, "stop", TokenUsage(1, 2), order=(1, 0, 1, 0, 1), finish_raw="eos")
+    for quirk in QUIRKS:
+        for variant in quirk.variants:
+            wanted = variant.meaning(turn)
+            kept = variant.name == "later"
+            assert (wanted.parts, wanted.order) == ((said, turn.order) if kept else ((), ()))
+            assert (wanted.finish, wanted.finish_raw, wanted.usage) == (None, None, None)
+            assert wanted.error is not None
+
+
+odd_frames = st.sampled_from(
+    [
+        Frame(comment="words"),
+        Frame(raw="data: {\n"),
+        Frame("[]"),
+        Frame('{"choices":null,"error":[],"type":7}'),
+        Frame('{"choices":[],"error":"broken"}'),
+        Frame(retry=5),
+    ]
+)
+
+
+@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_turn_can_be_played(quirk, variant, api, data):
+    """Whatever the turn, the error is the last that its stream says."""
+    asking, protocol = ASKING[api], PROTOCOLS[api]
+    params = {key: value.format(model="m") for key, value in asking.params.items()}
+    request = protocol.parse(first_body(asking, "m", "Hello"), params, True)
+    frame = st.builds(Opaque, st.just(api), odd_frames)
+    turn = data.draw(turns(st.one_of(parts, opaques, frame)))
+    told = Reply("seed", "0" * 40, "m", protocol.options(request), turn.usage or TokenUsage(0, 0))
+    name = f"{quirk.name}:{variant.name}".rstrip(":")
+    pieces = stream(turn, protocol, told, Wire(quirks=(name,)))
+    *_, last = (piece.data for piece in pieces if b"data: [DONE]" not in piece.data)
+    assert variant.meaning(turn).error.message.encode() in last
+    assert all(a.at <= b.at for a, b in pairwise(pieces))

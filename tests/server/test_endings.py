@@ -1,0 +1,264 @@
+"""Answers that do not end as HTTP wants it, and those that leave in separate writes."""
+
+import asyncio
+import json
+import socket
+import struct
+import threading
+
+import httpx
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from mockllm import quirks
+from mockllm.piece import Piece
+from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.samples import TEXT
+from mockllm.replay import chunk
+from mockllm.scenario.model import APIS
+from mockllm.server.delivery import deliver
+from mockllm.session import Exchange
+from tests.quirks.playing import play
+from tests.server.test_server import chat, http_chunks
+
+BREAKS = Quirk(
+    name="breaks",
+    group="F",
+    title="The connection ends early.",
+    apis=APIS,
+    servers="these tests",
+    right="error",
+    correct="Report it.",
+    faults="It is not noticed.",
+    invariant="truncated-is-not-complete",
+    sample=TEXT,
+    variants=(
+        Variant("closed", ending="closed"),
+        Variant("reset", ending="reset"),
+        Variant(
+            "threes",
+            bytes=lambda pieces, _: [
+                Piece(piece.at, piece.data[at : at + 3])
+                for piece in pieces
+                for at in range(0, len(piece.data), 3)
+            ],
+            writes=True,
+        ),
+    ),
+)
+PATH = "/v1/chat/completions"
+
+
+def scenario(*wire, reply="{text: abcdefghij, split: chars}", timing=""):
+    """A scenario named `ends` with this in its `wire`, and one named `fine`."""
+    told = f"\n    wire: {{{', '.join(wire)}}}" if wire else ""
+    return f"""
+scenario: ends
+match: {{user: ends}}
+turns:
+  - reply: {reply}{told}
+    {timing}
+---
+scenario: fine
+match: {{user: fine}}
+turns: [{{reply: {{text: fine}}}}]
+"""
+
+
+TIMED = "timing: {ttft: 2ms, every: 1ms}"
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    """The endings of these tests, where scenarios find them."""
+    monkeypatch.setitem(quirks.QUIRKS, "breaks", BREAKS)
+
+
+def connect(url, *, buffer=0):
+    host, port = url.removeprefix("http://").split(":")
+    sock = socket.socket()
+    if buffer:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    sock.settimeout(20)
+    sock.connect((host, int(port)))
+    return sock
+
+
+def ask(sock, user="ends", version=b"1.1"):
+    body = json.dumps(chat(user, stream=True)).encode()
+    sock.sendall(
+        b"POST %b HTTP/%b\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"
+        % (PATH.encode(), version, len(body), body)
+    )
+
+
+def read(sock):
+    """The body that came, and how the connection ended: `closed` or `reset`."""
+    data, end = b"", "closed"
+    try:
+        while piece := sock.recv(65536):
+            data += piece
+    except ConnectionResetError:
+        end = "reset"
+    head, _, rest = data.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    return rest, end
+
+
+def whole(serve, **options):
+    """The same answer as it is when nothing breaks."""
+    served = serve(scenario(**options))
+    with httpx.stream("POST", served.url + PATH, json=chat("ends", stream=True)) as answer:
+        return list(answer.iter_raw())
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+@pytest.mark.parametrize("timing", ["", TIMED])
+def test_everything_arrives_and_then_the_connection_ends(serve, ending, timing):
+    """All events are there, but not the last chunk, which would say that it was all."""
+    served = serve(scenario(f"quirks: ['breaks:{ending}']", timing=timing))
+    with connect(served.url) as sock:
+        ask(sock)
+        data, end = read(sock)
+    assert end == ending
+    assert b"".join(http_chunks(data + b"0\r\n\r\n")) == b"".join(whole(serve))
+    assert data.endswith(b"data: [DONE]\n\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"), [("closed", httpx.RemoteProtocolError), ("reset", httpx.ReadError)]
+)
+@pytest.mark.parametrize("timing", ["", TIMED])
+def test_an_http_client_gets_all_and_an_error(serve, ending, error, timing):
+    """The client sees each event before it is told that the answer is cut."""
+    served = serve(scenario(f"quirks: ['breaks:{ending}']", timing=timing))
+    with served.http.stream("POST", PATH, json=chat("ends", stream=True)) as answer:
+        pieces, ended = exhaust(answer)
+    assert type(ended) is error
+    assert b"".join(pieces) == b"".join(whole(serve))
+
+
+def exhaust(answer):
+    """The pieces of a body until it ends, and the error that it ends in."""
+    pieces = []
+    try:
+        for piece in answer.iter_raw():
+            pieces.append(piece)
+    except httpx.HTTPError as error:
+        return pieces, error
+    return pieces, None
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+def test_the_server_goes_on(serve, ending):
+    """Connections that were open before are served, and so are new ones."""
+    served = serve(scenario(f"quirks: ['breaks:{ending}']"))
+    assert served.http.post(PATH, json=chat("fine")).status_code == 200
+    for _ in range(20):
+        with connect(served.url) as sock:
+            ask(sock)
+            assert read(sock)[1] == ending
+        assert served.http.post(PATH, json=chat("fine")).status_code == 200
+    outcomes = {(entry["outcome"], entry["client_gone"]) for entry in served.journal()}
+    assert outcomes == {("played", False)}
+    sent = {entry["bytes_sent"] for entry in served.journal() if entry["scenario"] == "ends"}
+    assert sent == {len(b"".join(whole(serve)))}
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+def test_a_slow_reader_gets_all(serve, ending):
+    """What the kernel still holds when the connection is to end is not thrown away."""
+    reply = "{text: '" + "0123456789abcdef" * 200_000 + "'}"
+    served = serve(scenario(f"quirks: ['breaks:{ending}']", reply=reply))
+    with connect(served.url, buffer=4096) as sock:
+        ask(sock)
+        assert served.http.post(PATH, json=chat("fine")).status_code == 200
+        data, end = read(sock)
+    assert end == ending
+    assert b"".join(http_chunks(data + b"0\r\n\r\n")) == b"".join(whole(serve, reply=reply))
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+def test_a_reader_that_goes_away_is_not_waited_for(serve, ending):
+    """A client that leaves in the middle of an answer that would break frees everything."""
+    gone = threading.Event()
+    reply = "{text: '" + "0123456789abcdef" * 1_000_000 + "'}"
+    served = serve(
+        scenario(f"quirks: ['breaks:{ending}']", reply=reply), log=lambda exchange: gone.set()
+    )
+    with connect(served.url, buffer=4096) as sock:
+        ask(sock)
+        assert sock.recv(10) == b"HTTP/1.1 2"
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert gone.wait(20)
+    assert served.http.post(PATH, json=chat("fine")).status_code == 200
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+def test_http_1_0_is_broken_too(serve, ending):
+    """Without chunks there is only the end of the connection."""
+    served = serve(scenario(f"quirks: ['breaks:{ending}']"))
+    with connect(served.url) as sock:
+        ask(sock, version=b"1.0")
+        assert read(sock) == (b"".join(whole(serve)), ending)
+
+
+@pytest.mark.parametrize("ending", ["closed", "reset"])
+def test_breaks_with_segments(serve, ending):
+    """Segments of an answer that breaks all come, each in its chunk."""
+    served = serve(scenario(f"quirks: ['breaks:{ending}']", "segments: 7"))
+    with connect(served.url) as sock:
+        ask(sock)
+        data, end = read(sock)
+    pieces = http_chunks(data + b"0\r\n\r\n")
+    assert end == ending
+    assert {len(piece) for piece in pieces[:-1]} == {7}
+    assert b"".join(pieces) == b"".join(whole(serve))
+
+
+def test_a_quirk_decides_on_the_writes(serve):
+    """The pieces that a quirk cuts come as chunks of their own."""
+    served = serve(scenario("quirks: ['breaks:threes']"))
+    with httpx.stream("POST", served.url + PATH, json=chat("ends", stream=True)) as answer:
+        pieces = list(answer.iter_raw())
+    events = whole(serve)
+    assert b"".join(pieces) == b"".join(events)
+    assert len(pieces) == sum(-(-len(event) // 3) for event in events)
+
+
+class Recording(asyncio.Transport):
+    """A transport that keeps what was written, write by write."""
+
+    def __init__(self):
+        super().__init__()
+        self.writes = []
+
+    def write(self, data):
+        self.writes.append(bytes(data))
+
+    def get_write_buffer_size(self):
+        return 0
+
+    def is_closing(self):
+        return False
+
+
+def written(answer):
+    """The writes in which an answer leaves."""
+    transport = Recording()
+
+    async def run():
+        request = make_mocked_request("POST", PATH, transport=transport)
+        await deliver(request, answer, Exchange("POST", PATH, {}, b"", at=0))
+
+    asyncio.run(run())
+    return transport.writes
+
+
+def test_separate_writes():
+    """What a quirk cuts leaves write by write; what it does not cut leaves in one."""
+    cut = play(BREAKS, BREAKS.variant("threes"), "chat")
+    head, *body = written(cut)
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert body == [*map(chunk, cut.data), b"0\r\n\r\n"]
+    assert max(map(len, cut.data)) == 3
