@@ -1,5 +1,47 @@
-"""Checks of what was recorded against what mockllm makes of it: no asyncio, no pytest in here.
+"""Does a client put the stream together correctly? The kit that finds out; no pytest in here.
 
-`corpus` examines recorded streams, `masking` says what of an event a service makes up, `sdks`
-plays bytes to the official client libraries and compares what they add up to.
+A client is attached by a probe (`probes`) or as a whole (`Run`), taken through cases (`cases`)
+and judged (`examine`): what it gets wrong is blamed on one of the `INVARIANTS`, with the
+smallest stream that shows it. `reference` holds accumulators that get everything right,
+`conversations` judges a whole conversation from what the server received.
+
+`corpus`, `masking`, `sdks` and `accumulators` examine recorded streams, and compare them with
+what the official client libraries make of them.
 """
+
+from __future__ import annotations
+
+from mockllm.checking.case import Case, Payload
+from mockllm.checking.cases import case, cases
+from mockllm.checking.check import check, told
+from mockllm.checking.compare import differences
+from mockllm.checking.examine import Failure, Report, examine, examine_bodies, examine_client
+from mockllm.checking.invariants import INVARIANTS
+from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
+from mockllm.checking.policy import Policy
+from mockllm.checking.probes import ByteProbe, Delta, Probe, Run
+
+__all__ = [
+    "INVARIANTS",
+    "ByteProbe",
+    "Call",
+    "Case",
+    "Delta",
+    "Failure",
+    "Outcome",
+    "Payload",
+    "Policy",
+    "Probe",
+    "Report",
+    "Run",
+    "Trouble",
+    "Usage",
+    "case",
+    "cases",
+    "check",
+    "differences",
+    "examine",
+    "examine_bodies",
+    "examine_client",
+    "told",
+]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from mockllm.checking.case import Case
 from mockllm.checking.outcome import Call, Outcome
 
-__all__ = ["ByteProbe", "Closing", "Delta", "Probe", "Run", "Staging"]
+__all__ = ["ByteProbe", "Closing", "Delta", "Offering", "Probe", "Run", "Staging"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,13 @@ class Staging(Protocol):
     """A probe that tells how many calls it has begun that are not complete yet."""
 
     def pending(self) -> int: ...
+
+
+@runtime_checkable
+class Offering(Protocol):
+    """A probe that wants to know the names of the tools that were offered."""
+
+    def offer(self, tools: tuple[str, ...]) -> None: ...
 
 
 Run: TypeAlias = Callable[[str, Case], Outcome]
