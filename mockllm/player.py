@@ -189,6 +189,8 @@ class Player:
         if failure is not None:
             exchange.outcome, exchange.status = "error", failure.status
             return http_answer(protocol, failure, picked, exchange.attempt)
+        if request.stream:
+            exchange.quirks = plan.quirks
         answer = plan.answer
         if answer is None:
             answer = self._replayer.answer(picked, request, protocol, plan.quirks)

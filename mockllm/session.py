@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -33,7 +33,15 @@ class Exchange:
             turn's `request` conditions do); `error` (an HTTP error that the scenario asks for).
         bytes_sent: of the answer's body, HTTP chunk framing not counted.
         client_gone: whether the client went away before the answer was complete.
-        duration: in seconds, from the request's end to the answer's.
+        duration: in seconds, from the request's arrival to the answer's end.
+        ended: when its answer had nothing more to wait for and the rest of it left, in seconds
+            after its arrival; 0 for one without pauses, None until then and where the client
+            went away earlier.
+        clock: when it arrived, in seconds on a clock that only goes forward; it tells the order
+            of what happened, and no time of day.
+        quirks: those that the server or the request put into the stream, besides the scenario's.
+        params: of a request for an answer the named segments of the path, as
+            `WireProtocol.parse` wants them; None of any other request.
     """
 
     method: str
@@ -56,7 +64,11 @@ class Exchange:
     bytes_sent: int = 0
     client_gone: bool = False
     duration: float = 0.0
+    ended: float | None = None
+    quirks: tuple[str, ...] = ()
     answer_id: str | None = None
+    clock: float = 0.0
+    params: Mapping[str, str] | None = None
 
     @property
     def size(self) -> int:
@@ -68,7 +80,7 @@ class Exchange:
         shown = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("body", "answer_id")
+            if name not in ("body", "answer_id", "clock", "params")
         }
         try:
             shown["body"] = self.body.decode()
@@ -142,9 +154,9 @@ class Session:
         """Forgets an answer (the journal keeps its exchange); whether it was there."""
         return self._answers.pop(id, None) is not None
 
-    def unplayed(self, scenarios: dict[str, Scenario]) -> Iterator[tuple[str, int]]:
+    def unplayed(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
         """The turns that were not played, of each scenario that was begun."""
-        for name, turns in self.played.items():
+        for name, turns in tuple(self.played.items()):
             if name in scenarios:
                 for index in range(len(scenarios[name].turns)):
                     if index not in turns:

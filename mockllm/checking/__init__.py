@@ -12,7 +12,7 @@ what the official client libraries make of them.
 from __future__ import annotations
 
 from mockllm.checking.case import Case, Payload
-from mockllm.checking.cases import case, cases
+from mockllm.checking.cases import Plan, case, cases, plans
 from mockllm.checking.check import check, told
 from mockllm.checking.compare import differences
 from mockllm.checking.examine import Failure, Report, examine, examine_bodies, examine_client
@@ -30,6 +30,7 @@ __all__ = [
     "Failure",
     "Outcome",
     "Payload",
+    "Plan",
     "Policy",
     "Probe",
     "Report",
@@ -43,5 +44,6 @@ __all__ = [
     "examine",
     "examine_bodies",
     "examine_client",
+    "plans",
     "told",
 ]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mockllm.asking import asked, user_text
 from mockllm.checking.case import Case, Events
-from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
+from mockllm.checking.meaning import finish_words, outcome_of_turn
 from mockllm.checking.variation import PLAIN, Variation, draw, vary
 from mockllm.derive import derive, derive_int
 from mockllm.errors import RequestError, UsageError
@@ -33,39 +33,10 @@ from mockllm.scenario.model import (
     Wire,
 )
 from mockllm.sse import decode
-from mockllm.turn import ToolCall, Turn
 
-__all__ = ["case", "cases", "plain_cases", "quirk_cases", "single"]
+__all__ = ["Plan", "case", "cases", "plain_cases", "plans", "quirk_cases", "single"]
 
 Level = Literal["payloads", "bytes"]
-
-_FINISH: dict[str, dict[str, tuple[str, ...]]] = {
-    "chat": {"refusal": ("stop",)},
-    "responses": {
-        "stop": ("completed",),
-        "tool_calls": ("completed",),
-        "refusal": ("completed",),
-        "length": ("max_output_tokens", "incomplete"),
-        "content_filter": ("incomplete",),
-    },
-    "anthropic": {
-        "stop": ("end_turn",),
-        "tool_calls": ("tool_use",),
-        "length": ("max_tokens",),
-    },
-    "gemini": {
-        "stop": ("STOP",),
-        "tool_calls": ("STOP",),
-        "length": ("MAX_TOKENS",),
-        "content_filter": ("SAFETY",),
-        "refusal": ("STOP",),
-    },
-    "agui": {
-        "stop": ("RUN_FINISHED", "success"),
-        "tool_calls": ("RUN_FINISHED", "success", "stop"),
-    },
-}
-"""The words of each protocol for a finish, besides the neutral one; the first is the usual."""
 
 
 def single(scenario: Scenario, position: int = 0) -> Scenario:
@@ -169,7 +140,7 @@ def _compiled(
     for _, variant in quirks:
         if variant.meaning is not None:
             meant = variant.meaning(meant)
-    expected = _outcome(meant, spec, api)
+    expected = outcome_of_turn(meant, spec, api)
     right = "same"
     for one, variant in quirks:
         right = variant.right or one.right
@@ -184,7 +155,7 @@ def _compiled(
         answer=answer,
         events=_events(answer, api, [variant for _, variant in quirks]),
         expected=expected,
-        finishes=_finishes(meant, api),
+        finishes=finish_words(meant, api),
         right=right,  # type: ignore[arg-type]
         invariant=quirks[-1][0].invariant if quirks else "chunking-free",
         plain=plain,
@@ -194,6 +165,32 @@ def _compiled(
         model=model,
         body=None if plain is not None else _body(scenario, request, api),
     )
+
+
+def _shows(answer: Answer, scenario: Scenario, quirk: str, request: Request) -> bool:
+    """Whether a quirk changed anything: one of tool calls leaves a text as it is."""
+    without = _without(scenario, quirk)
+    plain = Replayer().answer(Pick(without, 0, 0), request, PROTOCOLS[request.api])
+    return (answer.data, answer.headers, answer.ending) != (
+        plain.data,
+        plain.headers,
+        plain.ending,
+    )
+
+
+def _without(scenario: Scenario, quirk: str) -> Scenario:
+    """A scenario without one of its quirks."""
+
+    def turn(spec: TurnSpec) -> TurnSpec:
+        assert spec.wire is not None
+        left = tuple(name for name in spec.wire.quirks if name != quirk)
+        return replace(
+            spec,
+            wire=replace(spec.wire, quirks=left),
+            variants=tuple((api, turn(each)) for api, each in spec.variants),
+        )
+
+    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
 
 
 def _body(scenario: Scenario, request: Request, api: Api) -> Any:
@@ -226,96 +223,97 @@ def _events(answer: Answer, api: Api, variants: Sequence[Variant]) -> Events | N
     return Events(events)
 
 
-# What the stream means
-
-
-def _outcome(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
-    usage = turn.usage
-    outcome = Outcome(
-        text=turn.text,
-        reasoning=turn.reasoning,
-        refusal=turn.refusal,
-        tool_calls=tuple(map(_call, turn.tool_calls)),
-        finish=turn.finish_raw or _usual(turn.finish, api),
-        usage=None
-        if usage is None
-        else Usage(usage.input, usage.output, usage.reasoning, usage.cached),
-        errors=(Trouble(turn.error.message, "stream_error"),) if turn.error else (),
-    )
-    told = spec.expect
-    if told is None:
-        return outcome
-    if told.text is not None:
-        outcome = replace(outcome, text=told.text)
-    if told.finish is not None:
-        outcome = replace(outcome, finish=_usual(told.finish, api))
-    mistakes = told.errors or ()
-    if all(mistake["kind"] == "malformed_arguments" for mistake in mistakes) and mistakes:
-        return outcome  # read off the arguments themselves, as the policy of a client says
-    if told.tool_calls is not None:
-        outcome = replace(outcome, tool_calls=Outcome.of(tool_calls=told.tool_calls).tool_calls)
-    errors = tuple(Trouble(each["kind"], each["kind"], each.get("tool")) for each in mistakes)
-    return replace(outcome, errors=outcome.errors + errors)
-
-
-def _usual(finish: str | None, api: Api) -> str | None:
-    if finish is None:
-        return None
-    return _FINISH[api].get(finish, (finish,))[0]
-
-
-def _finishes(turn: Turn, api: Api) -> frozenset[str]:
-    """All words that are right: the wire's, the neutral one, and "other" for a foreign one. A
-    raw word may name the field that it stood in (`promptFeedback.blockReason=...`)."""
-    if turn.finish is None and turn.finish_raw is None:
-        return frozenset()
-    raw = turn.finish_raw or ""
-    words = {
-        turn.finish or "",
-        raw,
-        raw.rpartition("=")[2],
-        *_FINISH[api].get(turn.finish or "", ()),
-    }
-    if turn.finish_raw:
-        words |= {"other", "unknown"}
-    if turn.finish in ("tool_calls", "refusal"):
-        words.add("stop")
-    return frozenset(words - {""})
-
-
-def _call(call: ToolCall) -> Call:
-    try:
-        value = call.parsed()
-    except ValueError:
-        value = call.arguments
-    return Call(call.name, value if isinstance(value, dict) else call.arguments, call.id or None)
-
-
 # Many of them
 
 
-def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
-    """Every streamed turn of the scenarios that play over a protocol, as it is."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A case that is not compiled yet: cheap to make and to name.
+
+    Args:
+        name, scenario, api, variation, quirk: as those of the case.
+    """
+
+    name: str
+    scenario: Scenario
+    api: Api
+    variation: Variation = PLAIN
+    quirk: str = ""
+
+    def case(self, plain: Case | None = None) -> Case:
+        """The case; `plain` as in `case`."""
+        return case(self.scenario, self.api, self.variation, self.quirk, plain=plain)
+
+
+def _plan(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> Plan:
+    return Plan(_name(scenario, api, variation, quirk), scenario, api, variation, quirk)
+
+
+def _plain_plans(scenarios: Iterable[Scenario], api: Api) -> Iterator[Plan]:
     for scenario in scenarios:
         if api not in scenario.apis:
             continue
         for position, turn in enumerate(scenario.turns):
             if turn.for_api(api).http is None:
-                yield case(single(scenario, position), api)
+                yield _plan(single(scenario, position), api)
+
+
+def _quirk_plans(api: Api, quirks: Iterable[Quirk]) -> Iterator[Plan]:
+    for quirk in quirks:
+        if api not in quirk.apis:
+            continue
+        for variant in quirk.variants:
+            name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
+            yield _plan(quirk.sample, api, quirk=name)
+
+
+def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
+    """Every streamed turn of the scenarios that play over a protocol, as it is."""
+    return (plan.case() for plan in _plain_plans(scenarios, api))
 
 
 def quirk_cases(api: Api, quirks: Iterable[Quirk] | None = None) -> Iterator[Case]:
     """Every variant of the quirks (default: all) of a protocol, on its sample."""
     plain: dict[str, Case] = {}
-    for quirk in QUIRKS.values() if quirks is None else quirks:
-        if api not in quirk.apis:
-            continue
-        sample = quirk.sample
+    for plan in _quirk_plans(api, QUIRKS.values() if quirks is None else quirks):
+        sample = plan.scenario
         if sample.name not in plain:
             plain[sample.name] = case(sample, api)
-        for variant in quirk.variants:
-            name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-            yield case(sample, api, quirk=name, plain=plain[sample.name])
+        yield plan.case(plain[sample.name])
+
+
+def plans(
+    api: Api,
+    scenarios: Iterable[Scenario] = (),
+    *,
+    variations: int = 25,
+    quirks: bool = True,
+    seed: str = "0",
+    level: Level = "bytes",
+) -> Iterator[Plan]:
+    """What `cases` gives for the same arguments, in the same order, not compiled."""
+    plains = list(_plain_plans(scenarios, _known(api)))
+    yield from plains
+    for plain in plains:
+        yield from _variations(plain.scenario, plain, variations, seed, level)
+    if quirks:
+        for plan in _quirk_plans(api, QUIRKS.values()):
+            if level == "bytes" or plan.case().events is not None:
+                yield plan
+
+
+def _known(api: Api) -> Api:
+    if api not in APIS:
+        raise UsageError(f"there is no API {api!r}; there are: {', '.join(APIS)}")
+    return api
+
+
+def _variations(
+    scenario: Scenario, plain: Plan | Case, count: int, seed: str, level: Level
+) -> Iterator[Plan]:
+    for number in range(count):
+        drawn = draw(derive(seed, plain.name, number), payloads=level == "payloads")
+        yield _plan(scenario, plain.api, drawn)
 
 
 def cases(
@@ -334,18 +332,14 @@ def cases(
         quirks: whether the quirks of the protocol follow, each on its sample.
         level: `payloads` leaves out what does not show in decoded events.
     """
-    if api not in APIS:
-        raise UsageError(f"there is no API {api!r}; there are: {', '.join(APIS)}")
-    payloads = level == "payloads"
-    plains = list(plain_cases(scenarios, api))
+    plains = list(plain_cases(scenarios, _known(api)))
     yield from plains
     for plain in plains:
-        for number in range(variations):
-            drawn = draw(derive(seed, plain.name, number), payloads=payloads)
-            yield case(plain.scenario, api, drawn, plain=plain)
+        for plan in _variations(plain.scenario, plain, variations, seed, level):
+            yield plan.case(plain)
     if quirks:
         for each in quirk_cases(api):
-            if each.events is not None or not payloads:
+            if each.events is not None or level == "bytes":
                 yield each
 
 

@@ -26,8 +26,6 @@ from mockllm.turn import Turn
 
 __all__ = ["History"]
 
-QUIRK_HEADER = "x-mockllm-quirk"
-
 
 @dataclass(slots=True)
 class _Walk:
@@ -207,7 +205,7 @@ def _parsed(exchange: Exchange) -> Request | None:
 
 def _is_quirked(step: Step, scenarios: Mapping[str, Scenario]) -> bool:
     exchange = step.exchange
-    if QUIRK_HEADER in exchange.headers:
+    if exchange.quirks:
         return True
     if step.turn is None or exchange.position is None:
         return False

@@ -57,8 +57,9 @@ def run(
 
     The environment of CMD leads the SDKs to the server: their base URLs and API keys are set,
     and MOCKLLM_URL. The verdict, on standard error, names requests that nothing answered or
-    that were refused, and turns that were not played of the scenarios that were begun. The
-    exit code is that of CMD; where that is 0, it is 1 if the verdict is bad.
+    that were refused, rules of conversations that were broken, and turns that were not played
+    of the scenarios that were begun. The exit code is that of CMD; where that is 0, it is 1 if
+    the verdict is bad.
 
     \b
     Examples:
@@ -66,7 +67,6 @@ def run(
       mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
     """
-    from mockllm.cli.verdict import judge
     from mockllm.environment import client_environment
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
@@ -89,6 +89,8 @@ def run(
         server = thread.server
         variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
         code = _wait_for(command, {**os.environ, **variables, **_unproxied(os.environ)})
+    from mockllm.cli.verdict import judge
+
     verdict = judge(exchanges, server.sessions, server.player.catalogue.by_name)
     for line in verdict.lines:
         click.echo(line, err=True)

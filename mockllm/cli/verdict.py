@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mockllm.checking.conversations import verify
 from mockllm.scenario.model import Scenario
 from mockllm.session import Exchange, Session
 
@@ -28,17 +29,31 @@ def judge(
     sessions: Iterable[Session],
     scenarios: Mapping[str, Scenario],
 ) -> Verdict:
-    """Bad are requests that nothing answers or that are refused, and turns that were not
-    played of scenarios that were begun, in any session."""
+    """Bad are requests that nothing answers or that are refused, conversation invariants that
+    are broken, and turns that were not played of scenarios that were begun, in any session."""
     bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
-    missed = list(_missed(sessions, scenarios))
+    broken: list[str] = []
+    missed: list[str] = []
+    for session in sessions:
+        found = verify(session, scenarios)
+        where = "" if session.name == "default" else f" (session {session.name})"
+        broken += [f"{violation}{where}" for violation in found.violations]
+        missed += [
+            f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"
+            for name, index in found.unplayed
+        ]
     lines = [f"mockllm: {_summary(exchanges)}"]
     for exchange in bad[:_MOST_SHOWN]:
         lines += _told(exchange)
-    if len(bad) > _MOST_SHOWN:
-        lines.append(f"  ... and {len(bad) - _MOST_SHOWN} more")
+    lines += _more(bad)
+    lines += [f"  violated: {what}" for what in broken[:_MOST_SHOWN]]
+    lines += _more(broken)
     lines += [f"  not played: {what}" for what in missed]
-    return Verdict(not bad and not missed, tuple(lines))
+    return Verdict(not bad and not broken and not missed, tuple(lines))
+
+
+def _more(found: Sequence[object]) -> list[str]:
+    return [f"  ... and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:
@@ -64,10 +79,3 @@ def _told(exchange: Exchange) -> Iterator[str]:
     for problem in exchange.problems:
         for line in problem.splitlines():
             yield f"    {line}"
-
-
-def _missed(sessions: Iterable[Session], scenarios: Mapping[str, Scenario]) -> Iterator[str]:
-    for session in sessions:
-        where = "" if session.name == "default" else f" (session {session.name})"
-        for name, index in session.unplayed(dict(scenarios)):
-            yield f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"

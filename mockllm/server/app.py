@@ -82,6 +82,25 @@ class MockServer:
         """Serves other scenarios from the next request on; sessions go on."""
         self._handler.reload(scenarios)
 
+    def assign(
+        self, session: str, scenarios: Iterable[Scenario], *, named: str | None = None
+    ) -> None:
+        """Serves a session from scenarios of its own, from the next request on.
+
+        Args:
+            named: the one that answers every request that names none.
+        """
+        self._handler.assign(session, scenarios, named=named)
+
+    def forget(self, session: str) -> None:
+        """Forgets a session: its journal, and the scenarios that were assigned to it."""
+        self._handler.release(session)
+        self.sessions.delete(session)
+
+    def player_of(self, session: str) -> Player:
+        """What decides about the answers in a session."""
+        return self._handler.player_of(session)
+
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards."""
         self._loop = asyncio.get_running_loop()

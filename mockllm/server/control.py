@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mockllm.errors import RequestError
+from mockllm.errors import RequestError, UsageError
 from mockllm.player import Player, parse_object
 from mockllm.protocols.base import WireProtocol
 from mockllm.session import Session, Sessions
@@ -46,8 +46,10 @@ class Control:
         sessions: Sessions,
         protocols: Mapping[str, WireProtocol],
         allowed_hosts: tuple[str, ...],
+        player_of: Callable[[str], Player],
     ) -> None:
         self._sessions = sessions
+        self._player_of = player_of
         self._protocols = protocols
         self._allowed = allowed_hosts
 
@@ -78,6 +80,8 @@ class Control:
                 return 200, self._scenarios(player)
             case "GET", "journal":
                 return 200, self._journal(query)
+            case "GET", "verify":
+                return 200, self._verify(query)
             case "GET", "sessions":
                 return 200, {"sessions": [self._summary(session) for session in self._sessions]}
             case "POST", "sessions":
@@ -90,7 +94,8 @@ class Control:
                 return 200, {"session": name, "deleted": True}
         raise RequestError(
             f"{method} {parts.path} is not a control route. There are: GET health, scenarios, "
-            "journal[?session=], sessions, sessions/{name}; POST sessions; DELETE sessions/{name}.",
+            "journal[?session=], verify[?session=], sessions, sessions/{name}; POST sessions; "
+            "DELETE sessions/{name}.",
             status=404,
         )
 
@@ -145,6 +150,26 @@ class Control:
                 exchange.as_json() for session in sessions for exchange in session.journal
             ]
         }
+
+    def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
+        # Imported when asked for: serving needs none of it.
+        from mockllm.checking.conversations import verify
+
+        session = self._find(query.get("session", "default"))
+        given = query.get("depth", "50")
+        if not given.isdecimal():
+            raise RequestError(f"depth must be a whole number, got {given!r}.", param="depth")
+        names = frozenset(filter(None, query.get("leave_out", "").split(",")))
+        try:
+            found = verify(
+                session,
+                self._player_of(session.name).catalogue.by_name,
+                depth=int(given),
+                leave_out=names,
+            )
+        except UsageError as error:
+            raise RequestError(f"leave_out: {error}", param="leave_out") from None
+        return {"session": session.name, **found.as_json()}
 
     def _find(self, name: str) -> Session:
         session = self._sessions.find(name)

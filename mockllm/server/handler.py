@@ -54,16 +54,40 @@ class Handler:
         self.sessions = sessions
         self.streaming: set[asyncio.Task[object]] = set()
         self.player = self._player(scenarios)
+        self._assigned: dict[str, Player] = {}
         self._routes = Routes(PROTOCOLS.values())
         hosts = (options.host, *options.allowed_hosts)
-        self._control = Control(sessions, PROTOCOLS, hosts)
+        self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
 
     def _player(self, scenarios: Iterable[Scenario]) -> Player:
-        return Player(scenarios, strict=self.options.strict, fallback=self.options.fallback)
+        options = self.options
+        return Player(
+            scenarios, strict=options.strict, fallback=options.fallback, quirks=options.quirks
+        )
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
         self.player = self._player(scenarios)
+
+    def assign(
+        self, session: str, scenarios: Iterable[Scenario], *, named: str | None = None
+    ) -> None:
+        """Serves a session from scenarios of its own, from the next request on.
+
+        Args:
+            named: the one that answers every request that names none.
+        """
+        player = self._player(scenarios)
+        player.named = named
+        self._assigned[session] = player
+
+    def release(self, session: str) -> None:
+        """Forgets the scenarios that were assigned to a session."""
+        self._assigned.pop(session, None)
+
+    def player_of(self, session: str) -> Player:
+        """What decides about the answers in a session."""
+        return self._assigned.get(session, self.player)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
@@ -73,7 +97,12 @@ class Handler:
         session_name, target = _session_of(target, headers)
         path, query = _split(target)
         exchange = Exchange(
-            request.method, _masked_query(target), _masked(headers), b"", at=time.time()
+            request.method,
+            _masked_query(target),
+            _masked(headers),
+            b"",
+            at=time.time(),
+            clock=began,
         )
         if path.startswith(CONTROL_PREFIX):
             return await self._handle_control(request, target, headers, exchange)
@@ -115,28 +144,31 @@ class Handler:
         exchange: Exchange,
     ) -> tuple[Answer, bool]:
         """The answer, and whether the connection has to be closed after it."""
+        player = self._assigned.get(session.name, self.player)
         endpoint = self._routes.find(request.method, path, headers)
         if endpoint is None:
             protocol, error, allow = self._routes.refusal(request.method, path)
             exchange.api = protocol.name
             extra = [("allow", allow)] if allow else []
-            return self.player.refuse(protocol, error, exchange, headers=extra), False
+            return player.refuse(protocol, error, exchange, headers=extra), False
         protocol, params = endpoint.protocol, endpoint.params
         exchange.api = protocol.name
+        if endpoint.operation == "generate":
+            exchange.params = params
         try:
             exchange.body = await self._body(request, headers)
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(headers, query)
         except RequestError as error:
-            return self.player.refuse(protocol, error, exchange), error.status == 413
+            return player.refuse(protocol, error, exchange), error.status == 413
         if endpoint.operation == "generate":
             if query:
                 params = {**params, **{f"?{name}": value for name, value in query.items()}}
-            answer = self.player.play(protocol, params, headers, session, exchange)
+            answer = player.play(protocol, params, headers, session, exchange)
             if answer.status >= 400 and protocol.lists_errors and protocol.lists_errors(params):
                 answer = listed(answer)
             return answer, False
-        answer = self.player.look_up(
+        answer = player.look_up(
             protocol, endpoint.operation, params, session, exchange, query=query
         )
         return answer, False

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 
 __all__ = ["ServerThread"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class ServerThread:
@@ -33,6 +36,19 @@ class ServerThread:
     def url(self) -> str:
         """`http://HOST:PORT`."""
         return self.server.url
+
+    def call(self, function: Callable[_P, object], *args: _P.args, **kwargs: _P.kwargs) -> None:
+        """Has the server's thread call a function soon, before it looks at any later request."""
+        self._loop.call_soon_threadsafe(lambda: function(*args, **kwargs))
+
+    def ask(self, function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        """What a function gives or raises in the server's thread, where nothing that it looks
+        at changes meanwhile."""
+
+        async def asked() -> _R:
+            return function(*args, **kwargs)
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -17,7 +17,16 @@ from mockllm.resolve import resolve
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import Scenario
 from mockllm.session import Exchange, Session
-from tests.checking.talking import MODELS, Gave, Said, body, call, called, gave
+from tests.checking.talking import (
+    MODELS,
+    Gave,
+    Said,
+    body,
+    call,
+    called,
+    gave,
+    results_of_responses,
+)
 
 TWO = """
 scenario: two
@@ -132,6 +141,12 @@ def renamed(one, **fields):
         fields.get("id", one.id),
         fields.get("arguments", one.arguments),
     )
+
+
+def responses(answer: Exchange, *items) -> dict:
+    """A request of Responses that points at an earlier answer."""
+    given = {"model": "gpt-4o", "input": results_of_responses(items)}
+    return {**given, "previous_response_id": answer.answer_id}
 
 
 def results_one_by_one(talk):

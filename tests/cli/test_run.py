@@ -8,6 +8,7 @@ import pytest
 from mockllm.cli.verdict import judge
 from mockllm.scenario.load import loads
 from mockllm.session import Exchange, Session
+from tests.checking.bad_clients import TWO, Talk, a_call_made_up, other_arguments
 from tests.cli.conftest import HELLO
 
 SAYS = """
@@ -153,3 +154,58 @@ def test_errors_that_scenarios_ask_for_are_fine():
     error = Exchange("POST", "/v1/responses", {}, b"", outcome="error", status=429)
     (scenario,) = loads(HELLO)
     assert judge([error], [], {"hello": scenario}).good
+
+
+@pytest.mark.slow
+def test_a_client_that_breaks_a_rule_of_conversations(program, folder):
+    """A command whose requests are all played fails all the same for what it gets wrong."""
+    (folder / "hello.yaml").write_text(
+        TWO_TURNS.replace("{tool: ask, id: call_1}", "{tool: ask, id: call_1, arguments: {a: 1}}")
+    )
+    command = """
+import json, os, urllib.request
+call = {"id": "call_1", "type": "function", "function": {"name": "ask", "arguments": "{}"}}
+history = [
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "tool_calls": [call]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "yes"},
+]
+for size in (1, 3):
+    body = json.dumps({"model": "gpt", "messages": history[:size]}).encode()
+    request = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, {"authorization": "Bearer x"}
+    )
+    urllib.request.urlopen(request).read()
+"""
+    running = program("run", "--scenarios", folder, "--", sys.executable, "-c", command)
+    code, _, errors = running.end()
+    assert code == 1
+    first, second = errors.splitlines()
+    assert first == "mockllm: 2 requests: 2 played"
+    assert second.startswith("  violated: history-faithful, request 2: call 'call_1' was streamed")
+
+
+def test_violations_are_told_for_each_session():
+    """The name of the invariant, the request and, where it is not the usual one, the session."""
+    lines = []
+    for name in ("default", "other"):
+        talk = Talk(TWO, "chat")
+        talk.session.name = name
+        other_arguments(talk)
+        verdict = judge(talk.session.journal, [talk.session], talk.player.catalogue.by_name)
+        assert not verdict.good
+        lines += verdict.lines[1:]
+    one, other = lines
+    assert one.startswith("  violated: history-faithful, request 2: call 'call_b'")
+    assert other == f"{one} (session other)"
+
+
+def test_a_long_list_of_violations_is_cut_short():
+    """Of many violations the first are told, and how many more there are."""
+    talks = [Talk(TWO, "chat", strict=False) for _ in range(25)]
+    for talk in talks:
+        a_call_made_up(talk)
+    scenarios = talks[0].player.catalogue.by_name
+    lines = judge([], [talk.session for talk in talks], scenarios).lines
+    assert sum(line.startswith("  violated: ") for line in lines) == 20
+    assert "  ... and 5 more" in lines

@@ -14,6 +14,7 @@ import pytest
 from google import genai
 from google.genai import types
 
+from mockllm.checking.conversations import verify
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from mockllm.session import Exchange
@@ -60,6 +61,11 @@ class Run:
         problems = [problem for exchange in exchanges for problem in exchange.problems]
         assert outcomes, "no request reached the server"
         assert outcomes == (self._expected or ("played",) * len(outcomes)), problems
+        # Whatever these clients do is right, but for what a test has refused on purpose.
+        session = self._server.server.sessions.find(self.name)
+        assert session is not None
+        found = verify(session, SCENARIOS)
+        assert [one for one in found.violations if one.exchange not in found.invalid] == []
 
 
 @pytest.fixture(scope="session")

@@ -51,17 +51,19 @@ class ChatAccumulator:
         if self._answer.failed:
             return None
         chunk = mapping(payload)
+        # `err-event-line`; `err-object-error`; and the usual form (`err-in-stream`).
+        bare = event == "error" or chunk.get("object") == "error"
+        error = chunk.get("error") or (payload if bare else None)
         # No choices in the first chunk of Azure (`chat-first-choices-empty`) and in those of
         # usage, which some send without the key (`usage-empty-choices`, `usage-no-choices`).
-        for choice in sequence(chunk.get("choices")):
-            self._choice(mapping(choice))
+        for choice in map(mapping, sequence(chunk.get("choices"))):
+            # `chat-n-choices`: one answer was asked for. More than one would have to be kept
+            # apart by this index, each in an accumulator of its own.
+            if not choice.get("index"):
+                self._choice(choice, failing=error is not None)
         self._usage(chunk)
-        # Last: an error may come in a chunk with words (`err-with-choices`), which are kept.
-        if chunk.get("error"):
-            self._answer.fail(error_words(chunk["error"]))
-        elif event == "error" or chunk.get("object") == "error":
-            # `err-event-line`; `err-object-error`.
-            self._answer.fail(error_words(payload))
+        if error is not None:
+            self._answer.fail(error_words(error))
         return self._answer.delta()
 
     def outcome(self) -> Outcome:
@@ -83,19 +85,16 @@ class ChatAccumulator:
 
     # Choices
 
-    def _choice(self, choice: Mapping[str, Any]) -> None:
-        # `chat-n-choices`: one answer was asked for. More than one would have to be kept apart
-        # by this index, each in an accumulator of its own.
-        if choice.get("index"):
-            return
+    def _choice(self, choice: Mapping[str, Any], *, failing: bool) -> None:
         # Before the finish reason, which may be in the same chunk (`chat-finish-with-last-delta`);
         # and after it, for proxies change the order (`chat-delta-after-finish`). The delta may
         # be null (`chat-delta-null`), as may everything in it.
         self._delta(mapping(choice.get("delta")))
         # `chat-finish-key-absent`: absent, null and "" all say that it goes on.
-        # `chat-finish-foreign-value`: any other word is an end, known or not.
+        # `chat-finish-foreign-value`: any other word is an end, known or not; but not one that
+        # comes with an error (`err-with-choices`), which completes nothing.
         word = string(choice.get("finish_reason"))
-        if word:
+        if word and not failing:
             # `chat-finish-twice`: the first one counts. It does not tell whether there are
             # calls (`chat-finish-stop-with-tools`); calls do.
             self._answer.finish = self._answer.finish or word
