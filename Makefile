@@ -12,12 +12,15 @@ LOCK := $(if $(CI),-c constraints.txt,)
 # Clients that run under Node; without npm their tests skip and say so.
 NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json))
 
+# Clients whose dependencies do not agree with the others' have environments of their own.
+APART := $(patsubst tests/conformance/%_env/requirements.txt,.venv-%/.installed,$(wildcard tests/conformance/*_env/requirements.txt))
+
 .PHONY: demo test check bench lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test: $(VENV)/.installed-test $(NODE_CLIENTS)
+test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-test lint types
@@ -38,11 +41,16 @@ tests/clients/%/node_modules/.installed: tests/clients/%/package.json
 		cd tests/clients/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
 	else echo "npm is not here; the tests with tests/clients/$* will skip"; fi
 
+.venv-%/.installed: tests/conformance/%_env/requirements.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet -r $<
+	@touch $@
+
 lock: $(VENV)/.installed-test
 	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What CI installs; \`make lock\` writes this file." > constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

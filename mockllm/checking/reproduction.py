@@ -42,6 +42,7 @@ def reproduction(
     case = failure.shrunk or failure.case
     source = client if isinstance(client, str) else where_from(client)
     module, _, name = source.partition(":")
+    imported, _, _ = name.partition(".")
     stem = re.sub(r"[^a-z0-9]+", "-", f"{failure.invariant} {case.name}".lower()).strip("-")[:80]
     # The name stays: identifiers are derived from it.
     scenario = replace(case.scenario, apis=(case.api,))
@@ -49,7 +50,7 @@ def reproduction(
     test = (
         f"from pathlib import Path\n\n"
         f"from mockllm.checking import check\n"
-        f"from {module} import {name.partition('.')[0]}\n\n\n"
+        f"from {module} import {imported.removesuffix('()')}\n\n\n"
         f"def test_{stem.replace('-', '_')}():\n"
         f'    file = Path(__file__).with_name("{stem}.yaml")\n'
         f'    check({name}, file, api="{case.api}", level="{level}")\n'

@@ -104,7 +104,8 @@ def is_end(value: object, api: Api) -> bool:
     if value.get("error") or value.get("promptFeedback"):
         return True
     if api in _LAST_TYPES:
-        return value.get("type") in _LAST_TYPES[api]
+        kind = value.get("type")
+        return isinstance(kind, str) and kind in _LAST_TYPES[api]
     several, reason = _REASONS[api]
     choices = value.get(several)
     return isinstance(choices, list) and any(

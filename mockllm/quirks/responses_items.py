@@ -217,7 +217,7 @@ REASONING_IDS = Quirk(
     correct="know reasoning by output_index and the index of its content or summary",
     faults="reasoning falls apart into many pieces",
     invariant="text-accumulates",
-    sample=samples.REASONING,
+    sample=samples.SUMMARY,
     variants=(
         Variant(
             "deltas",

@@ -21,6 +21,7 @@ __all__ = [
     "LONG_TEXT",
     "REASONING",
     "SAMPLES",
+    "SUMMARY",
     "TEXT",
     "TEXT_AND_CALL",
     "TEXT_AND_TWO_CALLS",
@@ -72,13 +73,17 @@ REASONING = _sample(
     _HELLO,
     reasoning=4,
 )
+SUMMARY = _sample(
+    "summary",
+    "A summary of reasoning, then a text.",
+    ReasoningPart("Let me think.", split=("Let me", " think."), summary=True),
+    _HELLO,
+    reasoning=4,
+)
 UNICODE = _sample(
     "unicode",
-    "Characters of two, three and four bytes, and those that look like line ends.",
-    TextPart(
-        "Grüße 你好 👋\u2028a\u2029b\u0085c\u000bd\u000ce\u001cf",
-        split=("Grüße ", "你好 👋", "\u2028a\u2029b\u0085c\u000bd\u000ce\u001cf"),
-    ),
+    "Characters of two, three and four bytes.",
+    TextPart("Grüße 你好 👋", split=("Grüße ", "你好 👋")),
 )
 LONG_TEXT = _sample("long-text", "A text of 1.2 MB.", TextPart("0123456789abcdef" * 75_000))
 
@@ -94,6 +99,7 @@ SAMPLES = {
         TEXT_AND_CALL,
         TEXT_AND_TWO_CALLS,
         REASONING,
+        SUMMARY,
         UNICODE,
         LONG_TEXT,
     )

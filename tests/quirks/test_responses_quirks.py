@@ -294,11 +294,12 @@ def test_items_interleave() -> None:
 
 def test_reasoning_names_another_item_each_time() -> None:
     """resp-reasoning-ids: item_id differs in the deltas, or output_index does not."""
-    deltas = [e for e in played("resp-reasoning-ids") if e["type"].endswith("reasoning_text.delta")]
-    at = {"output_index": 0, "content_index": 0}
+    kind = "reasoning_summary_text.delta"
+    deltas = [event for event in played("resp-reasoning-ids") if event["type"].endswith(kind)]
+    at = {"output_index": 0, "summary_index": 0}
     assert deltas == [
-        ev("reasoning_text.delta", 4, item_id="rs_1", delta="Let me", **at),
-        ev("reasoning_text.delta", 5, item_id="rs_2", delta=" think.", **at),
+        ev(kind, 4, item_id="rs_1", delta="Let me", **at),
+        ev(kind, 5, item_id="rs_2", delta=" think.", **at),
     ]
     shared = played("resp-reasoning-ids", "shared-index")
     assert {event["output_index"] for event in shared if "output_index" in event} == {0}

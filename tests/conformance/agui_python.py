@@ -1,0 +1,140 @@
+"""ag-ui-protocol: the official Python types of AG-UI, which has no client in Python.
+
+Every event has to be of the package's types; what they add up to is put together here in the
+plainest way, by the ids that the events name, and the events are found by mockllm's own decoder.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from ag_ui.core import (
+    Event,
+    FunctionCall,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    Tool,
+    ToolCall,
+    UserMessage,
+)
+from pydantic import TypeAdapter
+
+from mockllm.checking.case import Case
+from mockllm.checking.outcome import Outcome, Usage
+from mockllm.sse import Decoder
+from tests.conformance.client import TIMEOUT
+
+__all__ = ["agent"]
+
+_EVENT: TypeAdapter[Any] = TypeAdapter(Event)
+
+
+def agent(base_url: str, case: Case) -> Outcome:
+    """One run of an agent."""
+    given = RunAgentInput(
+        thread_id="thread-1",
+        run_id="run-1",
+        state={},
+        messages=[UserMessage(id="user-1", content=case.prompt)],
+        tools=[
+            Tool(
+                name=tool.name,
+                description=tool.description,
+                parameters=tool.parameters or {"type": "object", "properties": {}},
+            )
+            for tool in case.tools
+        ],
+        context=[],
+        forwarded_props={},
+    )
+    run, decoder = _Run(), Decoder()
+    with httpx.stream(
+        "POST",
+        base_url,
+        content=given.model_dump_json(by_alias=True, exclude_none=True),
+        headers={"content-type": "application/json", "accept": "text/event-stream"},
+        timeout=TIMEOUT,
+    ) as response:
+        response.raise_for_status()
+        for chunk in response.iter_raw():
+            for frame in decoder.decode(chunk):
+                if frame.data:  # without data there is no event
+                    run.read(_EVENT.validate_json(frame.data))
+    return run.outcome()
+
+
+class _Run:
+    """One run as its events come in."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._thoughts: dict[str, str] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._end: RunFinishedEvent | RunErrorEvent | None = None
+
+    def read(self, event: Any) -> None:
+        match event.type.value:
+            case "TEXT_MESSAGE_START":
+                self._texts[event.message_id] = ""
+            case "TEXT_MESSAGE_CONTENT":
+                self._texts[event.message_id] += event.delta
+            case "REASONING_MESSAGE_START":
+                self._thoughts[event.message_id] = ""
+            case "REASONING_MESSAGE_CONTENT":
+                self._thoughts[event.message_id] += event.delta
+            case "TOOL_CALL_START":
+                self._call(event)
+            case "TOOL_CALL_ARGS":
+                self._calls[event.tool_call_id].function.arguments += event.delta
+            case "TEXT_MESSAGE_CHUNK" | "REASONING_MESSAGE_CHUNK" | "TOOL_CALL_CHUNK":
+                self._chunk(event)
+            case "RUN_FINISHED" | "RUN_ERROR":
+                self._end = event
+
+    def _call(self, event: Any) -> None:
+        function = FunctionCall(name=event.tool_call_name, arguments="")
+        self._calls[event.tool_call_id] = ToolCall(id=event.tool_call_id, function=function)
+
+    def _chunk(self, event: Any) -> None:
+        """A chunk opens what it names first, and goes on with it later."""
+        delta = event.delta or ""
+        if event.type.value == "TOOL_CALL_CHUNK":
+            if event.tool_call_id not in self._calls:
+                self._call(event)
+            self._calls[event.tool_call_id].function.arguments += delta
+            return
+        said = self._texts if event.type.value == "TEXT_MESSAGE_CHUNK" else self._thoughts
+        said[event.message_id] = said.get(event.message_id, "") + delta
+
+    def outcome(self) -> Outcome:
+        end = self._end
+        return Outcome.of(
+            "".join(self._texts.values()),
+            reasoning="".join(self._thoughts.values()),
+            tool_calls=[
+                (call.id, call.function.name, call.function.arguments)
+                for call in self._calls.values()
+            ],
+            finish=None if end is None else end.type.value,
+            usage=_usage(end.usage) if isinstance(end, RunFinishedEvent) else None,
+            errors=[end.message] if isinstance(end, RunErrorEvent) else (),
+        )
+
+
+def _usage(told: Any) -> Usage | None:
+    """The sum over the models that a run used."""
+    if not told:
+        return None
+
+    def total(name: str) -> int | None:
+        numbers = [n for each in told if (n := getattr(each, name)) is not None]
+        return sum(numbers) if numbers else None
+
+    return Usage(
+        total("input_tokens"),
+        total("output_tokens"),
+        total("reasoning_tokens"),
+        total("cached_input_tokens"),
+    )

@@ -1,0 +1,74 @@
+"""google-genai: `generate_content_stream()`, whose chunks the user adds up."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from google import genai
+from google.genai import types
+
+from mockllm.checking.case import Case
+from mockllm.checking.outcome import Outcome, Usage
+from tests.conformance.asking import schemas, shown
+from tests.conformance.client import API_KEY, TIMEOUT
+
+__all__ = ["contents"]
+
+MODEL = "gemini-2.5-flash"
+
+
+def contents(base_url: str, case: Case) -> Outcome:
+    """The chunks' `text`, `function_calls` and thoughts, the last finish and the last usage."""
+    options = types.HttpOptions(
+        base_url=base_url,
+        timeout=int(TIMEOUT * 1000),
+        retry_options=types.HttpRetryOptions(attempts=1),
+    )
+    config = {"config": {"tools": [_tool(case)]}} if case.tools else {}
+    with closing(genai.Client(api_key=API_KEY, http_options=options, vertexai=False)) as client:
+        chunks = list(
+            client.models.generate_content_stream(model=MODEL, contents=case.prompt, **config)
+        )
+    finish, usage = None, None
+    calls = []
+    for chunk in chunks:
+        calls += [(call.id, call.name, call.args) for call in chunk.function_calls or ()]
+        usage = chunk.usage_metadata or usage
+        for candidate in (chunk.candidates or ())[:1]:
+            finish = candidate.finish_reason or finish
+    return Outcome.of(
+        "".join(shown(chunk.text) for chunk in chunks),
+        reasoning="".join(map(_thoughts, chunks)),
+        tool_calls=calls,
+        finish=finish and finish.value,
+        usage=_usage(usage),
+    )
+
+
+def _tool(case: Case) -> types.Tool:
+    functions = [tool["function"] for tool in schemas(case)]
+    return types.Tool(
+        function_declarations=[
+            types.FunctionDeclaration(
+                name=function["name"],
+                description=function["description"],
+                parameters_json_schema=function["parameters"],
+            )
+            for function in functions
+        ]
+    )
+
+
+def _thoughts(chunk: Any) -> str:
+    return "".join(shown(part.text) for part in chunk.parts or () if part.thought)
+
+
+def _usage(usage: Any) -> Usage | None:
+    """The numbers; those of nothing are not sent."""
+    if usage is None:
+        return None
+    thoughts = usage.thoughts_token_count or 0
+    made = (usage.candidates_token_count or 0) + thoughts
+    cached = usage.cached_content_token_count or 0
+    return Usage(usage.prompt_token_count, made, thoughts, cached)

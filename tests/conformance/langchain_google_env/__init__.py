@@ -1,0 +1,1 @@
+"""LangChain's integration of Gemini, in an environment of its own."""

@@ -1,0 +1,42 @@
+"""LangChain's chat models: `stream()`, whose chunks are summed with `+`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_anthropic import ChatAnthropic
+from langchain_openai import ChatOpenAI
+
+from mockllm.checking.case import Case
+from mockllm.checking.outcome import Outcome
+from tests.conformance.asking import schemas
+from tests.conformance.client import API_KEY, TIMEOUT
+from tests.conformance.langchain_message import said
+
+__all__ = ["chat", "messages", "responses"]
+
+_USUAL = {"api_key": API_KEY, "max_retries": 0, "timeout": TIMEOUT}
+
+
+def chat(base_url: str, case: Case) -> Outcome:
+    """`ChatOpenAI`, told to ask for the usage, which it does by itself of OpenAI alone."""
+    model = ChatOpenAI(model="gpt-4o", base_url=base_url, stream_usage=True, **_USUAL)
+    return _ask(model, case)
+
+
+def responses(base_url: str, case: Case) -> Outcome:
+    """`ChatOpenAI` over the Responses API."""
+    model = ChatOpenAI(model="gpt-4o", base_url=base_url, use_responses_api=True, **_USUAL)
+    return _ask(model, case)
+
+
+def messages(base_url: str, case: Case) -> Outcome:
+    """`ChatAnthropic`."""
+    model = ChatAnthropic(model="claude-sonnet-4-5", base_url=base_url, max_tokens=1024, **_USUAL)
+    return _ask(model, case)
+
+
+def _ask(model: Any, case: Case) -> Outcome:
+    asked = model.bind_tools(schemas(case)) if case.tools else model
+    told = said(asked.stream(case.prompt))
+    return Outcome.of(**told)

@@ -1,0 +1,1 @@
+"""litellm, in an environment of its own."""

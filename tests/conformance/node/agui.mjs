@@ -1,0 +1,58 @@
+// The official client of AG-UI, which verifies every stream.
+import { HttpAgent } from "@ag-ui/client";
+
+import { shown, TIMEOUT, trouble } from "./telling.mjs";
+
+/** One run of an agent: its new messages, and what a subscriber is told of its end. */
+export async function agent({ base_url: url, prompt, tools }) {
+  const agent = new HttpAgent({
+    url,
+    threadId: "thread-1",
+    initialMessages: [{ id: "user-1", role: "user", content: prompt }],
+  });
+  const end = { finish: null, usage: null, errors: [] };
+  const subscriber = {
+    onRunErrorEvent: ({ event }) =>
+      void end.errors.push({ message: `RUN_ERROR: ${event.message}`, crash: false }),
+    onRunFinishedEvent: ({ event }) =>
+      void Object.assign(end, { finish: event.type, usage: usageOf(event.usage) }),
+  };
+  // It takes an abort for an end unless it is called otherwise.
+  const abortController = new AbortController();
+  const late = () => abortController.abort(new DOMException("It took too long.", "TimeoutError"));
+  const timer = setTimeout(late, TIMEOUT);
+  try {
+    await agent.runAgent({ tools: tools.map(({ function: spec }) => spec), abortController }, subscriber);
+  } catch (error) {
+    end.errors.push(trouble(error));
+  } finally {
+    clearTimeout(timer);
+  }
+  // Those of a run that failed are there, too.
+  const made = agent.messages.filter(({ id }) => id !== "user-1");
+  return {
+    text: wordsOf(made, "assistant"),
+    reasoning: wordsOf(made, "reasoning"),
+    tool_calls: made
+      .flatMap((message) => message.toolCalls ?? [])
+      .map(({ id, function: called }) => ({ id, ...called })),
+    ...end,
+  };
+}
+
+const wordsOf = (messages, role) =>
+  messages
+    .filter((message) => message.role === role)
+    .map((message) => shown(message.content))
+    .join("");
+
+const COUNTS = ["inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens"];
+
+/** The sum over the models that a run used. */
+function usageOf(told) {
+  if (!told?.length) return null;
+  return COUNTS.map((name) => {
+    const numbers = told.map((each) => each[name]).filter((number) => typeof number === "number");
+    return numbers.length > 0 ? numbers.reduce((sum, number) => sum + number) : null;
+  });
+}
