@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 LOCK := $(if $(CI),-c constraints.txt,)
 
 # Clients that run under Node; without npm their tests skip and say so.
-NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json))
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json tests/conformance/node/package.json))
 
 # Clients whose dependencies do not agree with the others' have environments of their own.
 APART := $(patsubst tests/conformance/%_env/requirements.txt,.venv-%/.installed,$(wildcard tests/conformance/*_env/requirements.txt))
@@ -36,10 +36,10 @@ types: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-tests/clients/%/node_modules/.installed: tests/clients/%/package.json
+tests/%/node_modules/.installed: tests/%/package.json
 	@if command -v npm >/dev/null; then \
-		cd tests/clients/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
-	else echo "npm is not here; the tests with tests/clients/$* will skip"; fi
+		cd tests/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
+	else echo "npm is not here; the tests with tests/$* will skip"; fi
 
 .venv-%/.installed: tests/conformance/%_env/requirements.txt
 	$(PYTHON) -m venv .venv-$*

@@ -182,11 +182,7 @@ CALLS: tuple[Quirk, ...] = (
         faults="takes the name for a key: the calls become one, or the last one wins",
         invariant="surface-once",
         sample=TWO_SAME,
-        variants=(
-            Variant(
-                says="two parts with a `functionCall` in one chunk", frames=_one_chunk, ids=False
-            ),
-        ),
+        variants=(Variant(says="two parts with a `functionCall` in one chunk", frames=_one_chunk),),
         sources=("NousResearch/hermes-agent#57939", "Mingye-Lu/AgenticCrawler#113"),
     ),
     Quirk(

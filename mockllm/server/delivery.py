@@ -80,8 +80,7 @@ async def deliver(
     timed = answer.timed and speed > 0
     if not timed:
         exchange.ended = 0.0
-    if answer.breaks:
-        keep_alive = False
+    # A server that is about to break off does not announce it: the head says nothing of closing.
     if not timed and not by_event and not answer.segmented and not answer.breaks:
         if keep_alive and not old:
             transport.write(answer.instant)

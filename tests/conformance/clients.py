@@ -8,6 +8,7 @@ from importlib import metadata
 from mockllm.scenario.model import Api
 from tests.conformance.apart import Environment
 from tests.conformance.client import Client, NotInstalledError, found_in
+from tests.conformance.node_clients import NODE_CLIENTS
 
 __all__ = ["CLIENTS", "PYTHON_CLIENTS", "Client", "NotInstalledError"]
 
@@ -187,5 +188,5 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
     ),
 )
 
-CLIENTS: tuple[Client, ...] = PYTHON_CLIENTS
+CLIENTS: tuple[Client, ...] = PYTHON_CLIENTS + NODE_CLIENTS
 """Every client in every way of using it that is tested."""

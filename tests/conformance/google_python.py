@@ -19,7 +19,8 @@ MODEL = "gemini-2.5-flash"
 
 
 def contents(base_url: str, case: Case) -> Outcome:
-    """The chunks' `text`, `function_calls` and thoughts, the last finish and the last usage."""
+    """The chunks' `text`, `function_calls` and thoughts, the last finish (or why
+    the prompt was blocked) and the last usage."""
     options = types.HttpOptions(
         base_url=base_url,
         timeout=int(TIMEOUT * 1000),
@@ -37,6 +38,8 @@ def contents(base_url: str, case: Case) -> Outcome:
         usage = chunk.usage_metadata or usage
         for candidate in (chunk.candidates or ())[:1]:
             finish = candidate.finish_reason or finish
+        if chunk.prompt_feedback is not None:
+            finish = finish or chunk.prompt_feedback.block_reason
     return Outcome.of(
         "".join(shown(chunk.text) for chunk in chunks),
         reasoning="".join(map(_thoughts, chunks)),

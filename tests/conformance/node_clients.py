@@ -49,8 +49,7 @@ class Node:
 
     def version(self, package: str) -> str:
         """Of a package in the folder; raises `NotInstalledError` where there is none."""
-        if shutil.which("node") is None:
-            raise NotInstalledError("Node is not installed; nodejs.org has it")
+        _executable()
         manifest = self._folder / "node_modules" / package / "package.json"
         if not manifest.is_file():
             raise NotInstalledError(
@@ -84,17 +83,18 @@ class Node:
                 self._process = _Process(self._folder)
             process = self._process
         said = process.ask(job)
-        errors = [Trouble(**error) for error in said.pop("errors")]
-        return Outcome.of(**said, errors=errors)
+        errors = [Trouble(**error) for error in said["errors"]]
+        return Outcome.of(**{**said, "errors": errors})
 
 
 class _Process:
     """One run of `run.mjs`."""
 
     def __init__(self, folder: Path) -> None:
+        node = _executable()
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see `_close`
         self._popen = subprocess.Popen(
-            ["node", str(folder / "run.mjs")],
+            [node, str(folder / "run.mjs")],
             env=_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -165,6 +165,13 @@ class _Process:
             self._popen.stdin.close()
 
 
+def _executable() -> str:
+    node = shutil.which("node")
+    if node is None:
+        raise NotInstalledError("Node is not installed; nodejs.org has it")
+    return node
+
+
 def _failed(what: str) -> Json:
     return {"errors": [{"message": f"Node failed: {what}", "crash": True}]}
 
@@ -178,9 +185,7 @@ def _environment() -> dict[str, str]:
 _NODE = Node()
 
 
-def _client(
-    name: str, packages: str, api: Api, ask: str, *unseen: str, notes: str = ""
-) -> Client:
+def _client(name: str, packages: str, api: Api, ask: str, *unseen: str, notes: str = "") -> Client:
     """A client of the folder `node`; `packages` is its own, and those that it is used with."""
     package, *others = packages.split()
 
@@ -196,7 +201,8 @@ _NOT_OPENAI = "OpenAI's own API has no reasoning here, and what others add is pa
 _SNAPSHOT = "What is told is `finalResponse()`, which is there whatever the stream ended with."
 _INVALID = (
     "What is told is what the parts of `fullStream` say. A call that is flagged `invalid` is kept "
-    "where its input is no JSON, with the input as text; otherwise it is told as an error."
+    "where its input is no JSON, with the input as text; otherwise it is told as an error. Of a "
+    "stream without a finish it says `other`, and has no `rawFinishReason`."
 )
 _COMPATIBLE = f"{_INVALID} It has `includeUsage`, without which it asks for no usage."
 _SUBSCRIBER = (

@@ -116,6 +116,8 @@ class AGUIAccumulator:
             # `agui-open-call-at-finish`: whether that is all of it, nobody knows.
             self._answer.fail(f"RUN_FINISHED came while these were open: {', '.join(open)}")
             return
+        # Calls are for the client to run, whether the end says that they wait for it or not
+        # (`agui-success-pending`).
         self._usage(value)
         self._answer.finish = "RUN_FINISHED"
         self._answer.complete = True

@@ -106,7 +106,8 @@ class Answer:
     # Words
 
     def add(self, kind: _Words, fragment: str, slot: Slot = ()) -> None:
-        """Appends a fragment. Fragments are never compared: two equal ones are both meant."""
+        """Appends a fragment. Fragments are never compared: of two that are equal, both are meant
+        (`chat-dedupe-by-overlap`)."""
         if fragment:
             self._words[kind].setdefault(slot, []).append(fragment)
             self._fresh[kind].append(fragment)
@@ -171,6 +172,9 @@ class Answer:
     def _let_out(self, call: StagedCall) -> None:
         arguments = parsed(call.arguments)
         if arguments is None:
+            # Cut, repeated, without their beginning (`chat-args-truncated`,
+            # `chat-args-repeated-at-end`, `chat-args-lost-prefix`): to mend them would be to
+            # guess what is to be done.
             self.refuse(call, "has arguments that are no JSON object")
         else:
             self._surfaced(call, arguments)

@@ -50,6 +50,8 @@ class ChatAccumulator:
         """What one chunk adds: its text and reasoning, and the calls that surface with it."""
         if self._answer.failed:
             return None
+        # The chunk's own `id` and `object` are not looked at (`chat-chunk-id-changes`,
+        # `chat-object-empty`).
         chunk = mapping(payload)
         # `err-event-line`; `err-object-error`; and the usual form (`err-in-stream`).
         bare = event == "error" or chunk.get("object") == "error"
@@ -102,6 +104,7 @@ class ChatAccumulator:
             self._surface()
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
+        # Each may be missing or null, whatever else there is (`chat-content-key-absent`).
         # The role is not looked at: it is the assistant's, however often or seldom it is said
         # (`chat-role-every-chunk`, `chat-role-null-empty-never`).
         reasoning, text = _contents(delta.get("content"))
@@ -136,6 +139,7 @@ class ChatAccumulator:
         # behind arguments (`chat-args-before-name`).
         if name != call.name:
             call.name += name
+        # In pieces, or all of them at once (`chat-args-whole`).
         call.arguments += _arguments(function.get("arguments"))
 
     def _call_of(self, index: int | None, id: str, name: str) -> StagedCall | None:

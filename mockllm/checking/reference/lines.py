@@ -27,7 +27,8 @@ stream can fill the memory."""
 class Lines:
     """Takes bytes, cut anywhere (`sse-chunk-boundaries`), and gives the lines that they complete.
 
-    Only CR, LF and CRLF end a line, also a CRLF that is cut in two (`sse-crlf`). Other characters
+    Only CR, LF and CRLF end a line, also a CRLF that is cut in two (`sse-crlf`,
+    `agui-crlf`). Other characters
     that some take for line ends are text (`sse-unicode-line-separators`).
     """
 
@@ -67,7 +68,8 @@ class Lines:
 
 
 class ReferenceBytes:
-    """Puts the bytes of one stream together (`ByteProbe`).
+    """Puts the bytes of one stream together (`ByteProbe`), whatever content type they had
+    (`sse-content-type`).
 
     Args:
         api: the API that is spoken.
@@ -137,7 +139,7 @@ class ReferenceBytes:
         elif name not in ("", "id", "retry") and (self._body or line[0] in "{["):
             # No field of an event, but JSON: an answer that is not streamed, or an error in the
             # place of one or behind it (`err-json-200`, `gem-raw-error-lines`,
-            # `gem-array-form`, `ollama-error-line`).
+            # `gem-array-form`).
             self._body.append(line)
         # The rest says nothing here: comments, which have no name (`sse-comments`,
         # `sse-bare-colon`), and other fields (`sse-other-fields`, `sse-retry-field`).
@@ -152,7 +154,7 @@ class ReferenceBytes:
         if not data or self._is_sentinel(data):
             return None
         try:
-            payload = json.loads(data)
+            payload = json.loads(data)  # spaces in it say nothing (`anth-padded-json`)
         except (ValueError, RecursionError) as error:
             # `sse-malformed-json`, `sse-single-newline`, `sse-keepalive-as-data`: passing over
             # it would lose a part of the answer without a word.

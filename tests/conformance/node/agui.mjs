@@ -22,7 +22,8 @@ export async function agent({ base_url: url, prompt, tools }) {
   const late = () => abortController.abort(new DOMException("It took too long.", "TimeoutError"));
   const timer = setTimeout(late, TIMEOUT);
   try {
-    await agent.runAgent({ tools: tools.map(({ function: spec }) => spec), abortController }, subscriber);
+    const offered = tools.map(({ function: spec }) => spec);
+    await agent.runAgent({ tools: offered, abortController }, subscriber);
   } catch (error) {
     end.errors.push(trouble(error));
   } finally {

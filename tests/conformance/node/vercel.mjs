@@ -59,9 +59,11 @@ function call(said, { toolCallId: id, toolName: name, input, invalid, error }) {
   said.tool_calls.push({ id, name, arguments: input });
 }
 
+const COUNTS = ["inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens"];
+
 function finish(said, { finishReason, usage }) {
   said.finish = finishReason.replaceAll("-", "_");
-  const told = [usage.inputTokens, usage.outputTokens, usage.reasoningTokens, usage.cachedInputTokens];
+  const told = COUNTS.map((name) => usage[name]);
   said.usage = told.every((number) => number === undefined) ? null : told;
   if (finishReason === "error" && said.errors.length === 0) {
     said.errors.push({ message: "finishReason is 'error'", crash: false });

@@ -1,0 +1,316 @@
+"""The bytes of the quirks of Gemini, on the samples that show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import mockllm.quirks as table
+from mockllm.asking import ASKING, first_body
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply
+from mockllm.quirks.gemini import QUIRKS
+from mockllm.quirks.samples import (
+    CALL,
+    INTERLEAVED,
+    REASONING,
+    TEXT_AND_TWO_CALLS,
+    TWO_CALLS,
+    ZERO,
+)
+from mockllm.replay import Answer, stream
+from mockllm.resolve import resolve
+from mockllm.scenario.model import Scenario, Wire
+from mockllm.turn import Text, TokenUsage, ToolCall, Turn
+from tests.quirks.playing import events, frames, meant, plain, play
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_table() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for quirk in QUIRKS:
+            patch.setitem(table.QUIRKS, quirk.name, quirk)
+        yield
+
+
+def sent(name: str, scenario: Scenario | None = None) -> Answer:
+    """A quirk's sample, or a scenario, with `NAME` or `NAME:VARIANT` in it."""
+    return play(*table.find(name), "gemini", scenario)
+
+
+def body(name: str) -> str:
+    """The text of a quirk's sample."""
+    return b"".join(sent(name).data).decode()
+
+
+def told(name: str, scenario: Scenario | None = None) -> list[Json]:
+    """The only candidate of each chunk; what a chunk without candidates says of the answer."""
+    return [
+        chunk["candidates"][0] if "candidates" in chunk else _without_ids(chunk)
+        for chunk in events(sent(name, scenario))
+    ]
+
+
+def _without_ids(chunk: Json) -> Json:
+    return {k: v for k, v in chunk.items() if k not in ("responseId", "modelVersion")}
+
+
+def said(*parts: Json, **more: Any) -> Json:
+    return {"content": {"parts": list(parts), "role": "model"}, "index": 0, **more}
+
+
+def call(name: str, **fields: Any) -> Json:
+    return {"functionCall": {"name": name, **fields}}
+
+
+PARIS = call("get_weather", args={"city": "Paris"})
+HEL, LO, NOTHING = {"text": "Hel"}, {"text": "lo"}, {"text": ""}
+END = said(NOTHING, finishReason="STOP")
+USAGE: Json = {
+    "promptTokenCount": 12,
+    "candidatesTokenCount": 7,
+    "totalTokenCount": 19,
+    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+}
+
+
+# Calls
+
+
+def test_args_absent() -> None:
+    """A call without arguments has no `args`, or null; other calls keep theirs."""
+    assert told("gem-args-absent") == [said(call("list_issues")), END]
+    assert told("gem-args-absent:null") == [said(call("list_issues", args=None)), END]
+    assert sent("gem-args-absent", CALL).data == plain(CALL, "gemini").data
+
+
+def test_changed_chunks_are_spelled_as_google_does() -> None:
+    """A chunk that changed has the spaces that the others have."""
+    first = body("gem-args-absent").split("\r\n")[0]
+    begin = (
+        'data: {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list_issues"}}]'
+    )
+    assert first.startswith(begin + ',"role": "model"},"index": 0}],"usageMetadata": {')
+
+
+def test_same_name_without_ids() -> None:
+    """Calls of one tool come in one chunk, with the usage of the last."""
+    rome = call("get_weather", args={"city": "Rome"})
+    assert told("gem-same-name-no-id") == [said(PARIS, rome), END]
+    assert events(sent("gem-same-name-no-id"))[0]["usageMetadata"] == USAGE
+    assert sent("gem-same-name-no-id", TWO_CALLS).data == plain(TWO_CALLS, "gemini").data
+
+
+def test_ids_are_taken_away() -> None:
+    """Where the API sends ids, the quirk does not."""
+    assert '"id": "call_A1"' in _asked_of_gemini_3()
+    assert '"id"' not in _asked_of_gemini_3("gem-same-name-no-id")
+
+
+def _asked_of_gemini_3(*quirks: str) -> str:
+    protocol, asking = PROTOCOLS["gemini"], ASKING["gemini"]
+    params = {key: value.format(model="gemini-3-pro") for key, value in asking.params.items()}
+    request = protocol.parse(first_body(asking, "gemini-3-pro", "Hello"), params, True)
+    reply = Reply("seed", "0" * 40, "gemini-3-pro", protocol.options(request))
+    turn = resolve(TWO_CALLS, 0, "gemini", protocol.call_prefix)
+    pieces = stream(turn, protocol, reply, Wire(quirks=quirks))
+    return b"".join(piece.data for piece in pieces).decode()
+
+
+def test_stop_for_tools() -> None:
+    """Empty texts come behind the call, the last with `STOP`; or the call comes with `STOP`."""
+    assert told("gem-stop-for-tools") == [said(PARIS), said(NOTHING), END]
+    assert told("gem-stop-for-tools:with-call") == [said(PARIS, finishReason="STOP")]
+    both = told("gem-stop-for-tools:with-call", TWO_CALLS)
+    assert both == [said(PARIS), said(call("get_time", args={"tz": "CET"}), finishReason="STOP")]
+
+
+def test_finish_with_a_signature_stays() -> None:
+    """The last chunk is not taken away where it says more than that it is the last."""
+    quirk = "gem-stop-for-tools:with-call"
+    assert sent(quirk, REASONING).data == plain(REASONING, "gemini").data
+
+
+def _pieces(*pieces: Json) -> Json:
+    return {"functionCall": {"partialArgs": list(pieces), "willContinue": True}}
+
+
+def test_partial_args() -> None:
+    """A call is named, gets its arguments in pieces, and ends in the chunk with `STOP`."""
+    assert told("gem-partial-args") == [
+        said(call("get_weather", willContinue=True)),
+        said(_pieces({"jsonPath": "$.city", "stringValue": "Pa", "willContinue": True})),
+        said(_pieces({"jsonPath": "$.city", "stringValue": "ris"})),
+        said({"functionCall": {}}, finishReason="STOP"),
+    ]
+
+
+def test_partial_args_of_several_calls() -> None:
+    """Each call ends before the next one begins; one without arguments stays whole."""
+    chunks = told("gem-partial-args", INTERLEAVED)
+    ends = [place for place, chunk in enumerate(chunks) if chunk["content"]["parts"] == [_END]]
+    assert ends == [3, 7]
+    assert chunks[4] == said(call("get_time", willContinue=True))
+    assert sent("gem-partial-args", ZERO).data == plain(ZERO, "gemini").data
+
+
+_END: Json = {"functionCall": {}}
+
+
+def test_args_string() -> None:
+    """Arguments are a string with JSON in it."""
+    text = call("get_weather", args='{"city":"Paris"}')
+    assert told("gem-args-string") == [said(text), END]
+    first = body("gem-args-string").split("\r\n")[0]
+    assert '{"name": "get_weather","args": "{\\"city\\":\\"Paris\\"}"}' in first
+
+
+# The stream
+
+
+def _lines(variant: str) -> list[str]:
+    """Each line up to its first 16 characters."""
+    text = body(f"gem-strict-framing:{variant}")
+    assert text.count("\n") == text.count("\r\n")
+    return [line[:16] for line in text.split("\r\n") if line]
+
+
+def test_strict_framing() -> None:
+    """Comments, lines with events or ids, a mark at the end, and no space after the colon."""
+    chunk = 'data: {"candidat'
+    assert _lines("comments") == [": keep-alive", chunk] * 3
+    assert table.find("gem-strict-framing")[1].name == "comments"
+    assert _lines("event-lines") == ["event: message", chunk] * 3
+    assert _lines("id-lines") == ["id: 1", chunk, "id: 2", chunk, "id: 3", chunk]
+    assert _lines("done") == [chunk, chunk, chunk, "data: [DONE]"]
+    assert _lines("no-space") == ['data:{"candidate'] * 3
+
+
+def test_raw_error_lines() -> None:
+    """An error is printed over several lines, behind the first chunk or in place of all."""
+    error = (
+        "{\n"
+        '  "error": {\n'
+        '    "code": 503,\n'
+        '    "message": "The model is overloaded. Please try again later.",\n'
+        '    "status": "UNAVAILABLE"\n'
+        "  }\n"
+        "}\n"
+    )
+    before, brace, rest = body("gem-raw-error-lines").partition("\r\n\r\n{\n")
+    assert before.startswith('data: {"candidates": [{"content": {"parts": [{"text": "Hel"}]')
+    assert before.count("data: ") == 1
+    assert brace[4:] + rest == error
+    assert body("gem-raw-error-lines:first") == error
+
+
+def test_raw_error_is_what_is_meant() -> None:
+    """What comes before the error is still said; usage and finish are not."""
+    turn = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(12, 7))
+    _, variant = table.find("gem-raw-error-lines")
+    assert variant.meaning is not None
+    left = variant.meaning(turn)
+    assert (left.text, left.finish, left.usage) == ("Hel", None, None)
+    assert left.error is not None
+    assert (left.error.type, left.error.code) == ("UNAVAILABLE", "503")
+
+
+def test_array_form() -> None:
+    """The chunks are elements of one array, which says that it is JSON."""
+    answer = sent("gem-array-form")
+    text = b"".join(answer.data).decode()
+    assert dict(answer.headers)["content-type"] == "application/json"
+    assert [chunk["candidates"][0] for chunk in json.loads(text)] == [said(HEL), said(LO), END]
+    begin = (
+        '[{"candidates": [{"content": {"parts": [{"text": "Hel"}],"role": "model"},"index": 0}],'
+    )
+    assert text.startswith(begin)
+    assert text.count('}\r\n,\r\n{"candidates": [') == 2
+    assert text.endswith('"}\r\n]')
+    assert "data:" not in text
+    assert [part[:1] for part in answer.data] == [b"[", b"\r", b"\r"]
+
+
+def test_array_of_a_cut_stream_stays_open() -> None:
+    """Where the answer has no end, the array has none either."""
+    turn = Turn((Text(("Hel",)),))
+    protocol, asking = PROTOCOLS["gemini"], ASKING["gemini"]
+    request = protocol.parse(first_body(asking, "m", "Hello"), dict(asking.params), True)
+    reply = Reply("seed", "0" * 40, "m", protocol.options(request))
+    (piece,) = stream(turn, protocol, reply, Wire(quirks=("gem-array-form",)))
+    assert piece.data[:2] == b"[{"
+    assert piece.data[-1:] == b"}"
+
+
+def test_empty_candidate() -> None:
+    """Nothing is there but the reason, and as little around it as services send."""
+    no_parts = {"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}
+    assert told("gem-empty-candidate") == [no_parts]
+    (safety,) = told("gem-empty-candidate:no-content")
+    assert list(safety) == ["finishReason", "index", "safetyRatings"]
+    assert (safety["finishReason"], safety["index"]) == ("SAFETY", 0)
+    refused = {
+        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {
+            "promptTokenCount": 12,
+            "totalTokenCount": 12,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+        },
+    }
+    assert told("gem-empty-candidate:no-candidates") == [refused]
+
+
+def test_chunks_with_usage_alone() -> None:
+    """The answer begins with a chunk without candidates, and has one before its end."""
+    begin = {**USAGE, "candidatesTokenCount": 4, "totalTokenCount": 16}
+    assert told("gem-empty-candidate:usage-only") == [
+        {"usageMetadata": begin},
+        said(HEL),
+        said(LO),
+        {"usageMetadata": USAGE},
+        END,
+    ]
+
+
+def test_no_finish() -> None:
+    """The last chunk is missing, or its reason, or all but the first chunk."""
+    assert told("gem-no-finish") == [said(HEL), said(LO)]
+    assert told("gem-no-finish:no-word") == [said(HEL), said(LO), said(NOTHING)]
+    assert told("gem-no-finish:cut") == [said(HEL)]
+
+
+def test_cut_behind_a_call() -> None:
+    """Where a call comes first, it is what is left, whole."""
+    turn = meant(sent("gem-no-finish:cut", INTERLEAVED), "gemini")
+    assert turn.parts == (ToolCall("get_weather", "", ('{"city":"Paris"}',)),)
+    assert turn.finish is None
+
+
+def test_events_have_no_names() -> None:
+    """No quirk but the one about it has event lines."""
+    for quirk in QUIRKS:
+        for variant in quirk.variants:
+            answer = play(quirk, variant, "gemini", TEXT_AND_TWO_CALLS)
+            named = any(frame.event for frame in frames(answer))
+            assert named is (variant.name == "event-lines")
+
+
+def test_names_are_those_of_the_group() -> None:
+    """The group is complete, and no name is there twice."""
+    assert sorted(quirk.name.removeprefix("gem-") for quirk in QUIRKS) == [
+        "args-absent",
+        "args-string",
+        "array-form",
+        "empty-candidate",
+        "no-finish",
+        "partial-args",
+        "raw-error-lines",
+        "same-name-no-id",
+        "stop-for-tools",
+        "strict-framing",
+    ]
