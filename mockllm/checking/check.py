@@ -59,7 +59,8 @@ def check(
     )
     report = examine(client, found, policy, level=level)
     if not report.good:
-        raise AssertionError(told(shrunk(report, client, policy, level=level), client, level=level))
+        small = shrunk(report, client, policy, level=level)
+        raise AssertionError(told(small, client, level=level, policy=policy))
     return report
 
 
@@ -101,22 +102,32 @@ def shrunk(
     return replace(report, failures=tuple(failures))
 
 
-def told(report: Report, client: Factory | None = None, *, level: Level = "payloads") -> str:
+def told(
+    report: Report,
+    client: Factory | None = None,
+    *,
+    level: Level = "payloads",
+    policy: Policy | None = None,
+) -> str:
     """A report in words: each invariant that is broken, where, and how to see it again.
 
     Args:
         client: for the files that show a failure again; without it they are left out.
+        policy: how the client was judged, for these files.
     """
     broken = report.broken()
     if not broken:
         return f"{report.runs} cases, all right"
-    lines = [f"{report.runs} cases; {len(broken)} invariants are broken: {', '.join(broken)}"]
+    are = "invariants are" if len(broken) > 1 else "invariant is"
+    lines = [f"{report.runs} cases; {len(broken)} {are} broken: {', '.join(broken)}"]
     for failures in broken.values():
-        lines += ["", *_failure(failures, client, level)]
+        lines += ["", *_failure(failures, client, level, policy)]
     return "\n".join(lines)
 
 
-def _failure(failures: list[Failure], client: Factory | None, level: Level) -> list[str]:
+def _failure(
+    failures: list[Failure], client: Factory | None, level: Level, policy: Policy | None
+) -> list[str]:
     first = failures[0]
     small = first.shrunk or first.case
     lines = str(first).splitlines()
@@ -126,7 +137,7 @@ def _failure(failures: list[Failure], client: Factory | None, level: Level) -> l
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
     lines += [f"    {line}" for line in drawn(small).splitlines()]
     if client is not None:
-        files = reproduction(first, client, level=level)
+        files = reproduction(first, client, level=level, policy=policy)
         lines.append(f"  to play it again, {files.scenario_name}:")
         lines += [f"    {line}" for line in files.scenario.splitlines() if line[:1] != "#"]
         lines.append(f"  and {files.test_name}:")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mockllm.checking.case import Case
 from mockllm.checking.examine import Failure
+from mockllm.checking.policy import Policy
 from mockllm.checking.running import Level
 from mockllm.protocols.base import dumps
 from mockllm.scenario.dump import dump
@@ -32,31 +33,50 @@ class Reproduction:
 
 
 def reproduction(
-    failure: Failure, client: Callable[..., Any] | str, *, level: Level = "payloads"
+    failure: Failure,
+    client: Callable[..., Any] | str,
+    *,
+    level: Level = "payloads",
+    policy: Policy | None = None,
 ) -> Reproduction:
     """The files for a failure.
 
     Args:
         client: what makes the probe, or where it is imported from as `module:name`.
+        policy: how the client was judged.
     """
     case = failure.shrunk or failure.case
     source = client if isinstance(client, str) else where_from(client)
     module, _, name = source.partition(":")
-    imported, _, _ = name.partition(".")
     stem = re.sub(r"[^a-z0-9]+", "-", f"{failure.invariant} {case.name}".lower()).strip("-")[:80]
     # The name stays: identifiers are derived from it.
     scenario = replace(case.scenario, apis=(case.api,))
     words = "".join(f"# {line}\n" for line in str(failure).splitlines())
+    judged = _written(policy)
+    names = "check, Policy" if judged else "check"
     test = (
         f"from pathlib import Path\n\n"
-        f"from mockllm.checking import check\n"
-        f"from {module} import {imported.removesuffix('()')}\n\n\n"
+        f"import {module}\n"
+        f"from mockllm.checking import {names}\n\n\n"
         f"def test_{stem.replace('-', '_')}():\n"
         f'    file = Path(__file__).with_name("{stem}.yaml")\n'
-        f'    check({name}, file, api="{case.api}", level="{level}")\n'
+        f'    check({module}.{name}, file, api="{case.api}", level="{level}"{judged})\n'
     )
     test_name = f"test_{stem.replace('-', '_')}.py"
     return Reproduction(f"{stem}.yaml", words + dump(scenario), test_name, test)
+
+
+def _written(policy: Policy | None) -> str:
+    """A policy as an argument, as far as it is not the usual one."""
+    if policy is None or policy == Policy():
+        return ""
+    said = []
+    for field in fields(policy):
+        value = getattr(policy, field.name)
+        if value != field.default:
+            shown = f"frozenset({sorted(value)})" if isinstance(value, frozenset) else repr(value)
+            said.append(f"{field.name}={shown}")
+    return f", policy=Policy({', '.join(said)})"
 
 
 def where_from(client: Callable[..., Any]) -> str:

@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import unified_diff
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.listing import table
-from mockllm.scenario.model import APIS, Api, Wire
+from mockllm.scenario.model import APIS, Api
 
 if TYPE_CHECKING:
+    from mockllm.checking.case import Case
     from mockllm.quirks import Quirk, Variant
 
 __all__ = ["quirks"]
@@ -108,29 +108,35 @@ def _told(quirk: Quirk, api: Api) -> Iterator[str]:
     yield ""
 
 
-_CONTEXT = 0
 _WIDE = 200
+_MOST_LINES = 12
+_JSON_SHOWN = 40
 
 
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     """What the quirk changes in the stream of its sample, as a diff of lines."""
+    from mockllm.checking.cases import case
+    from mockllm.checking.reproduction import drawn
+
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-    before, after = (_lines(quirk, api, quirks) for quirks in ((), (name,)))
-    for line in list(unified_diff(before, after, n=_CONTEXT, lineterm=""))[2:]:
-        if not line.startswith("@@"):
-            yield line if len(line) <= _WIDE else f"{line[:_WIDE]}…"
+    odd = case(quirk.sample, api, quirk=name)
+    assert odd.plain is not None
+    show = drawn if odd.events is not None else _raw
+    before, after = (show(one).split("\n") for one in (odd.plain, odd))
+    changes = list(unified_diff(before, after, n=0, lineterm=""))[2:]
+    lines = [line for line in changes if not line.startswith("@@")]
+    for line in lines[:_MOST_LINES]:
+        yield line if len(line) <= _WIDE else f"{line[:_WIDE]}…"
+    if len(lines) > _MOST_LINES:
+        yield f"… {len(lines) - _MOST_LINES} more lines"
 
 
-def _lines(quirk: Quirk, api: Api, quirks: tuple[str, ...]) -> list[str]:
-    """The lines of a stream, with their ends made visible where they are not LF."""
-    from mockllm.asking import asked
-    from mockllm.matching import Pick
-    from mockllm.protocols import PROTOCOLS
-    from mockllm.replay import Replayer
-
-    turn = replace(quirk.sample.turns[0], wire=Wire(quirks=quirks) if quirks else None)
-    sample = replace(quirk.sample, turns=(turn,))
-    request = asked(PROTOCOLS[api], sample, "Hello", "mock-model")
-    data = b"".join(Replayer().answer(Pick(sample, 0, 0), request, PROTOCOLS[api]).data)
-    shown = data.decode(errors="backslashreplace").replace("\r", "\\r")
-    return [repr(line)[1:-1] if not line.isprintable() else line for line in shown.split("\n")]
+def _raw(case: Case) -> str:
+    """The chunks of a stream, one a line, with all that is not printable made visible, and of
+    long ones the ends."""
+    chunks = [chunk.decode(errors="backslashreplace") for chunk in case.chunks]
+    shown = (repr(chunk)[1:-1] for chunk in chunks)
+    return "\n".join(
+        line if len(line) < 2 * _JSON_SHOWN else f"{line[:_JSON_SHOWN]}…{line[-_JSON_SHOWN:]}"
+        for line in shown
+    )

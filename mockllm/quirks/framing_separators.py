@@ -83,12 +83,12 @@ def _separators(name: str, characters: str, says: str) -> Variant:
 SEPARATORS = Quirk(
     name="sse-unicode-line-separators",
     group="F",
-    title="Characters in the text that some libraries take for line ends.",
+    title="Characters in the text that some libraries take for line ends",
     apis=APIS,
     servers="any, when a model writes them",
     right="same",
-    correct="Only CR and LF end a line; the text is unchanged.",
-    faults="The event is cut in two: an error about JSON, or lost text.",
+    correct="Only CR and LF end a line; the text is unchanged",
+    faults="The event is cut in two: an error about JSON, or lost text",
     invariant="chunking-free",
     sample=TEXT,
     sources=(

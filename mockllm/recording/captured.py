@@ -1,0 +1,101 @@
+"""One exchange with a real service, as it went over the wire. Only data may live here."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import urlsplit
+
+from mockllm.errors import WireError
+from mockllm.piece import Piece
+
+__all__ = ["Captured", "Cut", "decompressed"]
+
+Cut = Literal["", "client", "upstream"]
+"""Who broke an answer off before its end; nobody, where it is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A request and its answer.
+
+    Args:
+        method: `POST`, ...
+        url: of the upstream, with the query.
+        request_headers: names in lower case, in their order.
+        request_body: as sent.
+        status: of the answer.
+        headers: of the answer, names in lower case, in their order.
+        chunks: the body as it arrived, still compressed if it was, with microseconds after the
+            request was sent.
+        cut: who broke it off, if anybody did.
+        at: when the request came, in seconds since 1970.
+        source: where it was read from, for messages: a file and a number, or the proxy.
+    """
+
+    method: str
+    url: str
+    request_headers: tuple[tuple[str, str], ...]
+    request_body: bytes
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    chunks: tuple[Piece, ...]
+    cut: Cut = ""
+    at: float = 0.0
+    source: str = ""
+
+    @property
+    def body(self) -> bytes:
+        """The body in one piece, still compressed if it was."""
+        return b"".join(piece.data for piece in self.chunks)
+
+    @property
+    def path(self) -> str:
+        """The path of the URL."""
+        return urlsplit(self.url).path
+
+    @property
+    def host(self) -> str:
+        """The host of the URL, without its port."""
+        return urlsplit(self.url).hostname or ""
+
+    def header(self, name: str) -> str:
+        """A header of the answer, by its name in lower case; "" where there is none."""
+        return next((value for key, value in self.headers if key == name), "")
+
+    def plain(self) -> Captured:
+        """The same with its chunks decompressed; each holds what had become known by then.
+
+        Raises:
+            WireError: a compression that is not known, or data that are not so compressed.
+        """
+        encoding = self.header("content-encoding").strip().lower()
+        if encoding in ("", "identity"):
+            return self
+        headers = tuple(pair for pair in self.headers if pair[0] != "content-encoding")
+        chunks = decompressed(self.chunks, encoding, self.source)
+        return replace(self, headers=headers, chunks=chunks)
+
+
+_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+def decompressed(chunks: tuple[Piece, ...], encoding: str, source: str = "") -> tuple[Piece, ...]:
+    """Chunks without their compression; those that bring nothing to light are left out."""
+    if encoding not in _WINDOWS:
+        known = ", ".join(_WINDOWS)
+        raise WireError(
+            f"{source}: the body is compressed as {encoding!r}, which is not known here; "
+            f"known are {known}. Ask the service without `accept-encoding: {encoding}`."
+        )
+    inflate = zlib.decompressobj(_WINDOWS[encoding])
+    plain = []
+    try:
+        for piece in chunks:
+            data = inflate.decompress(piece.data)
+            if data:
+                plain.append(Piece(piece.at, data))
+    except zlib.error as error:
+        raise WireError(f"{source}: the body is not {encoding} as it says: {error}") from None
+    return tuple(plain)

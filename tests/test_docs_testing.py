@@ -1,0 +1,82 @@
+"""The tutorials of docs/testing.md work as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "testing.md").read_text()
+FILES = {"python": "# ", "yaml": "# ", "js": "// "}
+
+pytestmark = pytest.mark.slow
+
+
+def blocks(section: str) -> list[tuple[str, str]]:
+    """The blocks of a section: language and text."""
+    text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def write(folder: Path, section: str) -> list[str]:
+    """Writes the files that a section shows; gives its console blocks."""
+    consoles = []
+    for language, text in blocks(section):
+        if language == "console":
+            consoles.append(text)
+            continue
+        first, rest = text.split("\n", 1)
+        assert first.startswith(FILES[language]), first
+        (folder / first.removeprefix(FILES[language])).write_text(rest)
+    return consoles
+
+
+def run(folder: Path, console: str) -> None:
+    """Runs a command and finds the lines that the page shows, in their order."""
+    command, *lines = console.strip().splitlines()
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:randomly",
+    }
+    done = subprocess.run(
+        command.removeprefix("$ "),
+        shell=True,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    told = done.stdout + done.stderr
+    for line in lines:
+        assert line in told, f"{line!r} is not in what {command!r} says:\n{told}"
+        told = told.split(line, 1)[1]
+    # What the page shows is all that fails.
+    assert "FAILED" not in told, told
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Check my accumulator",
+        "Test my agent end to end",
+        "Test a client that is not written in Python",
+    ],
+)
+def test_a_tutorial_works(tmp_path: Path, section: str) -> None:
+    """The files of the page, its commands, and what it says that they print."""
+    if section.endswith("Python"):
+        if shutil.which("node") is None or shutil.which("curl") is None:
+            pytest.skip("this tutorial needs node and curl")
+        write(tmp_path, "Test my agent end to end")
+    consoles = write(tmp_path, section)
+    assert consoles
+    for console in consoles:
+        run(tmp_path, console)
