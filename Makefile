@@ -15,12 +15,15 @@ NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard t
 # Clients whose dependencies do not agree with the others' have environments of their own.
 APART := $(patsubst tests/conformance/%_env/requirements.txt,.venv-%/.installed,$(wildcard tests/conformance/*_env/requirements.txt))
 
+# Other pytest plugins that mock LLMs, beside which ours has to work.
+OTHERS := .venv-collisions/.installed
+
 .PHONY: demo test check bench lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART)
+test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-test lint types
@@ -44,6 +47,11 @@ tests/%/node_modules/.installed: tests/%/package.json
 .venv-%/.installed: tests/conformance/%_env/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet -r $<
+	@touch $@
+
+$(OTHERS): tests/plugin/collisions_env/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-collisions
+	.venv-collisions/bin/python -m pip install --quiet -r $< -e .
 	@touch $@
 
 lock: $(VENV)/.installed-test

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment"]
+__all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment", "unproxied"]
 
 MOCK_KEY = "mock-key"
 """The API key given to clients; the server takes any."""
@@ -83,3 +83,19 @@ def client_environment(base_urls: Mapping[str, str]) -> dict[str, str]:
     variables = {one.variable: one.url for one in client_base_urls(base_urls) if one.variable}
     keys = {key: MOCK_KEY for api in base_urls for key in _KEYS.get(api, ())}
     return variables | keys
+
+
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+def unproxied(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that keep requests to this machine off a proxy; none where none is set.
+
+    Args:
+        environment: that of the client.
+    """
+    if not any(name.lower() in _PROXIES for name in environment):
+        return {}
+    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = ",".join(filter(None, [given, "127.0.0.1", "localhost"]))
+    return {"no_proxy": hosts, "NO_PROXY": hosts}

@@ -22,7 +22,6 @@ __all__ = ["run"]
 
 _GRACE = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 # What follows CMD is CMD's own, with `--` before it or without.
@@ -67,7 +66,7 @@ def run(
       mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
     """
-    from mockllm.environment import client_environment
+    from mockllm.environment import client_environment, unproxied
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
@@ -88,22 +87,13 @@ def run(
             raise cannot_listen(error, options.host, port) from None
         server = thread.server
         variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
-        code = _wait_for(command, {**os.environ, **variables, **_unproxied(os.environ)})
+        code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
     from mockllm.cli.verdict import judge
 
     verdict = judge(exchanges, server.sessions, server.player.catalogue.by_name)
     for line in verdict.lines:
         click.echo(line, err=True)
     context.exit(code or (0 if verdict.good else 1))
-
-
-def _unproxied(environment: Mapping[str, str]) -> dict[str, str]:
-    """Keeps requests to this machine off a proxy, where one is set."""
-    if not any(name.lower() in _PROXIES for name in environment):
-        return {}
-    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    hosts = ",".join(filter(None, [given, "127.0.0.1", "localhost"]))
-    return {"no_proxy": hosts, "NO_PROXY": hosts}
 
 
 def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:

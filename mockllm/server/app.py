@@ -83,14 +83,20 @@ class MockServer:
         self._handler.reload(scenarios)
 
     def assign(
-        self, session: str, scenarios: Iterable[Scenario], *, named: str | None = None
+        self,
+        session: str,
+        scenarios: Iterable[Scenario],
+        *,
+        named: str | None = None,
+        quirks: Iterable[str] = (),
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
         Args:
             named: the one that answers every request that names none.
+            quirks: what every streamed answer has, besides those of the server.
         """
-        self._handler.assign(session, scenarios, named=named)
+        self._handler.assign(session, scenarios, named=named, quirks=quirks)
 
     def forget(self, session: str) -> None:
         """Forgets a session: its journal, and the scenarios that were assigned to it."""
@@ -104,6 +110,8 @@ class MockServer:
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards."""
         self._loop = asyncio.get_running_loop()
+        if self.options.record is not None:
+            self._handler.start_recording(self.options.record)
         self._server = web.Server(
             self._handle,
             request_factory=self._make_request,
@@ -132,6 +140,8 @@ class MockServer:
             for task in late:
                 task.cancel()
         await runner.cleanup()
+        if self.options.record is not None:
+            await self._handler.close()
 
     def _make_request(
         self,
@@ -153,4 +163,8 @@ class MockServer:
         )
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        return await self._handler.handle(request)
+        try:
+            return await self._handler.handle(request)
+        except ConnectionResetError:
+            # A client that leaves is nothing to log as an error of the server, as aiohttp would.
+            raise asyncio.CancelledError from None

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -18,13 +20,18 @@ from aiohttp import web
 from mockllm.errors import RequestError
 from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
 from mockllm.replay import Answer, json_answer, listed
 from mockllm.scenario.model import Scenario
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
-from mockllm.server.routing import Routes
+from mockllm.server.routing import Endpoint, Routes
 from mockllm.session import Exchange, Session, Sessions
+
+if TYPE_CHECKING:
+    from mockllm.server.options import RecordOptions
+    from mockllm.server.proxy import Proxy
 
 __all__ = ["Handler"]
 
@@ -44,6 +51,14 @@ _PREFLIGHT = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """Says that the real service of a protocol is to answer, and whether that is recorded."""
+
+    protocol: WireProtocol
+    record: bool = False
+
+
 class Handler:
     """Answers the requests of one server."""
 
@@ -53,33 +68,75 @@ class Handler:
         self.options = options
         self.sessions = sessions
         self.streaming: set[asyncio.Task[object]] = set()
-        self.player = self._player(scenarios)
+        self._scenarios = tuple(scenarios)
+        self.player = self._player(self._scenarios)
+        self._proxy: Proxy | None = None
         self._assigned: dict[str, Player] = {}
         self._routes = Routes(PROTOCOLS.values())
         hosts = (options.host, *options.allowed_hosts)
         self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
 
-    def _player(self, scenarios: Iterable[Scenario]) -> Player:
+    def _player(
+        self,
+        scenarios: Iterable[Scenario],
+        named: str | None = None,
+        quirks: Iterable[str] = (),
+    ) -> Player:
         options = self.options
         return Player(
-            scenarios, strict=options.strict, fallback=options.fallback, quirks=options.quirks
+            scenarios,
+            strict=options.strict,
+            fallback=options.fallback,
+            quirks=(*options.quirks, *quirks),
+            named=named,
         )
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
-        self.player = self._player(scenarios)
+        self._scenarios = tuple(scenarios)
+        self.player = self._player(self._scenarios)
+
+    def start_recording(self, options: RecordOptions) -> None:
+        """Lets real services answer, as the options say, and records what they do.
+
+        Raises:
+            ScenarioError: what was recorded before cannot be loaded.
+        """
+        from mockllm.server.proxy import Proxy
+
+        self._proxy = Proxy(options, self._serving)
+
+    async def close(self) -> None:
+        """Waits until everything that was recorded is on the disk."""
+        if self._proxy is not None:
+            await self._proxy.close()
+
+    def _serving(self, recorded: tuple[Scenario, ...]) -> Callable[[], None]:
+        """What serves recorded scenarios beside the others; they are indexed before, so that
+        the event loop need not wait for it."""
+        by_name = {scenario.name: scenario for scenario in (*self._scenarios, *recorded)}
+        player = self._player(by_name.values())
+
+        def swap() -> None:
+            self.player = player
+
+        return swap
 
     def assign(
-        self, session: str, scenarios: Iterable[Scenario], *, named: str | None = None
+        self,
+        session: str,
+        scenarios: Iterable[Scenario],
+        *,
+        named: str | None = None,
+        quirks: Iterable[str] = (),
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
         Args:
             named: the one that answers every request that names none.
+            quirks: what every streamed answer has, besides those of the server.
         """
-        player = self._player(scenarios)
-        player.named = named
-        self._assigned[session] = player
+        self._assigned[session] = self._player(scenarios, named, quirks)
 
     def release(self, session: str) -> None:
         """Forgets the scenarios that were assigned to a session."""
@@ -107,16 +164,17 @@ class Handler:
         if path.startswith(CONTROL_PREFIX):
             return await self._handle_control(request, target, headers, exchange)
         if request.method == "OPTIONS":
-            answer = json_answer(200, {}, _PREFLIGHT)
-            return await deliver(request, answer, exchange)
+            return await deliver(request, json_answer(200, {}, _PREFLIGHT), exchange)
         session = self.sessions.get(session_name)
         answer, close = await self._answer(request, path, query, headers, session, exchange)
         self.sessions.record(session, exchange)
         task = asyncio.current_task()
         assert task is not None
-        if answer.takes_time:
+        if isinstance(answer, _Forward) or answer.takes_time:
             self.streaming.add(task)
         try:
+            if isinstance(answer, _Forward):
+                return await self._forward(request, target, answer, exchange)
             return await deliver(
                 request,
                 answer,
@@ -142,10 +200,14 @@ class Handler:
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
-    ) -> tuple[Answer, bool]:
+    ) -> tuple[Answer | _Forward, bool]:
         """The answer, and whether the connection has to be closed after it."""
         player = self._assigned.get(session.name, self.player)
         endpoint = self._routes.find(request.method, path, headers)
+        if self._proxy is not None:
+            forward = self._passing(path, endpoint, session)
+            if forward is not None:
+                return forward, False
         if endpoint is None:
             protocol, error, allow = self._routes.refusal(request.method, path)
             exchange.api = protocol.name
@@ -157,6 +219,8 @@ class Handler:
             exchange.params = params
         try:
             exchange.body = await self._body(request, headers)
+            if self._proxy is not None and self._proxy.forwards_all:
+                return _Forward(protocol, record=True), False
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(headers, query)
         except RequestError as error:
@@ -165,13 +229,36 @@ class Handler:
             if query:
                 params = {**params, **{f"?{name}": value for name, value in query.items()}}
             answer = player.play(protocol, params, headers, session, exchange)
-            if answer.status >= 400 and protocol.lists_errors and protocol.lists_errors(params):
+            made = answer.status >= 400 and exchange.recorded != "exact"
+            if made and protocol.lists_errors and protocol.lists_errors(params):
                 answer = listed(answer)
+            refused = exchange.outcome in ("unmatched", "invalid")
+            if refused and self._proxy is not None and self._proxy.serves(protocol):
+                return _Forward(protocol, record=True), False
             return answer, False
         answer = player.look_up(
             protocol, endpoint.operation, params, session, exchange, query=query
         )
         return answer, False
+
+    def _passing(self, path: str, endpoint: Endpoint | None, session: Session) -> _Forward | None:
+        """Whether a service answers what is not recorded: look-ups, and paths not known here."""
+        assert self._proxy is not None
+        protocol = self._routes.nearest(path)
+        if endpoint is not None:
+            protocol = endpoint.protocol
+            kept = session.answer(endpoint.params.get("response_id", "")) is not None
+            if endpoint.operation == "generate" or kept:
+                return None
+        return _Forward(protocol) if self._proxy.serves(protocol) else None
+
+    async def _forward(
+        self, request: web.BaseRequest, target: str, forward: _Forward, exchange: Exchange
+    ) -> web.StreamResponse:
+        assert self._proxy is not None
+        return await self._proxy.forward(
+            request, target, forward.protocol, exchange, record=forward.record
+        )
 
     async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
         limit = self.options.max_body

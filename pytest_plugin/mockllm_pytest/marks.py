@@ -1,0 +1,167 @@
+"""What the markers say: `@pytest.mark.mockllm` and `@pytest.mark.mockllm_cases`.
+
+Only reading of markers may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from inspect import Parameter, signature
+from typing import Any, Literal
+
+import pytest
+
+__all__ = ["Allowed", "CasesMark", "Mark", "allowed", "cases_mark", "session_mark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Where a test is not strict.
+
+    Args:
+        unplayed: turns may stay unplayed.
+        unmatched: requests may be such that nothing answers them.
+        invalid: requests may be such that the API, or the scenario, refuses them.
+        violations: the names of the conversation invariants that may be broken; True: any.
+        depth: how many requests in a row a client may make for a model that never stops
+            calling tools.
+    """
+
+    unplayed: bool = False
+    unmatched: bool = False
+    invalid: bool = False
+    violations: bool | frozenset[str] = frozenset()
+    depth: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What `@pytest.mark.mockllm` says of a test.
+
+    Args:
+        names: of the scenarios that answer.
+        given: what was written beside the names.
+        speed: None where nothing was said.
+    """
+
+    names: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    allowed: Allowed = Allowed()
+    quirks: tuple[str, ...] = ()
+    speed: float | None = None
+    scenarios: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CasesMark:
+    """What `@pytest.mark.mockllm_cases` says; None where it says nothing."""
+
+    apis: tuple[str, ...]
+    scenarios: Any = None
+    variations: int | None = None
+    quirks: bool = True
+    level: Literal["payloads", "bytes"] = "payloads"
+    seed: str | None = None
+
+
+def session_mark(node: pytest.Item) -> Mark:
+    """What the markers of a test say; of several, the one nearest to the test goes first."""
+    names: tuple[str, ...] = ()
+    given: dict[str, Any] = {}
+    for mark in node.iter_markers("mockllm"):
+        names = names or mark.args
+        given = {**mark.kwargs, **given}
+    _check("mockllm", given, _read_session)
+    return _read_session(names, given, **given)
+
+
+def _read_session(
+    names: tuple[str, ...],
+    given: Mapping[str, Any],
+    *,
+    unplayed: bool = False,
+    unmatched: bool = False,
+    invalid: bool = False,
+    violations: bool | str | Iterable[str] = (),
+    depth: int = 50,
+    quirks: str | Iterable[str] = (),
+    speed: float | None = None,
+    scenarios: Any = (),
+) -> Mark:
+    return Mark(
+        names,
+        given,
+        allowed(unplayed, unmatched, invalid, violations, depth),
+        _several(quirks),
+        speed,
+        _several(scenarios),
+    )
+
+
+def allowed(
+    unplayed: bool,
+    unmatched: bool,
+    invalid: bool,
+    violations: bool | str | Iterable[str],
+    depth: int,
+) -> Allowed:
+    """The same, from looser values: one name may stand for a collection of one."""
+    if not isinstance(violations, bool):
+        violations = frozenset(_several(violations))
+    return Allowed(unplayed, unmatched, invalid, violations or frozenset(), depth)
+
+
+def cases_mark(node: pytest.Item | pytest.Function) -> CasesMark:
+    """What the marker of a test with cases says.
+
+    Raises:
+        pytest.UsageError: there is none, or it says something that is not known.
+    """
+    mark = node.get_closest_marker("mockllm_cases")
+    if mark is None:
+        raise pytest.UsageError(
+            f"{node.nodeid} uses mockllm_case and does not say which: add "
+            '@pytest.mark.mockllm_cases(api="chat")'
+        )
+    _check("mockllm_cases", mark.kwargs, _read_cases)
+    try:
+        signature(_read_cases).bind(*mark.args, **mark.kwargs)
+    except TypeError as error:
+        raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.mockllm_cases: {error}") from None
+    return _read_cases(*mark.args, **mark.kwargs)
+
+
+def _read_cases(
+    api: str | Iterable[str],
+    *,
+    scenarios: Any = None,
+    variations: int | None = None,
+    quirks: bool = True,
+    level: Literal["payloads", "bytes"] = "payloads",
+    seed: str | int | None = None,
+) -> CasesMark:
+    if level not in ("payloads", "bytes"):
+        raise pytest.UsageError(f"level must be 'payloads' or 'bytes', got {level!r}")
+    seed = None if seed is None else str(seed)
+    return CasesMark(_several(api), scenarios, variations, quirks, level, seed)
+
+
+def _check(name: str, given: Collection[str], reader: Any) -> None:
+    parameters = signature(reader).parameters.values()
+    known = [one.name for one in parameters if one.kind is Parameter.KEYWORD_ONLY]
+    known += ["api"] if name == "mockllm_cases" else []
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise pytest.UsageError(
+                f"@pytest.mark.{name} has no argument {key!r}. {hint}There are: {', '.join(known)}"
+            )
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """Several values; a single one may stand for itself."""
+    single = isinstance(value, str) or not isinstance(value, Iterable)
+    return (value,) if single else tuple(value)

@@ -1,0 +1,124 @@
+"""What a user may set: options of the command line with their ini twins, and the markers.
+
+The command line goes before what a test says itself, and that before the ini file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+__all__ = ["MARKERS", "add_options", "chosen", "flag", "paths"]
+
+_T = TypeVar("_T")
+
+MARKERS = (
+    "mockllm(*names, unplayed=False, unmatched=False, invalid=False, violations=(), depth=50, "
+    "quirks=(), speed=None, scenarios=()): the scenarios that answer the test, by name; and what "
+    "is allowed to be left unplayed, to match nothing, to be refused, and which conversation "
+    "invariants may be broken (names, or True for all).",
+    "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
+    "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
+)
+"""As `pytest --markers` lists them."""
+
+
+def _speed(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{value!r} is not a number of at least 0")
+    return number
+
+
+def _count(value: str) -> int:
+    if not value.isdecimal():
+        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number of at least 0")
+    return int(value)
+
+
+# Name, reader of its text, metavar, help.
+_VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
+    (
+        "speed",
+        _speed,
+        "NUMBER",
+        "Of timed streams: 2 is twice as fast, 0 leaves all pauses out (default: 1).",
+    ),
+    ("seed", str, "TEXT", "What variations are drawn from (default: 0)."),
+    (
+        "variations",
+        _count,
+        "N",
+        "Ways of cutting each answer that a case or a suite goes through (default: 25, of whole "
+        "clients 3).",
+    ),
+)
+_FLAGS = (
+    ("show", "Print the exchanges of every test that has a session."),
+    ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
+)
+_READERS = {name: read for name, read, _, _ in _VALUES}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Adds the options and their ini twins."""
+    group = parser.getgroup("mockllm-harness", "mockllm: a mock server for LLM streams")
+    text = "Scenario files and folders that tests may name."
+    # Workers of pytest-xdist are sent plain values only, hence no Path.
+    group.addoption(
+        "--mockllm-scenarios",
+        action="append",
+        type=os.path.abspath,
+        metavar="PATH",
+        help=f"{text} May be repeated.",
+    )
+    parser.addini("mockllm_scenarios", text, type="paths", default=[])
+    for name, read, metavar, text in _VALUES:
+        group.addoption(f"--mockllm-{name}", type=read, metavar=metavar, help=text)
+        parser.addini(f"mockllm_{name}", text, default="")
+    for name, text in _FLAGS:
+        group.addoption(f"--mockllm-{name}", action="store_true", default=False, help=text)
+        parser.addini(f"mockllm_{name}", text, type="bool", default=False)
+
+
+def chosen(config: pytest.Config, name: str, marked: _T | None, default: _T) -> _T:
+    """The value of an option: command line, else what the test says, else ini, else default.
+
+    Args:
+        marked: what the test says; None where it says nothing.
+
+    Raises:
+        pytest.UsageError: the ini file has something else than such a value.
+    """
+    given: _T | None = config.getoption(f"mockllm_{name}")
+    if given is not None:
+        return given
+    if marked is not None:
+        return marked
+    written = str(config.getini(f"mockllm_{name}")).strip()
+    if not written:
+        return default
+    try:
+        return _READERS[name](written)  # type: ignore[no-any-return]
+    except argparse.ArgumentTypeError as error:
+        raise pytest.UsageError(f"ini option mockllm_{name}: {error}") from None
+
+
+def flag(config: pytest.Config, name: str) -> bool:
+    """Whether something is switched on, on the command line or in the ini file."""
+    return bool(config.getoption(f"mockllm_{name}") or config.getini(f"mockllm_{name}"))
+
+
+def paths(config: pytest.Config) -> tuple[Path, ...]:
+    """The scenario files and folders of the run; those of the command line replace the ini's."""
+    given = config.getoption("mockllm_scenarios") or config.getini("mockllm_scenarios")
+    return tuple(map(Path, given))

@@ -1,0 +1,157 @@
+"""The server of a test run and the scenarios that it knows; both are there when asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mockllm.scenario.model import Scenario
+    from mockllm.server.thread import ServerThread
+
+__all__ = ["Library", "MockService"]
+
+_LONGEST = 100
+_FILES = (".yaml", ".yml")
+
+
+class Library:
+    """The scenarios that tests may name: those of the run, then those that come with mockllm.
+
+    Files are read when something asks for what is in them, and once.
+    """
+
+    def __init__(self, paths: Iterable[Path] = ()) -> None:
+        self._paths = tuple(paths)
+        self._read: dict[Path, tuple[Scenario, ...]] = {}
+
+    @cached_property
+    def own(self) -> tuple[Scenario, ...]:
+        """The scenarios of `--mockllm-scenarios`."""
+        from mockllm.scenario.load import load
+
+        return load(self._paths) if self._paths else ()
+
+    @cached_property
+    def shipped(self) -> tuple[Scenario, ...]:
+        """The scenarios that come with mockllm."""
+        from mockllm.scenario.load import load
+        from mockllm.shipped import shipped_scenarios
+
+        return load([shipped_scenarios()])
+
+    @property
+    def served(self) -> tuple[Scenario, ...]:
+        """What answers where a test says nothing: the run's own scenarios, if it has any."""
+        return self.own or self.shipped
+
+    @property
+    def every(self) -> tuple[Scenario, ...]:
+        """All that may be named: the run's own scenarios, and those shipped under other names."""
+        names = {scenario.name for scenario in self.own}
+        return (*self.own, *(one for one in self.shipped if one.name not in names))
+
+    def file(self, path: Path) -> tuple[Scenario, ...]:
+        """The scenarios of a file or a folder."""
+        from mockllm.scenario.load import load
+
+        if path not in self._read:
+            self._read[path] = load([path])
+        return self._read[path]
+
+    def find(self, given: Any, folder: Path, more: Iterable[Scenario] = ()) -> list[Scenario]:
+        """The scenarios that a name, a path or a scenario stands for.
+
+        Args:
+            folder: where relative paths begin.
+            more: scenarios that may be named, too, before those that come with mockllm.
+
+        Raises:
+            UsageError: nothing has this name; the message has the nearest ones.
+        """
+        from mockllm.scenario.model import Scenario
+
+        if isinstance(given, Scenario):
+            return [given]
+        if isinstance(given, PathLike) or str(given).endswith(_FILES) or "/" in str(given):
+            return list(self.file(folder / given))
+        return [self._named(str(given), tuple(more))]
+
+    def _named(self, name: str, more: tuple[Scenario, ...]) -> Scenario:
+        from mockllm.errors import UsageError
+
+        sources: tuple[Callable[[], tuple[Scenario, ...]], ...] = (
+            lambda: self.own,
+            lambda: more,
+            lambda: self.shipped,
+        )
+        known: list[str] = []
+        for source in sources:
+            for scenario in source():
+                if scenario.name == name:
+                    return scenario
+                known.append(scenario.name)
+        near = get_close_matches(name, known, n=3)
+        hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+        raise UsageError(
+            f"there is no scenario {name!r}. {hint}Name files and folders of your own with "
+            "--mockllm-scenarios, or a file by its path"
+        )
+
+
+class MockService:
+    """The mock server of a test run, in a thread of its own.
+
+    It listens from the first time that something is asked of it.
+
+    Args:
+        speed: of timed streams.
+        played: takes the names of the scenarios that were played.
+    """
+
+    def __init__(self, library: Library, speed: float, played: set[str]) -> None:
+        self.library = library
+        self.speed = speed
+        self.played = played
+        self._threads: dict[float, ServerThread] = {}
+        self._stack = ExitStack()
+        self._numbers = count(1)
+
+    @property
+    def url(self) -> str:
+        """`http://HOST:PORT`."""
+        return self.thread().url
+
+    @property
+    def base_urls(self) -> dict[str, str]:
+        """The base URL to give to a client of each API."""
+        return self.thread().server.base_urls
+
+    def thread(self, speed: float | None = None) -> ServerThread:
+        """The server's thread; each speed has a server of its own."""
+        speed = self.speed if speed is None else speed
+        if speed not in self._threads:
+            from mockllm.server.options import ServerOptions
+            from mockllm.server.thread import ServerThread
+
+            options = ServerOptions(speed=speed, grace=0)
+            thread = ServerThread(self.library.served, options)
+            self._threads[speed] = self._stack.enter_context(thread)
+        return self._threads[speed]
+
+    def session_name(self, nodeid: str) -> str:
+        """A name for a session that no other has, made from the id of a test."""
+        _, _, file = nodeid.rpartition("/")
+        words = re.sub(r"[^A-Za-z0-9_]+", ".", file.replace(".py::", ".")).strip(".")
+        return f"{words[:_LONGEST]}-{next(self._numbers)}"
+
+    def close(self) -> None:
+        """Stops listening."""
+        self._stack.close()

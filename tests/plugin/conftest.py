@@ -1,0 +1,87 @@
+"""A project of a user, with the plugin in it, in which pytest is run."""
+
+from __future__ import annotations
+
+import pytest
+
+# What the tests below import is imported once, here, and not again in every run.
+import mockllm.server.handler  # noqa: F401 - see above
+import mockllm_pytest.report
+import mockllm_pytest.suites  # noqa: F401 - see above
+
+INI = """
+    [pytest]
+    addopts = -p no:langsmith_plugin -p no:randomly -p no:cacheprovider
+    asyncio_default_fixture_loop_scope = function
+"""
+
+CLIENT = '''
+    """A small client that finds its server as the SDKs do."""
+
+    import os
+
+    import httpx
+
+
+    def post(*messages, **more):
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+        body = {"model": "any", "messages": list(messages), **more}
+        return httpx.post(url, json=body, headers=headers)
+
+
+    def user(text):
+        return {"role": "user", "content": text}
+
+
+    def said(answer):
+        return answer.json()["choices"][0]["message"]
+
+
+    def say(text):
+        return said(post(user(text)))["content"]
+
+
+    def results(message, *texts):
+        calls = message["tool_calls"]
+        told = [
+            {"role": "tool", "tool_call_id": call["id"], "content": text}
+            for call, text in zip(calls, texts)
+        ]
+        return [message, *told]
+'''
+
+SCENARIOS = """
+    scenario: greeting
+    match: {user: hello}
+    turns:
+      - reply: {text: Hi there.}
+    ---
+    scenario: farewell
+    match: {user: bye}
+    turns:
+      - reply: {text: See you.}
+"""
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A folder with a client, two scenarios and no tests yet."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makeini(INI)
+    pytester.makepyfile(client=CLIENT)
+    pytester.makefile(".yaml", greetings=SCENARIOS)
+    pytester.syspathinsert()
+    return pytester
+
+
+@pytest.fixture
+def run(project):
+    """Runs pytest on the text of a test file: `run(text, *arguments)`."""
+
+    def run(text: str, *arguments: str):
+        project.makepyfile(test_it=text)
+        return project.runpytest_inprocess(*arguments)
+
+    return run

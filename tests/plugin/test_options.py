@@ -1,0 +1,200 @@
+"""Options, their ini twins, and what is printed at the end of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import INI
+
+pytestmark = pytest.mark.slow
+
+SPEED = """
+    import pytest
+    from client import say
+
+    def speed(session):
+        return session._thread.server.options.speed
+
+    def test_plain(mockllm_session):
+        print("plain:", speed(mockllm_session))
+
+    @pytest.mark.mockllm(speed=3)
+    def test_marked(mockllm_session):
+        print("marked:", speed(mockllm_session))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ini", "plain", "marked"),
+    [
+        ((), "", "1.0", "3"),
+        ((), "mockllm_speed = 2", "2.0", "3"),
+        (("--mockllm-speed=5",), "mockllm_speed = 2", "5.0", "5.0"),
+    ],
+)
+def test_the_command_line_goes_before_the_marker_before_the_ini(
+    project, run, arguments, ini, plain, marked
+):
+    """Whoever is nearer to the keyboard decides."""
+    project.makeini(f"{INI}    {ini}\n")
+    result = run(SPEED, "-s", *arguments)
+    result.stdout.fnmatch_lines([f"*plain: {plain}*", f"*marked: {marked}*"])
+
+
+def test_speeds_are_played(run):
+    """A session at speed 0 leaves pauses out, whatever the others do."""
+    run(
+        """
+        import pytest
+        from client import post, user
+        from mockllm_pytest import pause
+
+        @pytest.mark.mockllm(speed=0)
+        def test_it(mockllm_session):
+            mockllm_session.reply("a", pause("10m"), "b")
+            assert "b" in post(user("Hello"), stream=True).text
+        """
+    ).assert_outcomes(passed=1)
+
+
+def test_scenarios_of_the_command_line_replace_those_of_the_ini(project, run):
+    """Paths of the ini file begin where it is; the command line's replace them."""
+    project.makeini(f"{INI}    mockllm_scenarios = greetings.yaml\n")
+    project.makefile(".yaml", other="scenario: other\nmatch: any\nturns: [{reply: {text: Other}}]")
+    text = """
+        from client import say
+
+        def test_it(mockllm_session):
+            print("said:", say("hello"))
+    """
+    run(text, "-s").stdout.fnmatch_lines(["*said: Hi there.*"])
+    given = "--mockllm-scenarios=other.yaml"
+    run(text, "-s", given).stdout.fnmatch_lines(["*said: Other*"])
+
+
+def test_broken_scenario_files_are_told_with_all_their_problems(project, run):
+    """A file that cannot be loaded fails the tests that need it, each problem on a line."""
+    project.makefile(".yaml", bad="scenario: A\nturns: [{reply: {txt: a}}]")
+    result = run(
+        """
+        def test_it(mockllm_session):
+            pass
+
+        def test_other():
+            pass
+        """,
+        "--mockllm-scenarios=bad.yaml",
+    )
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(["*bad.yaml:1:11: scenario: *", "*bad.yaml:2:*turns?0?.reply*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize(
+    ("argument", "ini", "words"),
+    [
+        ("--mockllm-speed=fast", "", "'fast' is not a number of at least 0"),
+        ("--mockllm-variations=-1", "", "'-1' is not a whole number of at least 0"),
+        ("", "mockllm_speed = fast", "ini option mockllm_speed: 'fast' is not a number"),
+    ],
+)
+def test_a_wrong_value_is_told(project, run, argument, ini, words):
+    """What is no such value is refused with the name of the option."""
+    project.makeini(f"{INI}    {ini}\n")
+    result = run("def test_it(mockllm_session):\n    pass", *([argument] if argument else []))
+    assert result.ret != 0
+    told = result.stdout.str() + result.stderr.str()
+    assert words in told
+
+
+def test_variations_and_seed_reach_the_cases(project, run):
+    """`--mockllm-variations` goes before the marker's number."""
+    text = """
+        import pytest
+
+        @pytest.mark.mockllm_cases(api="chat", scenarios="unicode", variations=3, quirks=False)
+        def test_it(mockllm_case):
+            pass
+    """
+    # Each of its two turns as it is, and with its variations.
+    run(text).assert_outcomes(passed=8)
+    run(text, "--mockllm-variations=1").assert_outcomes(passed=4)
+
+
+def test_exchanges_are_shown_on_request(project, run):
+    """`--mockllm-show` prints what tests asked that passed; those that fail show it anyway."""
+    text = """
+        from client import say
+
+        def test_it(mockllm_session):
+            mockllm_session.reply("Hi")
+            say("Hello")
+
+        def test_failing(mockllm_session):
+            mockllm_session.reply("Hi")
+    """
+    result = run(text, "--mockllm-show")
+    result.stdout.fnmatch_lines(
+        [
+            "*= mockllm exchanges =*",
+            "test_it.py::test_it",
+            "1 request in session test_it.test_it-1:",
+            '  1. POST /v1/chat/completions  "Hello"',
+            '     -> 200, turn 1 of 1 of inline, text "Hi", * bytes',
+        ]
+    )
+    run(text).stdout.no_fnmatch_line("*mockllm exchanges*")
+    project.makeini(f"{INI}    mockllm_show = true\n")
+    run(text).stdout.fnmatch_lines(["*= mockllm exchanges =*"])
+
+
+UNUSED = """
+    import pytest
+    from client import say
+
+    @pytest.mark.mockllm("greeting")
+    def test_one():
+        say("hello")
+
+    def test_other():
+        pass
+"""
+
+
+def test_unused_scenarios_are_named_on_request(run):
+    """`--mockllm-unused` lists what nothing played; suites and cases play, too."""
+    given = "--mockllm-scenarios=greetings.yaml"
+    result = run(UNUSED, given, "--mockllm-unused")
+    result.stdout.fnmatch_lines(["*scenarios that nothing played*", "farewell"])
+    result.stdout.no_fnmatch_line("greeting")
+    run(UNUSED, given).stdout.no_fnmatch_line("*nothing played*")
+    result = run(
+        UNUSED
+        + """
+    @pytest.mark.mockllm_cases(api="chat", variations=0, quirks=False)
+    def test_case(mockllm_case):
+        pass
+    """,
+        given,
+        "--mockllm-unused",
+    )
+    result.stdout.fnmatch_lines(["none: every scenario was played"])
+
+
+def test_unused_scenarios_are_counted_over_all_workers(run):
+    """What one worker of pytest-xdist played is not unused."""
+    text = UNUSED.replace(
+        "def test_other():\n        pass",
+        "@pytest.mark.mockllm('farewell')\n    def test_other():\n        say('bye')",
+    )
+    given = ("--mockllm-scenarios=greetings.yaml", "--mockllm-unused", "-n2", "--dist=each")
+    result = run(text, *given)
+    result.stdout.fnmatch_lines(["none: every scenario was played"])
+    result = run(UNUSED, *given[:2], "-n2")
+    result.stdout.fnmatch_lines(["*scenarios that nothing played*", "farewell"])
+
+
+def test_exchanges_of_workers_are_shown(run):
+    """`--mockllm-show` prints what tests in other processes asked."""
+    result = run(UNUSED, "--mockllm-scenarios=greetings.yaml", "--mockllm-show", "-n2")
+    result.stdout.fnmatch_lines(["*= mockllm exchanges =*", "test_it.py::test_one"])
