@@ -6,6 +6,7 @@ quirk's sample over HTTP, and what its user ends up with is compared with what i
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from tests.conformance.clients import CLIENTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "clients.md"
 _LONGEST = 150
+_PORT = re.compile(r"127\.0\.0\.1:\d+")
+_FRAMED_FOR = "ag-ui-protocol types"
+"""A package without a client: what it is handed is framed by the test."""
+_NOT_MEASURED = "–"
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ def measured(clients: Iterable[Client]) -> Iterator[tuple[Client, Case, Cell]]:
             if client.api not in cases:
                 cases[client.api] = list(quirk_cases(client.api))
             for case in cases[client.api]:
+                if client.name == _FRAMED_FOR and QUIRKS[_plain(case.quirk)].group in "FG":
+                    continue
                 session = f"client-{number}"
                 server.server.assign(session, [case.scenario], named=case.scenario.name)
                 url = f"{server.url}/s/{session}{PROTOCOLS[case.api].base_path}"
@@ -66,13 +73,17 @@ def measured(clients: Iterable[Client]) -> Iterator[tuple[Client, Case, Cell]]:
             server.server.forget(session)
 
 
+def _plain(name: str) -> str:
+    return name.partition(":")[0]
+
+
 def cell(client: Client, case: Case, outcome: Outcome) -> Cell:
     """The judgement of one outcome."""
     found = differences(case, outcome, policy_of(client))
     if not found:
         return Cell("ok" if not outcome.errors else "error")
-    words = "; ".join(each.words for each in found)
-    return Cell(_wrong(case, outcome), _short(words))
+    told = [trouble.message for trouble in outcome.errors] or [each.words for each in found]
+    return Cell(_wrong(case, outcome), _short("; ".join(told)))
 
 
 def _wrong(case: Case, outcome: Outcome) -> str:
@@ -84,7 +95,7 @@ def _wrong(case: Case, outcome: Outcome) -> str:
 
 
 def _short(words: str) -> str:
-    plain = " ".join(words.split())
+    plain = " ".join(_PORT.sub("127.0.0.1", words).split())
     return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
 
 
@@ -102,6 +113,7 @@ is judged by what its user ends up with.
 | **wrong** | it comes to something else, and says nothing |
 | **silent** | an error is due, and none is told |
 | **error** | it reports an error, although the stream can be read |
+| – | not measured: the package has nothing to do with it |
 | **breaks** | an exception that tells of a bug in the client (`KeyError`, `TypeError`, ...) |
 
 `NAME:VARIANT` is another form of a quirk. `mockllm quirks NAME` says where it was seen, and what is
@@ -122,7 +134,8 @@ def page(clients: list[Client]) -> str:
         samples[case.quirk] = case
     lines = [_HEAD, "## The clients", "", "| client | API | version | right |", "|---|---|---|---|"]
     for client in clients:
-        own = [row[client.name] for row in cells[client.api].values()]
+        rows = cells[client.api].values()
+        own = [row[client.name] for row in rows if client.name in row]
         right = sum(each.mark in ("ok", "error") for each in own)
         lines.append(
             f"| {client.name} | {client.api} | {client.version()} | {right} of {len(own)} |"
@@ -143,17 +156,17 @@ def _table(
     yield "| quirk | right | " + " | ".join(client.name for client in clients) + " |"
     yield "|---|---|" + "---|" * len(clients)
     for quirk, row in rows.items():
-        marks = [row[client.name].mark for client in clients]
+        marks = [row[c.name].mark if c.name in row else _NOT_MEASURED for c in clients]
         yield f"| `{quirk}` | {samples[quirk].right} | " + " | ".join(marks) + " |"
     yield ""
     yield "What they made of it where it was not right:"
     yield ""
     for quirk, row in rows.items():
-        wrong = [(client.name, row[client.name]) for client in clients if row[client.name].words]
+        wrong = [(c.name, row[c.name]) for c in clients if c.name in row and row[c.name].words]
         if not wrong:
             continue
-        plain = quirk.partition(":")[0]
-        yield f"- `{quirk}`: {QUIRKS[plain].title}. Right: {QUIRKS[plain].correct}."
+        known = QUIRKS[_plain(quirk)]
+        yield f"- `{quirk}`: {known.title}. Right: {known.correct}."
         for name, judged in wrong:
             yield f"  - {name} ({judged.mark.strip('*')}): {judged.words}"
 

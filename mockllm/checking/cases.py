@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mockllm.asking import asked, user_text
-from mockllm.checking.case import Case, Events
+from mockllm.checking.case import Case
+from mockllm.checking.decoded import decoded
 from mockllm.checking.meaning import finish_words, outcome_of_turn
 from mockllm.checking.variation import PLAIN, Variation, draw, vary
 from mockllm.derive import derive, derive_int
 from mockllm.errors import RequestError, UsageError
 from mockllm.matching import Pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS, Quirk, Variant, find
+from mockllm.quirks import QUIRKS, Quirk, find
 from mockllm.replay import Answer, Replayer
 from mockllm.request import Request
 from mockllm.resolve import resolve
@@ -32,7 +33,6 @@ from mockllm.scenario.model import (
     TurnSpec,
     Wire,
 )
-from mockllm.sse import decode
 
 __all__ = ["Plan", "case", "cases", "plain_cases", "plans", "quirk_cases", "single"]
 
@@ -93,9 +93,12 @@ def case(
     told = vary(scenario, variation)
     if quirk:
         told = _with_quirks(told, (quirk,))
-    own = spec.wire.quirks if spec.wire else ()
-    if plain is None and (quirk or own or variation != PLAIN):
-        plain = case(_with_quirks(scenario, None) if own else scenario, api)
+    own = spec.wire or Wire()
+    if plain is None and (quirk or own.quirks or variation != PLAIN):
+        plain = case(_with_quirks(scenario, None) if own.quirks else scenario, api)
+    elif plain is None and own != Wire():
+        # A scenario may cut its answer itself, which is a variation of it.
+        plain = case(_bare(scenario), api)
     return _compiled(told, api, _name(scenario, api, variation, quirk), variation, quirk, plain)
 
 
@@ -118,6 +121,16 @@ def _with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario
     return replace(scenario, turns=tuple(map(turn, scenario.turns)))
 
 
+def _bare(scenario: Scenario) -> Scenario:
+    """A scenario that leaves to the protocol how its events are written."""
+
+    def turn(spec: TurnSpec) -> TurnSpec:
+        variants = tuple((api, turn(each)) for api, each in spec.variants)
+        return replace(spec, wire=None, variants=variants)
+
+    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+
+
 def _compiled(
     scenario: Scenario,
     api: Api,
@@ -132,9 +145,8 @@ def _compiled(
     request = asked(protocol, scenario, prompt, model)
     answer = Replayer().answer(Pick(scenario, 0, 0), request, protocol)
     turn = resolve(scenario, 0, api, protocol.call_prefix)
-    quirks = [
-        found for found in map(find, spec.wire.quirks if spec.wire else ()) if api in found[0].apis
-    ]
+    named = [name for name in (spec.wire.quirks if spec.wire else ()) if api in find(name)[0].apis]
+    quirks = list(map(find, named))
     # What the protocol cannot say is gone before a quirk adds a word that is not its own.
     meant = protocol.project(turn)
     for _, variant in quirks:
@@ -142,8 +154,10 @@ def _compiled(
             meant = variant.meaning(meant)
     expected = outcome_of_turn(meant, spec, api)
     right = "same"
-    for one, variant in quirks:
-        right = variant.right or one.right
+    for told, (one, variant) in zip(named, quirks, strict=True):
+        wants = variant.right or one.right
+        if wants == "same" or _shows(answer, scenario, told, request):
+            right = wants
     if right == "same" and expected.errors:
         right = "error"
     return Case(
@@ -153,7 +167,7 @@ def _compiled(
         prompt=prompt,
         tools=scenario.tools,
         answer=answer,
-        events=_events(answer, api, [variant for _, variant in quirks]),
+        events=decoded(answer, api, [variant for _, variant in quirks]),
         expected=expected,
         finishes=finish_words(meant, api),
         right=right,  # type: ignore[arg-type]
@@ -202,25 +216,6 @@ def _body(scenario: Scenario, request: Request, api: Api) -> Any:
     except RequestError:
         return None
     return json.loads(b"".join(answer.data)) if answer.status == 200 else None
-
-
-def _events(answer: Answer, api: Api, variants: Sequence[Variant]) -> Events | None:
-    """The decoded events; None where what is special about the answer lies below them."""
-    if any(v.bytes is not None or v.content_type is not None for v in variants):
-        return None
-    if answer.ending != "complete":
-        return None
-    events: list[tuple[Any, str | None]] = []
-    for frame in decode(b"".join(answer.data)):
-        if frame.data == "[DONE]" and api == "chat":
-            break  # clients stop reading here, and so do those that hand the chunks on
-        if frame.data is None or frame.data == "[DONE]":
-            continue
-        try:
-            events.append((json.loads(frame.data), frame.event))
-        except ValueError:
-            return None
-    return Events(events)
 
 
 # Many of them

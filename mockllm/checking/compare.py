@@ -6,76 +6,106 @@ it has seen that the client gets the plain form of the same answer right.
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from mockllm.checking.case import Case
+from mockllm.checking.compare_calls import call_differences
+from mockllm.checking.difference import Difference, comparable, describe, key, listed, shown
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.policy import Policy
 from mockllm.scenario.model import FramePart
 
 __all__ = ["Difference", "differences"]
 
-_MOST_SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One way in which an outcome is not right, and the invariant that it speaks of."""
-
-    field: str
-    words: str
-    invariant: str
-
 
 def differences(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     """How an outcome differs from what is right for a case; empty where it is right.
 
-    What speaks loudest comes first: a client that breaks gets nothing else right either, and
-    one that reports an error does so because of what it made of the calls.
+    What speaks loudest comes first, and what only follows from it is left out: a client that
+    breaks gets nothing else right either, and one that reports an error may do so because of
+    what it made of the calls.
     """
     found = _differences(case, got, policy)
-    crashed = any(trouble.crash for trouble in got.errors)
-    return sorted(found, key=lambda each: (each.field == "errors") != crashed)
+    if any(each.field == "crash" for each in found):
+        return [each for each in found if each.field == "crash"]
+    told = [each for each in found if each.field == "errors"]
+    if not told or case.right == "error":
+        return found
+    rest = [each for each in found if each.field != "errors" and not _cut_off(each, case, got)]
+    if any(_names_a_call(case, trouble.message) for trouble in got.errors):
+        calls = [each for each in found if each.about == "tool_calls"]
+        return [*calls, *(each for each in rest if each not in calls), *told]
+    return told + rest
+
+
+def _cut_off(found: Difference, case: Case, got: Outcome) -> bool:
+    """Whether a difference is only that an error came before the rest."""
+    if found.field in ("finish", "usage"):
+        return True
+    if found.field == "tool_calls":
+        return len(got.tool_calls) < len(case.expected.tool_calls)
+    if found.field in ("text", "reasoning", "refusal"):
+        return str(getattr(case.expected, found.field)).startswith(getattr(got, found.field))
+    return False
+
+
+def _names_a_call(case: Case, message: str) -> bool:
+    names = {name for call in case.expected.tool_calls for name in (call.name, call.id) if name}
+    return any(name in message for name in names)
 
 
 def _differences(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
-    right = case.right
+    right, due = case.right, None
     if not case.ids and policy.missing_id == "error" and case.expected.tool_calls:
-        right = "error"
-    if right != "same":
-        wrong = list(_reported(case, got))
-        if right == "error" or (not wrong and got.errors):
-            return wrong
-    return list(_same(case, got, policy))
+        right, due = "error", "missing-id"
+    if right == "same":
+        return list(_same(case, got, policy))
+    wrong = list(_reported(case, got, due))
+    if right == "error" or (not wrong and got.errors):
+        return wrong
+    same = list(_same(case, got, policy))
+    ends = bool(case.finishes) and "finish" not in policy.ignore
+    if same and ends and not got.errors and got.finish is None:
+        words = f"neither an error nor an end of the answer is told; got {describe(got)}"
+        same.insert(0, Difference("finish", words, "truncated-is-not-complete", sure=True))
+    return same
 
 
 # An error is right
 
 
-def _reported(case: Case, got: Outcome) -> Iterator[Difference]:
-    """What is wrong with an outcome that has to be an error."""
-    invariant = "error-ends"
-    if case.expected.finish is None and not case.expected.errors:
+_TELLS = frozenset({"interrupted", "aborted", "error"})
+"""Words for a finish that say that there was none: as clear as an error."""
+
+
+def _reported(case: Case, got: Outcome, due: str | None = None) -> Iterator[Difference]:
+    """What is wrong with an outcome that has to be an error; `due` is what demands it."""
+    invariant = due or "error-ends"
+    if due is None and case.expected.finish is None and not case.expected.errors:
         invariant = "truncated-is-not-complete"
+    if not got.errors and got.finish in _TELLS:
+        return
     if not got.errors:
         what = "; ".join(e.message for e in case.expected.errors) or "the stream is not complete"
-        yield Difference(
-            "errors", f"no error is reported, although {what}; got {describe(got)}", invariant
-        )
+        if due is not None:
+            what = "calls have no id"
+        words = f"no error is reported, although {what}; got {describe(got)}"
+        yield Difference("errors", words, invariant, sure=due is not None)
         return
     for trouble in got.errors:
         if trouble.crash:
             words = f"breaks instead of reporting an error: {trouble.message}"
-            yield Difference("errors", words, "null-tolerant")
+            yield Difference("crash", words, "null-tolerant")
     meant = [*case.expected.tool_calls, *(case.plain.expected.tool_calls if case.plain else ())]
-    known = set(map(_key, meant))
-    for call in map(_comparable, got.tool_calls):
-        if isinstance(call.arguments, dict) and _key(call) not in known:
-            words = f"a call that is not complete comes out: {_listed([call])}"
-            yield Difference("tool_calls", words, invariant)
+    known = set(map(key, meant))
+    names = {call.name for call in meant}
+    for call in map(comparable, got.tool_calls):
+        if isinstance(call.arguments, dict) and key(call) not in known:
+            words = f"a call that is not complete comes out: {listed([call])}"
+            or_else = ("arguments-concatenate",) if call.name in names else ()
+            yield Difference("tool_calls", words, invariant, or_else=or_else)
 
 
 # The same is right
@@ -89,11 +119,12 @@ def _same(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
         if name not in policy.ignore:
             yield from _text(name, getattr(expected, name), getattr(got, name))
     if "tool_calls" not in policy.ignore:
-        yield from _calls(case, wanted, got.tool_calls, policy)
+        yield from call_differences(case, wanted, got, policy)
+    yield from _unreported(case, got, policy, excused)
     if "finish" not in policy.ignore and case.finishes and got.finish not in case.finishes:
         yield Difference(
             "finish",
-            f"finish is {_shown(got.finish)}, not {_shown(expected.finish)}",
+            f"finish is {shown(got.finish)}, not {shown(expected.finish)}",
             "finish-and-usage",
         )
     if "usage" not in policy.ignore:
@@ -119,47 +150,86 @@ def _under(policy: Policy, case: Case) -> tuple[list[Call], list[tuple[int, Call
 def _errors(
     case: Case, got: Outcome, policy: Policy, excused: Sequence[tuple[int, Call, str]]
 ) -> Iterator[Difference]:
-    """Errors where none belong, and none where the policy wants one."""
-    demanded = [
-        (call, invariant)
-        for _, call, invariant in excused
-        if (policy.malformed if invariant == "malformed-contained" else policy.unknown_tool)
-        == "error"
-    ]
+    """Errors where none belong."""
+    demanded = _demanded(policy, excused)
     for trouble in got.errors:
-        if trouble.crash or not demanded:
-            invariant = "null-tolerant" if trouble.crash else _blamed(case, excused)
-            yield Difference("errors", f"reports an error: {trouble.message}", invariant)
-    for call, invariant in demanded:
-        named = [e for e in got.errors if call.name in e.message or (call.id or "\0") in e.message]
-        if not named and not any(e.tool is not None for e in got.errors):
+        words = f"reports an error: {trouble.message}"
+        if trouble.crash:
+            sure = _NULL.search(trouble.message) is not None
+            yield Difference("crash", words, "null-tolerant", sure=sure)
+        elif not demanded or (trouble.tool is None and not _names_a_call(case, trouble.message)):
+            first, *others = _speaks_of(case, excused)
+            yield Difference("errors", words, first, or_else=tuple(others))
+
+
+def _unreported(
+    case: Case, got: Outcome, policy: Policy, excused: Sequence[tuple[int, Call, str]]
+) -> Iterator[Difference]:
+    """Calls of which the policy wants an error, and none is told."""
+    if any(trouble.tool is not None for trouble in got.errors):
+        return
+    if got.errors and not any(_names_a_call(case, trouble.message) for trouble in got.errors):
+        return  # told by `_errors`: it is of the stream
+    for index, call, invariant in _demanded(policy, excused):
+        if not any(call.name in e.message or (call.id or "\0") in e.message for e in got.errors):
             yield Difference(
-                "errors",
+                f"tool_calls[{index}]",
                 f"no error names the call {call.name} ({call.id}), whose arguments are "
-                f"{_shown(call.arguments)}",
+                f"{shown(call.arguments)}",
                 invariant,
             )
 
 
-def _blamed(case: Case, excused: Sequence[tuple[int, Call, str]]) -> str:
-    """What an error in a stream that is fine speaks of."""
-    if excused:
-        return excused[0][2]
-    if any(call.arguments == {} for call in case.expected.tool_calls):
-        return "zero-arguments"
-    if any(isinstance(part, FramePart) for part in case.scenario.turns[0].reply):
-        return "unknown-event"
-    return "arguments-concatenate" if case.expected.tool_calls else "null-tolerant"
+def _demanded(
+    policy: Policy, excused: Sequence[tuple[int, Call, str]]
+) -> list[tuple[int, Call, str]]:
+    """The calls that have to be reported."""
+    wants = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
+    return [each for each in excused if wants[each[2]] == "error"]
+
+
+_NULL = re.compile("NoneType|^KeyError")
+"""What a client says that breaks on what is null or not there."""
+
+
+def _speaks_of(case: Case, excused: Sequence[tuple[int, Call, str]]) -> list[str]:
+    """What an error in a stream that is fine may speak of."""
+    turn = case.scenario.turns[0].for_api(case.api)
+    found = [invariant for _, _, invariant in excused[:1]]
+    comments = turn.wire is not None and turn.wire.comments is not None
+    if comments or any(isinstance(part, FramePart) for part in turn.reply):
+        found.append("unknown-event")
+    calls = case.expected.tool_calls
+    if calls and all(call.arguments == {} for call in calls):
+        found.append("zero-arguments")
+    if calls:
+        found.append("arguments-concatenate")
+    if case.finishes & {"length", "content_filter"}:
+        found.append("finish-and-usage")
+    return found or ["null-tolerant"]
+
+
+_NOTHING = re.compile(r"None|null|undefined|\[object Object\]")
 
 
 def _text(name: str, expected: str, got: str) -> Iterator[Difference]:
     if expected == got:
         return
     invariant = "text-accumulates"
-    if expected and got.replace(expected, "") != got and len(got) > len(expected):
+    if _times(expected, got):
         invariant = "final-replaces"
-    words = f"{name} is {_shown(got)}, not {_shown(expected)}"
+    elif _NOTHING.search(got) and not _NOTHING.search(expected):
+        invariant = "null-tolerant"
+    words = f"{name} is {shown(got)}, not {shown(expected)}"
     yield Difference(name, words, invariant)
+
+
+def _times(expected: str, got: str) -> bool:
+    """Whether one text has all of the other several times, in whatever order."""
+    times, rest = divmod(len(got), len(expected) or 1)
+    if not expected or times < 2 or rest:
+        return False
+    return Counter(got) == {char: n * times for char, n in Counter(expected).items()}
 
 
 def _usage(expected: Usage | None, got: Usage | None) -> Iterator[Difference]:
@@ -173,178 +243,3 @@ def _usage(expected: Usage | None, got: Usage | None) -> Iterator[Difference]:
         if told is not None and told != sent:
             words = f"usage: {name} is {told} tokens, not {sent}"
             yield Difference("usage", words, "finish-and-usage")
-
-
-# Calls
-
-
-def _calls(
-    case: Case, expected: Sequence[Call], got: Sequence[Call], policy: Policy
-) -> Iterator[Difference]:
-    got = [_comparable(call) for call in got]
-    expected = list(expected)
-    if len(got) > len(expected):
-        yield _too_many(expected, got)
-        return
-    if len(got) < len(expected):
-        yield _too_few(expected, got)
-        return
-    if policy.order == "any" or not _sorted_alike(case, expected, got, policy):
-        if policy.order != "any":
-            yield Difference(
-                "tool_calls",
-                f"calls come in the order {_names(got)}, not {_names(expected)}",
-                "order-by-index",
-            )
-            return
-        got = _as_expected(expected, got)
-    names = [[call.name for call in calls] for calls in (expected, got)]
-    if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
-        words = f"the calls are {_listed(got)}, not {_listed(expected)}"
-        yield Difference("tool_calls", words, "arguments-concatenate")
-        return
-    for index, (want, have) in enumerate(zip(expected, got, strict=True)):
-        yield from _call(case, index, want, have, policy)
-    yield from _ids(case, got, policy)
-
-
-def _comparable(call: Call) -> Call:
-    """Arguments that a client keeps as text, or leaves away where there are none, as a value."""
-    if call.arguments is None or call.arguments == "":
-        return replace(call, arguments={})
-    if isinstance(call.arguments, str):
-        try:
-            value = json.loads(call.arguments)
-        except ValueError:
-            return call
-        return replace(call, arguments=value) if isinstance(value, dict) else call
-    return call
-
-
-def _key(call: Call) -> str:
-    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
-
-
-def _names(calls: Sequence[Call]) -> str:
-    return ", ".join(f"{call.name} ({call.id})" for call in calls)
-
-
-def _sorted_alike(
-    case: Case, expected: Sequence[Call], got: Sequence[Call], policy: Policy
-) -> bool:
-    """Whether the calls are those expected but for their order; True also where more differs."""
-    if expected == got or list(map(_key, expected)) == list(map(_key, got)):
-        return True
-    return Counter(map(_key, expected)) != Counter(map(_key, got))
-
-
-def _as_expected(expected: Sequence[Call], got: Sequence[Call]) -> list[Call]:
-    """The calls that a client came to in the order of those expected, as far as they agree."""
-    left = list(got)
-    found = []
-    for want in expected:
-        have = next((c for c in left if _key(c) == _key(want)), left[0])
-        left.remove(have)
-        found.append(have)
-    return found
-
-
-def _too_many(expected: Sequence[Call], got: Sequence[Call]) -> Difference:
-    extra = got[:]
-    for call in expected:
-        same = next((c for c in extra if _key(c) == _key(call)), None)
-        if same is not None:
-            extra = [c for c in extra if c is not same]
-    again = any(_key(call) in set(map(_key, expected)) for call in extra)
-    ids = [call.id for call in got if call.id]
-    early = any(call.arguments == {} for call in extra)
-    invariant = "arguments-concatenate"
-    if again or len(set(ids)) < len(ids):
-        invariant = "surface-complete" if early and not again else "surface-once"
-    words = f"{len(got)} calls, not {len(expected)}: {_listed(got)} instead of {_listed(expected)}"
-    return Difference("tool_calls", words, invariant)
-
-
-def _too_few(expected: Sequence[Call], got: Sequence[Call]) -> Difference:
-    lost = list(expected)
-    for call in got:
-        same = next((c for c in lost if _key(c) == _key(call)), None)
-        if same is not None:
-            lost.remove(same)
-    invariant = "arguments-concatenate"
-    if lost and all(call.arguments == {} for call in lost):
-        invariant = "zero-arguments"
-    elif any(not isinstance(call.arguments, dict) for call in lost):
-        invariant = "malformed-contained"
-    words = f"{len(got)} calls, not {len(expected)}: lost {_listed(lost)}"
-    return Difference("tool_calls", words, invariant)
-
-
-def _call(case: Case, index: int, want: Call, have: Call, policy: Policy) -> Iterator[Difference]:
-    where = f"tool_calls[{index}]"
-    if have.name != want.name:
-        yield Difference(
-            where, f"its name is {_shown(have.name)}, not {_shown(want.name)}", "name-kept"
-        )
-    if have.arguments != want.arguments:
-        yield Difference(
-            where,
-            f"the arguments of {want.name} are {_shown(have.arguments)}, "
-            f"not {_shown(want.arguments)}",
-            _arguments_blamed(want, have),
-        )
-    if case.ids and want.id is not None and have.id != want.id:
-        yield Difference(where, f"its id is {_shown(have.id)}, not {_shown(want.id)}", "id-kept")
-
-
-def _arguments_blamed(want: Call, have: Call) -> str:
-    if want.arguments == {}:
-        return "zero-arguments"
-    if isinstance(have.arguments, str) and isinstance(want.arguments, dict):
-        half = have.arguments[: len(have.arguments) // 2]
-        if half and half * 2 == have.arguments:
-            return "final-replaces"
-    if not isinstance(want.arguments, dict):
-        return "malformed-contained"
-    return "arguments-concatenate"
-
-
-def _ids(case: Case, got: Sequence[Call], policy: Policy) -> Iterator[Difference]:
-    """Where no ids are sent: those that the client made up are there and differ."""
-    if case.ids or policy.missing_id != "synthesise":
-        return
-    ids = [call.id for call in got]
-    if not all(ids):
-        yield Difference(
-            "tool_calls", f"calls are left without an id: {_listed(got)}", "missing-id"
-        )
-    elif len(set(ids)) < len(ids):
-        yield Difference("tool_calls", f"calls share an id: {_listed(got)}", "missing-id")
-
-
-# Words
-
-
-def _listed(calls: Sequence[Call]) -> str:
-    return "; ".join(f"{c.name}({_shown(c.arguments)}) id {_shown(c.id)}" for c in calls) or "none"
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "missing"
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 20]}…{text[-15:]}"
-
-
-def describe(outcome: Outcome) -> str:
-    """An outcome in one line."""
-    told = [
-        f"{name} {_shown(getattr(outcome, name))}"
-        for name in ("text", "reasoning", "refusal")
-        if getattr(outcome, name)
-    ]
-    if outcome.tool_calls:
-        told.append(f"calls {_listed(outcome.tool_calls)}")
-    told.append(f"finish {_shown(outcome.finish)}")
-    told += [f"error {_shown(trouble.message)}" for trouble in outcome.errors]
-    return ", ".join(told)

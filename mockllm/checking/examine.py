@@ -1,15 +1,15 @@
 """Takes a client through many cases and says which invariants it breaks.
 
-What a client gets wrong is blamed on what it speaks of: where the plain form of an answer goes
-wrong, on what differs; where only a variation or a quirk of it does, on what that tests. So one
-mistake is told once, under its own name.
+What a client gets wrong is blamed on what it speaks of (see `blame`), so that one mistake is told
+once, under its own name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from mockllm.checking.blame import blame
 from mockllm.checking.case import Case
 from mockllm.checking.compare import Difference, differences
 from mockllm.checking.invariants import INVARIANTS
@@ -29,12 +29,15 @@ class Failure:
         invariant: what it is blamed on.
         words: what differs.
         shrunk: a smaller case that shows the same, where one was looked for.
+        again: whether the case, seen alone, would be blamed on something else, and only others
+            show that it is the same mistake.
     """
 
     invariant: str
     case: Case
     words: tuple[str, ...]
     shrunk: Case | None = None
+    again: bool = False
 
     def __str__(self) -> str:
         lines = [f"{self.case.name} breaks {self.invariant}: {INVARIANTS[self.invariant]}."]
@@ -62,22 +65,30 @@ class Report:
         return not self.failures
 
     def broken(self) -> dict[str, list[Failure]]:
-        """The failures by invariant, in the order in which those are listed; the smallest
-        stream first."""
+        """The failures by invariant, in the order in which those are listed; first those that
+        show it alone, the smallest stream before the others."""
         found: dict[str, list[Failure]] = {}
         for name in INVARIANTS:
             blamed = [failure for failure in self.failures if failure.invariant == name]
             if blamed:
-                found[name] = sorted(blamed, key=lambda failure: failure.case.answer.size)
+                found[name] = sorted(blamed, key=lambda f: (f.again, f.case.answer.size))
         return found
 
 
 @dataclass(slots=True)
 class _Examining:
-    """What is known of a client so far: what it makes of the plain cases."""
+    """What is known of a client so far."""
 
     judge: Callable[[Case], list[Difference]]
     plain: dict[str, list[Difference]] = field(default_factory=dict)
+    wrong: list[tuple[Case, list[Difference], list[Difference]]] = field(default_factory=list)
+
+    def look(self, case: Case) -> list[Difference]:
+        """Judges a case, and its plain form if that was not seen before."""
+        found = self.of(case) if case.plain is None else self.judge(case)
+        if found:
+            self.wrong.append((case, found, self.of(case.plain) if case.plain else []))
+        return found
 
     def of(self, case: Case) -> list[Difference]:
         """The differences of a plain case, found once."""
@@ -85,36 +96,12 @@ class _Examining:
             self.plain[case.name] = self.judge(case)
         return self.plain[case.name]
 
-    def failures(self, case: Case) -> Iterator[Failure]:
-        """What a case tells that its plain form does not."""
-        found = self.of(case) if case.plain is None else self.judge(case)
-        if not found:
-            return
-        known = set() if case.plain is None else {d.invariant for d in self.of(case.plain)}
-        if case.plain is not None:
-            found = [_blamed(case, each, plain_is_right=not known) for each in found]
-        # One mistake shows in many places of one answer; it is told once.
-        loudest = [each for each in found if each.invariant in _WATCHED][:1] or found[:1]
-        for each in loudest:
-            if each.invariant not in known:
-                words = tuple(d.words for d in found if d.invariant == each.invariant)
-                yield Failure(each.invariant, case, words)
-
-
-_WATCHED = (
-    "surface-once",
-    "delta-is-fragment",
-    "delta-first",
-    "stage-empties",
-    "input-untouched",
-)
-"""What is seen on the way through a stream speaks for itself, in any case."""
-
-
-def _blamed(case: Case, found: Difference, *, plain_is_right: bool) -> Difference:
-    if not plain_is_right or found.invariant in _WATCHED:
-        return found
-    return Difference(found.field, found.words, case.invariant)
+    def failures(self) -> tuple[Failure, ...]:
+        """One for each case that tells something."""
+        return tuple(
+            Failure(each.invariant, each.case, each.words, again=each.again)
+            for each in blame(self.wrong)
+        )
 
 
 def examine(
@@ -134,29 +121,49 @@ def examine(
     """
     policy = policy or Policy()
     examining = _Examining(lambda case: run(factory, case, policy, level))
-    failures: list[Failure] = []
     skipped: list[str] = []
+    right: list[Case] = []
     runs = 0
-    before: Case | None = None
     for case in cases:
         if level == "payloads" and case.events is None:
             skipped.append(case.name)
             continue
         runs += 1
+        wrong = examining.look(case)
         if case.plain is not None:
-            failures += examining.failures(case)
             continue
-        failures += examining.failures(case)
-        if before is not None and not examining.of(before) and not examining.of(case):
-            found = together(factory, before, case, policy, level)
-            failures += _told(case, found[:1])
-        before = case
-    return Report(runs, tuple(skipped), tuple(failures))
+        shared = _shared(factory, right, case, policy, level, wrong=bool(wrong))
+        if shared is not None:
+            # What one stream leaves to the next makes all that follows worth nothing.
+            return Report(runs, tuple(skipped), (shared,))
+        if not wrong:
+            right.append(case)
+    return Report(runs, tuple(skipped), examining.failures())
 
 
-def _told(case: Case, found: Iterable[Difference]) -> Iterator[Failure]:
-    for each in found:
-        yield Failure(each.invariant, case, (each.words,))
+def _shared(
+    factory: Factory, right: list[Case], case: Case, policy: Policy, level: Level, *, wrong: bool
+) -> Failure | None:
+    """Whether streams share something: a case that was right is wrong after others, or two at
+    once disturb each other.
+
+    Args:
+        right: the cases that were right so far.
+        wrong: whether the case is wrong as it is.
+    """
+    if not right:
+        return None
+    if not wrong:
+        for each in together(factory, right[-1], case, policy, level)[:1]:
+            return Failure("stage-empties", case, (each.words,))
+        return None
+    called = [each for each in right if each.expected.tool_calls]
+    for before in (*called[-1:], right[-1]):
+        found = run(factory, before, policy, level)
+        if found:
+            words = f"{before.name} was right, and is wrong after other streams: {found[0].words}"
+            return Failure("stage-empties", before, (words,))
+    return None
 
 
 def examine_bodies(
@@ -199,12 +206,11 @@ def examine_client(
         return differences(case, outcome_of(client, at(case), case), policy)
 
     examining = _Examining(judge)
-    failures: list[Failure] = []
     runs = 0
     for case in cases:
         runs += 1
-        failures += examining.failures(case)
-    return Report(runs, (), tuple(failures))
+        examining.look(case)
+    return Report(runs, (), examining.failures())
 
 
 def outcome_of(client: Run, url: str, case: Case) -> Outcome:

@@ -47,7 +47,7 @@ def run(factory: Factory, case: Case, policy: Policy, level: Level) -> list[Diff
         found = [*watch.found, *watch.end(outcome), *found]
     if case.events is not None and level == "payloads" and case.events.restore():
         words = "a chunk that was handed in is another one afterwards"
-        found.append(Difference("chunk", words, "input-untouched"))
+        found.insert(0, Difference("chunk", words, "input-untouched", sure=True))
     return found
 
 
@@ -78,7 +78,9 @@ def together(
         *differences(one, after, policy),
     ]
     return [
-        Difference(each.field, f"streams disturb each other: {each.words}", "stage-empties")
+        Difference(
+            each.field, f"streams disturb each other: {each.words}", "stage-empties", sure=True
+        )
         for each in found
     ]
 
@@ -160,65 +162,43 @@ class _Watch:
     def __init__(self, probe: Probe | ByteProbe, case: Case) -> None:
         self._probe = probe
         self._case = case
-        self._text = {"text": "", "reasoning": ""}
-        self._handed = {"text": "", "reasoning": ""}
-        self._hands_on = {"text": False, "reasoning": False}
+        self._words = {"text": _Words(), "reasoning": _Words()}
         self._calls: list[Call] = []
         self._surfaced: list[Call] = []
-        self._names: set[str] = set()
         self.found: list[Difference] = []
 
     def look(self, delta: Delta | str | None) -> None:
         """Compares what was handed on for a chunk, and the sum so far, with what was before."""
         seen = self._probe.outcome()
         told = Delta(delta) if isinstance(delta, str) else delta
-        for name in ("text", "reasoning"):
+        for name, words in self._words.items():
             fragment = "" if told is None else getattr(told, name)
-            self._grown(name, getattr(seen, name), fragment)
+            wrong = words.look(getattr(seen, name), fragment)
+            if wrong is not None:
+                self._tell(f"{name}: {wrong[1]}", wrong[0])
         for call in () if told is None else told.tool_calls:
             self._surface(call)
         self._settled(seen.tool_calls)
 
     def end(self, outcome: Outcome) -> Iterator[Difference]:
         """What shows only when the stream is over."""
-        for name in ("text", "reasoning"):
-            final, handed = getattr(outcome, name), self._handed[name]
-            if self._hands_on[name] and handed != final and not self._told("delta-is-fragment"):
-                yield Difference(
-                    name,
-                    f"the deltas of {name} join to {handed!r:.80}, its sum is {final!r:.80}",
-                    "delta-is-fragment",
+        for name, words in self._words.items():
+            final = getattr(outcome, name)
+            if words.hands_on and words.right and words.handed != final:
+                said = (
+                    f"{name}: the deltas join to {words.handed!r:.80}, their sum is {final!r:.80}"
                 )
+                yield Difference("chunk", said, "delta-is-fragment", sure=True)
         pending = getattr(self._probe, "pending", None)
         if pending is not None and not outcome.errors:
             left = pending()
             if left:
-                words = f"{left} calls are still waiting after the end"
-                yield Difference("pending", words, "stage-empties")
-
-    def _grown(self, name: str, now: str, fragment: str) -> None:
-        before = self._text[name]
-        self._text[name] = now
-        if not now.startswith(before):
-            self._tell(name, f"{name} was {before!r:.80}, then {now!r:.80}", "text-accumulates")
-            return
-        grown = now[len(before) :]
-        if fragment:
-            self._hands_on[name] = True
-        self._handed[name] += fragment
-        if not self._hands_on[name]:
-            return
-        if fragment != grown and fragment == now:
-            words = f"{name} handed on is all of it so far, {fragment!r:.80}, not {grown!r:.80}"
-            self._tell(name, words, "delta-is-fragment")
-        elif len(self._handed[name]) < len(now):
-            words = f"{name} {now!r:.80} shows {grown!r:.80} before it is handed on"
-            self._tell(name, words, "delta-first")
+                said = f"{left} calls are still waiting after the end"
+                yield Difference("chunk", said, "stage-empties", sure=True)
 
     def _surface(self, call: Call) -> None:
         if any(_same(call, other) for other in self._surfaced):
-            words = f"{call.name} ({call.id}) surfaces again"
-            self._tell("tool_calls", words, "surface-once")
+            self._tell(f"{call.name} ({call.id}) surfaces again", "surface-once")
         self._surfaced.append(call)
         self._complete(call)
 
@@ -228,7 +208,7 @@ class _Watch:
         for call in calls:
             self._complete(call)
             if sum(_same(call, other) for other in calls) > 1:
-                self._tell("tool_calls", f"{call.name} ({call.id}) is there twice", "surface-once")
+                self._tell(f"{call.name} ({call.id}) is there twice", "surface-once")
         self._calls = list(calls)
 
     def _complete(self, call: Call) -> None:
@@ -239,18 +219,48 @@ class _Watch:
         arguments = wanted[0].arguments
         early = call.arguments if isinstance(call.arguments, dict) else (call.arguments or {})
         if isinstance(arguments, dict) and isinstance(early, dict) and early != arguments:
-            self._tell(
-                "tool_calls",
-                f"{call.name} ({call.id}) surfaces with {early}, before it is complete",
-                "surface-complete",
-            )
+            words = f"{call.name} ({call.id}) surfaces with {early}, before it is complete"
+            self._tell(words, "surface-complete")
 
-    def _told(self, invariant: str) -> bool:
-        return any(each.invariant == invariant for each in self.found)
+    def _tell(self, words: str, invariant: str) -> None:
+        if not any(each.invariant == invariant for each in self.found):
+            self.found.append(Difference("chunk", words, invariant, sure=True))
 
-    def _tell(self, field: str, words: str, invariant: str) -> None:
-        if not self._told(invariant):
-            self.found.append(Difference(field, words, invariant))
+
+class _Words:
+    """Text as it grows, and what of it was handed on."""
+
+    def __init__(self) -> None:
+        self.handed = ""
+        self.hands_on = False
+        self.right = True
+        self._before = ""
+        self._behind = False
+
+    def look(self, now: str, fragment: str) -> tuple[str, str] | None:
+        """The invariant that a chunk breaks, and how; after the first one nothing is looked at.
+
+        Args:
+            now: all of the text so far.
+            fragment: what was handed on for this chunk.
+        """
+        wrong = self._wrong(now, fragment) if self.right else None
+        self.right = self.right and wrong is None
+        return wrong
+
+    def _wrong(self, now: str, fragment: str) -> tuple[str, str] | None:
+        before, self._before = self._before, now
+        if not now.startswith(before):
+            return "text-accumulates", f"it was {before!r:.80}, then {now!r:.80}"
+        grown = now[len(before) :]
+        late, self._behind = self._behind, len(self.handed) + len(fragment) < len(now)
+        self.handed += fragment
+        self.hands_on = self.hands_on or bool(fragment)
+        if (self.hands_on and self._behind) or (late and fragment and self.handed == now):
+            return "delta-first", f"{now!r:.80} shows {grown!r:.80} before it is handed on"
+        if fragment not in (grown, "") and fragment == now:
+            return "delta-is-fragment", f"{now!r:.80} is handed on, not {grown!r:.80}"
+        return None
 
 
 def _same(one: Call, other: Call) -> bool:

@@ -56,7 +56,8 @@ def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = _TRIES) -
             "hypothesis makes failures small and is not installed: pip install hypothesis"
         ) from error
 
-    plain = case.plain or case
+    varied = case.quirk or case.variation != PLAIN
+    plain = case.plain if varied and case.plain is not None else case
 
     @composite
     def smaller(draw: DrawFn) -> Case | None:

@@ -126,12 +126,15 @@ def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
         group=variation.group or wire.group,
         segments=variation.cut or wire.segments,
     )
-    return replace(
+    told = replace(
         turn,
         reply=tuple(_part(part, variation.split) for part in turn.reply),
         wire=None if wire == Wire() else wire,
-        variants=tuple((api, _turn(each, variation)) for api, each in turn.variants),
+        variants=(),
     )
+    variants = ((api, _turn(each, variation)) for api, each in turn.variants)
+    # What was only cut in another way is cut in the same way now, and no variant any more.
+    return replace(told, variants=tuple(each for each in variants if each[1] != told))
 
 
 def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:

@@ -1,0 +1,235 @@
+"""Messages: mistakes with blocks, their indexes, and the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.checking.probes import Delta
+from mockllm.checking.reference import AnthropicAccumulator
+from mockllm.checking.reference.anthropic import _Block
+from tests.checking.mutants.declared import mutant
+
+Object = Mapping[str, Any]
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class InputOfTheStart(AnthropicAccumulator):
+    """Takes the `input` of the block's start, which is `{}` (`anth-input-in-start`)."""
+
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") != "input_json_delta":
+            super()._delta(index, delta)
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class InputOfTheStartLost(AnthropicAccumulator):
+    """Takes the `input` of the deltas alone (`anth-input-in-start`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(index, {**block, "input": {}})
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class IndexIsAPosition(AnthropicAccumulator):
+    """Takes the index for the place in a list of blocks (`anth-index-gap`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(len(self._blocks), block)
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class DeltasToTheOpenBlock(AnthropicAccumulator):
+    """Appends every fragment to the block that began last (`anth-interleaved`)."""
+
+    def _delta(self, index: int | None, delta: Object) -> None:
+        super()._delta(list(self._blocks)[-1] if self._blocks else index, delta)
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class FirstBlockOfAnIndex(AnthropicAccumulator):
+    """Passes over a start whose index was there before (`anth-index-all-zero`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        if index not in self._blocks:
+            super()._start(index, block)
+
+
+@mutant("arguments-concatenate", api="anthropic")
+class ParsesEachFragment(AnthropicAccumulator):
+    """Parses every `partial_json` alone (`anth-parse-each-fragment`)."""
+
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("partial_json"):
+            json.loads(delta["partial_json"])
+        super()._delta(index, delta)
+
+
+@mutant("zero-arguments", api="anthropic")
+class ParsesEmptyArguments(AnthropicAccumulator):
+    """Has `json.loads` read a `partial_json` that is empty (`anth-zero-arg`)."""
+
+    def _end(self, block: _Block) -> None:
+        if block.call is not None and not block.call.settled and not block.given:
+            block.call.arguments = block.call.arguments or json.loads("")
+        super()._end(block)
+
+
+@mutant("zero-arguments", api="anthropic")
+class DropsFalsyInput(AnthropicAccumulator):
+    """Passes over calls without any input (`anth-zero-arg`)."""
+
+    def _end(self, block: _Block) -> None:
+        if block.call is not None and not (block.call.arguments or block.given):
+            block.call.settled = True
+        super()._end(block)
+
+
+@mutant("text-accumulates", api="anthropic")
+class ThinkingIsText(AnthropicAccumulator):
+    """Puts what the model thinks into what it says."""
+
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") == "thinking_delta":
+            self._answer.add("text", delta["thinking"], (index or 0,))
+        else:
+            super()._delta(index, delta)
+
+
+@mutant("text-accumulates", api="anthropic")
+class TextOfTheStartLost(AnthropicAccumulator):
+    """Takes text from deltas alone (`anth-text-in-start`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(index, {**block, "text": ""})
+
+
+@mutant("text-accumulates", api="anthropic")
+class SecondStartGoesOn(AnthropicAccumulator):
+    """Joins what a proxy tried twice (`anth-message-start-twice`)."""
+
+    def _message_start(self, message: Object) -> None:
+        self._begun = False
+        super()._message_start(message)
+
+
+@mutant("finish-and-usage", api="anthropic")
+class SumsUsage(AnthropicAccumulator):
+    """Adds the tokens of `message_delta` to those of `message_start`."""
+
+    def _count_tokens(self, usage: Object) -> None:
+        output = usage.get("output_tokens")
+        more = self._tokens.get("output_tokens", 1)
+        super()._count_tokens({**usage, "output_tokens": output and output + more})
+
+
+@mutant("finish-and-usage", api="anthropic")
+class LastStopReason(AnthropicAccumulator):
+    """Takes the last `stop_reason`, be it null (`anth-two-message-delta`)."""
+
+    def _message_delta(self, value: Object) -> None:
+        super()._message_delta(value)
+        self._answer.finish = value["delta"].get("stop_reason")
+
+
+@mutant("finish-and-usage", api="anthropic")
+class InputTokensAlone(AnthropicAccumulator):
+    """Leaves out of the input what was read from the cache."""
+
+    def _count_tokens(self, usage: Object) -> None:
+        cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
+        super()._count_tokens({**usage, **dict.fromkeys(cached)})
+
+
+@mutant("unknown-event", api="anthropic")
+class UnknownEventRaises(AnthropicAccumulator):
+    """Breaks on events that it does not know (`anth-unknown-types`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        type = payload.get("type") or event or "error"
+        if not type.startswith(("message_", "content_block_", "ping", "error")):
+            raise ValueError(f"unknown event {type!r}")
+        return super().feed(payload, event)
+
+
+@mutant("unknown-event", api="anthropic")
+class UnknownBlockRaises(AnthropicAccumulator):
+    """Breaks on blocks that it does not know (`anth-unknown-types`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        known = {"text": 0, "thinking": 1, "redacted_thinking": 2, "tool_use": 3}
+        known[block["type"]]
+        super()._start(index, block)
+
+
+# What it says of itself is that it misses a key.
+@mutant("null-tolerant", api="anthropic")
+class PingIsADelta(AnthropicAccumulator):
+    """Takes every event behind the start of a block for one of its own (`anth-ping`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "ping" and self._begun and not self._answer.complete:
+            payload["delta"]
+        return super().feed(payload, event)
+
+
+@mutant("null-tolerant", api="anthropic")
+class InputRequired(AnthropicAccumulator):
+    """Breaks where the start of a call has no `input` (`anth-input-missing`)."""
+
+    def _start(self, index: int | None, block: Object) -> None:
+        if block.get("type") == "tool_use":
+            block["input"].items()
+        super()._start(index, block)
+
+
+@mutant("null-tolerant", api="anthropic")
+class UsageRequired(AnthropicAccumulator):
+    """Breaks where the end tells no usage (`anth-usage-missing`)."""
+
+    def _message_delta(self, value: Object) -> None:
+        value["usage"]
+        super()._message_delta(value)
+
+
+@mutant("surface-complete", api="anthropic")
+class CutCallComesOut(AnthropicAccumulator):
+    """Repairs a call in which the limit struck (`anth-tool-cut-by-limit`)."""
+
+    def _message_delta(self, value: Object) -> None:
+        if value["delta"].get("stop_reason") == "max_tokens":
+            for block in self._blocks.values():
+                if block.call is not None and not block.call.settled:
+                    block.call.arguments = "{}"
+                    self._answer.surface(block.call)
+        super()._message_delta(value)
+
+
+@mutant("error-ends", api="anthropic")
+class ErrorIsAnEnd(AnthropicAccumulator):
+    """Takes an error for the end of the message (`anth-error-event`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return super().feed({"type": "message_stop"} if "error" in payload else payload, event)
+
+
+@mutant("truncated-is-not-complete", api="anthropic")
+class EndOfInputIsTheEnd(AnthropicAccumulator):
+    """Takes a stream that stops for one that is complete (`anth-cut`)."""
+
+    def close(self) -> None:
+        self._answer.complete = True
+        super().close()
+
+
+# Errors without the line are dropped, too.
+@mutant("truncated-is-not-complete", "error-ends", api="anthropic")
+class EventLinesRequired(AnthropicAccumulator):
+    """Drops events without an event line, and misses none of them (`anth-no-event-lines`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if event is None:
+            self._answer.complete = not self._begun
+            return None
+        return super().feed(payload, event)

@@ -1,0 +1,213 @@
+"""Bytes: mistakes in reading server-sent events."""
+
+from __future__ import annotations
+
+import codecs
+import json
+
+from mockllm.checking.probes import Delta
+from mockllm.checking.reference.lines import Lines, ReferenceBytes
+from tests.checking.mutants.declared import mutant
+
+
+class Chat(ReferenceBytes):
+    """The right one, for chat."""
+
+    def __init__(self) -> None:
+        super().__init__("chat")
+
+
+class Messages(ReferenceBytes):
+    """The right one, for anthropic."""
+
+    def __init__(self) -> None:
+        super().__init__("anthropic")
+
+
+class _SplitLines(Lines):
+    def feed(self, data: bytes) -> list[str]:
+        return [part for line in super().feed(data) for part in line.splitlines() or [""]]
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class SplitLines(Chat):
+    """Has `str.splitlines` find the lines, which knows more ends of lines than there are
+    (`sse-unicode-line-separators`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = _SplitLines()
+
+
+class _NoDecoder:
+    """Decodes each piece as if it were all."""
+
+    def __init__(self, errors: str) -> None:
+        self._errors = errors
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        return data.decode(errors=self._errors)
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class DecodesEachChunk(Chat):
+    """Decodes the bytes of each chunk alone, with marks where it cannot (`sse-utf8-split`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines._utf8 = _NoDecoder("replace")  # type: ignore[assignment]
+
+
+@mutant("chunking-free", api="gemini", level="bytes")
+class DecodesEachChunkStrictly(ReferenceBytes):
+    """Decodes the bytes of each chunk alone, and breaks where it cannot (`sse-utf8-split`)."""
+
+    def __init__(self) -> None:
+        super().__init__("gemini")
+        self._lines._utf8 = _NoDecoder("strict")  # type: ignore[assignment]
+
+
+@mutant("chunking-free", api="responses", level="bytes")
+class SplitsOnTwoNewlines(ReferenceBytes):
+    r"""Splits on "\n\n" and knows no other end of an event (`sse-crlf`)."""
+
+    def __init__(self) -> None:
+        super().__init__("responses")
+        self.text, self.utf8 = "", codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> Delta | None:
+        *events, self.text = (self.text + self.utf8.decode(data)).split("\n\n")
+        for event in events:
+            super().feed(f"{event}\n\n".encode())
+        return None
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class SpaceRequired(Chat):
+    """Knows `data: ` and not `data:` (`sse-no-space`)."""
+
+    def _line(self, line: str) -> Delta | None:
+        return None if line[:5] == "data:" and line[:6] != "data: " else super()._line(line)
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class LastDataLine(Chat):
+    """Takes the last `data` line of an event for all of it (`sse-multiline-data`)."""
+
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith("data:"):
+            self._data.clear()
+        return super()._line(line)
+
+
+@mutant("chunking-free", api="agui", level="bytes")
+class EachDataLine(ReferenceBytes):
+    """Takes each `data` line for an event (`sse-multiline-data`)."""
+
+    def __init__(self) -> None:
+        super().__init__("agui")
+
+    def _line(self, line: str) -> Delta | None:
+        delta = super()._line(line)
+        return self._dispatch() if line.startswith("data:") else delta
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class MarkIsText(Chat):
+    """Leaves a byte order mark where it is (`sse-bom`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines._begun = True
+
+
+@mutant("chunking-free", api="chat", level="bytes")
+class ChunkIsAnEvent(Chat):
+    """Takes what one read gives for whole events (`sse-chunk-boundaries`)."""
+
+    def feed(self, data: bytes) -> Delta | None:
+        delta = super().feed(data)
+        rest = self._lines.rest()
+        self._lines._partial = []
+        return delta if not rest else self._line(rest)
+
+
+@mutant("chunking-free", api="anthropic", level="bytes")
+class LongEventsLost(Messages):
+    """Passes over lines of more than 64 KiB (`sse-huge-event`)."""
+
+    def _line(self, line: str) -> Delta | None:
+        return super()._line(line) if len(line) < 65536 else None
+
+
+@mutant("unknown-event", api="chat", level="bytes")
+class CommentsAreData(Chat):
+    """Takes the text of a comment for data (`sse-comments`)."""
+
+    def _line(self, line: str) -> Delta | None:
+        return super()._line(f"data{line}" if line[:1] == ":" else line)
+
+
+@mutant("unknown-event", api="chat", level="bytes")
+class IdMakesAnEvent(Chat):
+    """Makes an event of an id alone, whose data are no JSON (`sse-id-then-comment`)."""
+
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith(("id:", "retry:")):
+            self.__dict__["told"] = True
+        if not line and self.__dict__.get("told") and not self._data:
+            json.loads("")
+        return super()._line(line)
+
+
+@mutant("unknown-event", api="anthropic", level="bytes")
+class EmptyDataParsed(Messages):
+    """Has `json.loads` read the data of an event that has none (`sse-event-without-data`)."""
+
+    def _dispatch(self) -> Delta | None:
+        if (self._event or self._data) and not "".join(self._data):
+            json.loads("")
+        return super()._dispatch()
+
+
+@mutant("error-ends", api="chat", level="bytes")
+class BrokenDataPassedOver(Chat):
+    """Passes over an event whose data are no JSON (`sse-malformed-json`)."""
+
+    def _fail(self, message: str) -> None:
+        pass
+
+
+@mutant("finish-and-usage", api="chat", level="bytes")
+class SentinelToTheLetter(Chat):
+    """Knows `[DONE]` only without any space behind it (`sse-done-variants`)."""
+
+    def _is_sentinel(self, data: str) -> bool:
+        return super()._is_sentinel(data) if data == "[DONE]" else False
+
+
+@mutant("unknown-event", api="anthropic", level="bytes")
+class SentinelUnknown(Messages):
+    """Has `json.loads` read `[DONE]` (`anth-done-sentinel`)."""
+
+    def _is_sentinel(self, data: str) -> bool:
+        return False
+
+
+@mutant("text-accumulates", api="chat", level="bytes")
+class GoesOnAfterDone(Chat):
+    """Appends what comes behind `[DONE]` (`chat-data-after-done`)."""
+
+    def _is_sentinel(self, data: str) -> bool:
+        sentinel = super()._is_sentinel(data)
+        self._over = False
+        return sentinel
+
+
+@mutant("truncated-is-not-complete", api="chat", level="bytes")
+class EndOfInputIsTheEnd(Chat):
+    """Takes the end of the input for the end of the answer (`sse-cut`)."""
+
+    def close(self) -> None:
+        self._sum._answer.complete = True
+        super().close()

@@ -1,0 +1,51 @@
+"""How a mutant says what it is: which API it speaks, where it is attached, and what it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mockllm.checking import Policy
+from mockllm.checking.probes import ByteProbe, Probe
+from mockllm.checking.running import Level
+from mockllm.scenario.model import Api
+
+__all__ = ["MUTANTS", "WATCHED", "Mutant", "mutant"]
+
+WATCHED = Policy(intermediate=True)
+_M = TypeVar("_M", bound=type[Probe] | type[ByteProbe])
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """An accumulator with one mistake.
+
+    Args:
+        breaks: the invariants that the kit has to name for it, and no others.
+    """
+
+    make: type[Probe | ByteProbe]
+    breaks: frozenset[str]
+    api: Api
+    level: Level
+    policy: Policy
+
+    def __str__(self) -> str:
+        return f"{self.api}-{self.level}-{self.make.__name__}"
+
+
+MUTANTS: list[Mutant] = []
+"""All of them, as their modules are imported."""
+
+
+def mutant(
+    *breaks: str, api: Api, level: Level = "payloads", policy: Policy | None = None
+) -> Callable[[_M], _M]:
+    """Declares a class to be a mutant that breaks these invariants."""
+
+    def declare(make: _M) -> _M:
+        MUTANTS.append(Mutant(make, frozenset(breaks), api, level, policy or Policy()))
+        return make
+
+    return declare

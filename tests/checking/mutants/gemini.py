@@ -1,0 +1,172 @@
+"""Gemini: mistakes with calls without ids, and chunks without parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.probes import Delta
+from mockllm.checking.reference import GeminiAccumulator
+from mockllm.checking.reference.values import mapping, sequence
+from tests.checking.mutants.declared import mutant
+
+Object = Mapping[str, Any]
+
+
+@mutant("surface-once", api="gemini")
+class KeyedByName(GeminiAccumulator):
+    """Keeps calls by the name of their tool: the last one of it is left
+    (`gem-same-name-no-id`)."""
+
+    def outcome(self) -> Outcome:
+        told = super().outcome()
+        calls = {call.name: call for call in told.tool_calls}
+        return Outcome(**{**_fields(told), "tool_calls": tuple(calls.values())})
+
+
+@mutant("missing-id", api="gemini")
+class NameIsTheId(GeminiAccumulator):
+    """Takes the name of the tool for the id of the call (`gem-same-name-no-id`)."""
+
+    def _call(self, value: Object) -> None:
+        super()._call({**value, "id": value.get("id") or value.get("name")})
+
+
+@mutant("null-tolerant", api="gemini")
+class ArgsRequired(GeminiAccumulator):
+    """Breaks where a call has no `args` (`gem-args-absent`)."""
+
+    def _call(self, value: Object) -> None:
+        if "partialArgs" not in value and "willContinue" not in value and value.get("name"):
+            dict(value["args"])
+        super()._call(value)
+
+
+@mutant("chunking-free", api="gemini")
+class TextOfTheFinishLost(GeminiAccumulator):
+    """Takes the chunk with the finish for one without text (`gem-stop-for-tools`)."""
+
+    def _candidate(self, candidate: Object) -> None:
+        calls = [part for part in _parts(candidate) if "text" not in part]
+        content = {"parts": calls}
+        super()._candidate(
+            {**candidate, "content": content} if candidate.get("finishReason") else candidate
+        )
+
+
+# Whether a call is in that chunk depends on how chunks are joined, too.
+@mutant("finish-and-usage", "chunking-free", api="gemini")
+class CallOfTheFinishLost(GeminiAccumulator):
+    """Takes the chunk with the finish for one without calls (`gem-stop-for-tools`)."""
+
+    def _candidate(self, candidate: Object) -> None:
+        texts = [
+            part for part in _parts(candidate) if not mapping(part.get("functionCall")).get("args")
+        ]
+        content = {"parts": texts}
+        super()._candidate(
+            {**candidate, "content": content} if candidate.get("finishReason") else candidate
+        )
+
+
+@mutant("surface-once", api="gemini")
+class CallsByFinish(GeminiAccumulator):
+    """Has calls only where the finish is not STOP, which is said of calls, too
+    (`gem-stop-for-tools`)."""
+
+    def outcome(self) -> Outcome:
+        told = super().outcome()
+        calls = () if told.finish == "STOP" else told.tool_calls
+        return Outcome(**{**_fields(told), "tool_calls": calls})
+
+
+@mutant("arguments-concatenate", api="gemini")
+class PartialArgsUnknown(GeminiAccumulator):
+    """Makes a call of every piece of one (`gem-partial-args`)."""
+
+    def _call(self, value: Object) -> None:
+        super()._call({"name": value.get("name") or "unknown", "args": value.get("args")})
+
+
+@mutant("malformed-contained", api="gemini")
+class ArgsOfAString(GeminiAccumulator):
+    """Hands on arguments that are text as they are (`gem-args-string`)."""
+
+    def _call(self, value: Object) -> None:
+        args = value.get("args")
+        super()._call({**value, "args": {"value": args}} if isinstance(args, str) else value)
+
+
+@mutant("null-tolerant", api="gemini")
+class PartsRequired(GeminiAccumulator):
+    """Breaks where a candidate has no parts (`gem-empty-candidate`)."""
+
+    def _candidate(self, candidate: Object) -> None:
+        candidate["content"]["parts"][0]
+        super()._candidate(candidate)
+
+
+@mutant("text-accumulates", api="gemini")
+class ThoughtsAreText(GeminiAccumulator):
+    """Puts thoughts into the text."""
+
+    def _part(self, part: Object) -> None:
+        super()._part({**part, "thought": False})
+
+
+@mutant("finish-and-usage", api="gemini")
+class SumsUsage(GeminiAccumulator):
+    """Adds up counts that are sums already (`usage-cumulative`)."""
+
+    def _usage(self, usage: Object) -> None:
+        before = self.__dict__.get("sum", 0)
+        self.__dict__["sum"] = before + usage.get("candidatesTokenCount", 0)
+        super()._usage({**usage, "candidatesTokenCount": self.__dict__["sum"]})
+
+
+@mutant("error-ends", api="gemini")
+class ErrorIsAnEnd(GeminiAccumulator):
+    """Takes an error for a chunk that ends the answer."""
+
+    def _chunk(self, chunk: Object) -> None:
+        if chunk.get("error"):
+            self._answer.complete = True
+        else:
+            super()._chunk(chunk)
+
+
+@mutant("truncated-is-not-complete", api="gemini")
+class EndOfInputIsTheEnd(GeminiAccumulator):
+    """Takes a stream that stops for one that is complete (`gem-no-finish`)."""
+
+    def close(self) -> None:
+        self._answer.complete = True
+        super().close()
+
+
+@mutant("stage-empties", api="gemini")
+class SharesCalls(GeminiAccumulator):
+    """Has one list of calls for all streams, cleared when the next one begins."""
+
+    _all: list[Any] = []  # noqa: RUF012 - the mistake
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all.clear()
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        self._all.extend(sequence(list(delta.tool_calls) if delta else []))
+        return delta
+
+    def outcome(self) -> Outcome:
+        return Outcome(**{**_fields(super().outcome()), "tool_calls": tuple(self._all)})
+
+
+def _parts(candidate: Object) -> list[Any]:
+    return sequence(mapping(candidate.get("content")).get("parts"))
+
+
+def _fields(outcome: Outcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}

@@ -1,0 +1,108 @@
+"""All APIs: mistakes that show on the way through a stream, and not in its result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.probes import Delta
+from mockllm.checking.reference import (
+    AGUIAccumulator,
+    AnthropicAccumulator,
+    ChatAccumulator,
+    GeminiAccumulator,
+    ResponsesAccumulator,
+)
+from tests.checking.mutants.declared import WATCHED, mutant
+
+
+@mutant("delta-is-fragment", api="chat", policy=WATCHED)
+class HandsOnTheSum(ChatAccumulator):
+    """Hands on all text so far for each chunk."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        return None if delta is None else replace(delta, text=self.outcome().text)
+
+
+@mutant("delta-is-fragment", api="anthropic", policy=WATCHED)
+class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
+    """Hands on all thinking so far for each event."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        return delta and replace(delta, reasoning=self.outcome().reasoning)
+
+
+@mutant("delta-first", api="gemini", policy=WATCHED)
+class HandsOnLate(GeminiAccumulator):
+    """Hands a fragment on with the next chunk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Delta | None = None
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        late, self.last = self.last, super().feed(payload, event)
+        return late
+
+
+@mutant("delta-is-fragment", api="responses", policy=WATCHED)
+class HandsOnFinalText(ResponsesAccumulator):
+    """Hands on the final text once more, behind all its deltas."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        done = payload.get("type") == "response.output_text.done"
+        return Delta(payload["text"]) if done else delta
+
+
+@mutant("surface-once", api="chat", policy=WATCHED)
+class SurfacesTwice(ChatAccumulator):
+    """Hands on the calls when they are complete, and once more with the usage."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        again = self._answer.complete and delta is None
+        return Delta(tool_calls=self.outcome().tool_calls) if again else delta
+
+
+@mutant("surface-once", api="anthropic")
+class StoppedAndFinished(AnthropicAccumulator):
+    """Collects calls when their block stops, and once more at the end."""
+
+    def outcome(self) -> Outcome:
+        told = super().outcome()
+        calls = told.tool_calls * (2 if self._stopped else 1)
+        return replace(told, tool_calls=calls)
+
+
+@mutant("surface-complete", api="anthropic", policy=WATCHED)
+class SurfacesAtTheStart(AnthropicAccumulator):
+    """Hands a call on when its block begins, with the `{}` of that
+    (`anth-input-in-start`)."""
+
+    def _start(self, index: int | None, block: Any) -> None:
+        super()._start(index, block)
+        call = self._blocks[index].call
+        if call is not None:
+            self._answer.surface(call)
+
+
+@mutant("text-accumulates", api="chat", policy=WATCHED)
+class ForgetsInBetween(ChatAccumulator):
+    """Shows the latest fragment as the text until the stream is over."""
+
+    def outcome(self) -> Outcome:
+        told = super().outcome()
+        parts = self._answer._words["text"].get((), [])
+        return told if told.finish or not parts else replace(told, text=parts[-1])
+
+
+@mutant("stage-empties", api="agui", policy=WATCHED)
+class KeepsTheStage(AGUIAccumulator):
+    """Leaves calls in the stage that have surfaced."""
+
+    def pending(self) -> int:
+        return len(self._answer._begun)

@@ -1,0 +1,262 @@
+"""Responses: mistakes with items, final values and ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.probes import Delta
+from mockllm.checking.reference import ResponsesAccumulator
+from mockllm.checking.reference.answer import Slot, StagedCall
+from mockllm.checking.reference.responses import _Item
+from mockllm.checking.reference.values import mapping
+from tests.checking.mutants.declared import mutant
+
+Object = Mapping[str, Any]
+
+
+@mutant("id-kept", api="responses")
+class ItemIdForCallId(ResponsesAccumulator):
+    """Takes the id of the item for the call's, for which the service knows no call."""
+
+    def outcome(self) -> Outcome:
+        told = super().outcome()
+        ids = {item.call.id: min(item.ids) for item in self._items if item.call and item.ids}
+        calls = tuple(replace(call, id=ids.get(call.id or "")) for call in told.tool_calls)
+        return replace(told, tool_calls=calls)
+
+
+@mutant("id-kept", api="responses")
+class KeyedByItemId(ResponsesAccumulator):
+    """Keeps calls by the id of their item (`resp-item-id-rotates`)."""
+
+    def _arguments(self, stage: str, value: Object) -> None:
+        known = {id for item in self._items for id in item.ids}
+        if known and value.get("item_id") and value["item_id"] not in known:
+            raise ValueError(f"no item {value['item_id']!r} has begun")
+        super()._arguments(stage, value)
+
+
+@mutant("final-replaces", api="responses")
+class AppendsFinalText(ResponsesAccumulator):
+    """Appends every final text to its deltas."""
+
+    def _settle(self, item: _Item, slot: Slot, kind: Any, whole: object) -> None:
+        self._answer.add(kind, str(whole or ""), slot)
+
+
+@mutant("final-replaces", api="responses")
+class AppendsFinalArguments(ResponsesAccumulator):
+    """Appends the final arguments to their deltas."""
+
+    def _final(self, call: StagedCall, whole: object) -> None:
+        if not call.settled:
+            call.arguments += whole if isinstance(whole, str) else ""
+
+
+@mutant("final-replaces", api="responses")
+class DeltasOnly(ResponsesAccumulator):
+    """Knows the deltas of arguments alone (`resp-args-done-only`)."""
+
+    def _final(self, call: StagedCall, whole: object) -> None:
+        pass
+
+
+@mutant("final-replaces", api="responses")
+class AppendsToGivenArguments(ResponsesAccumulator):
+    """Appends deltas to the arguments of `output_item.added` (`resp-args-in-added`)."""
+
+    def _added(self, value: Object) -> None:
+        super()._added(value)
+        call = self._items[-1].call
+        if call is not None:
+            call.arguments = self._items[-1].given
+
+    def _final(self, call: StagedCall, whole: object) -> None:
+        if not call.arguments:
+            super()._final(call, whole)
+
+
+@mutant("final-replaces", api="responses")
+class DeltasAfterDone(ResponsesAccumulator):
+    """Appends deltas that come behind the final text (`resp-delta-after-done`)."""
+
+    def _words(self, name: str, stage: str, value: Object) -> None:
+        for item in self._items if stage == "delta" else ():
+            item.done.clear()
+        super()._words(name, stage, value)
+
+    def _whole(self, item: _Item, slot: Slot, part: Object) -> None:
+        pass
+
+
+@mutant("final-replaces", api="responses")
+class GoesOnAfterTheEnd(ResponsesAccumulator):
+    """Appends deltas that come behind the end (`resp-after-completed`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if self._answer.complete and str(payload.get("type")).endswith("text.delta"):
+            self._answer.add("text", payload["delta"], (0,))
+        return super().feed(payload, event)
+
+
+@mutant("text-accumulates", api="responses")
+class FinalOutputOnly(ResponsesAccumulator):
+    """Takes the answer from `response.completed` alone, whose list may be empty
+    (`resp-completed-output-empty`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        ends = ("completed", "incomplete", "failed", "error")
+        told = payload.get("type", "error").endswith(ends)
+        return super().feed(payload, event) if told else None
+
+
+@mutant("text-accumulates", api="responses")
+class ReasoningByItemId(ResponsesAccumulator):
+    """Keeps only the reasoning of the item whose id came first (`resp-reasoning-ids`)."""
+
+    def _words(self, name: str, stage: str, value: Object) -> None:
+        if name.startswith("reasoning"):
+            first = self.__dict__.setdefault("first", value.get("item_id"))
+            if value.get("item_id") != first or stage == "done":
+                return
+        super()._words(name, stage, value)
+
+    def _whole(self, item: _Item, slot: Slot, part: Object) -> None:
+        if item.type != "reasoning":
+            super()._whole(item, slot, part)
+
+
+@mutant("arguments-concatenate", api="responses")
+class LastItemGetsAll(ResponsesAccumulator):
+    """Appends every fragment to the item that began last (`resp-interleaved`)."""
+
+    def _arguments(self, stage: str, value: Object) -> None:
+        if self._items:
+            value = {**value, "output_index": self._items[-1].index, "item_id": None}
+        super()._arguments(stage, value)
+
+    def _final(self, call: StagedCall, whole: object) -> None:
+        if not call.arguments:
+            super()._final(call, whole)
+
+
+@mutant("order-by-index", api="responses")
+class ItemsByArrival(ResponsesAccumulator):
+    """Lets calls out in the order in which they began (`resp-output-index`)."""
+
+    def _open(self, type: str, index: int) -> _Item:
+        item = super()._open(type, index)
+        if item.call is not None:
+            item.call.place = (0, item.call.number)
+        return item
+
+
+@mutant("surface-once", api="responses")
+class DoneMakesACall(ResponsesAccumulator):
+    """Makes a call of every `output_item.done`, also when it comes again (`resp-dup-done`)."""
+
+    def _item_done(self, value: Object) -> None:
+        super()._item_done(value)
+        item = mapping(value.get("item"))
+        calls = self.__dict__.setdefault("calls", [])
+        if item.get("type") == "function_call" and item.get("call_id") in calls:
+            self._answer._calls.append(self._answer._calls[-1])
+        calls.append(item.get("call_id"))
+
+
+@mutant("zero-arguments", api="responses")
+class ParsesEmptyArguments(ResponsesAccumulator):
+    """Has `json.loads` read arguments that are empty (`resp-zero-arg`)."""
+
+    def _surface(self, item: _Item) -> None:
+        if item.call is not None and not item.call.settled:
+            item.given = item.given or item.call.arguments or json.loads("")
+        super()._surface(item)
+
+
+@mutant("null-tolerant", api="responses")
+class SequenceNumberRequired(ResponsesAccumulator):
+    """Breaks where an event has no sequence number (`resp-required-missing`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if str(payload.get("type")).startswith("response.") and not self._answer.complete:
+            payload["sequence_number"]
+        return super().feed(payload, event)
+
+
+@mutant("null-tolerant", api="responses")
+class ItemIdRequired(ResponsesAccumulator):
+    """Breaks where the id of an item is null (`resp-item-id-null`)."""
+
+    def _added(self, value: Object) -> None:
+        if value["item"]["id"] is None:
+            raise TypeError("the id of an item is None")
+        super()._added(value)
+
+
+@mutant("unknown-event", api="responses")
+class UnknownEventRaises(ResponsesAccumulator):
+    """Breaks on events that it does not know (`resp-keepalive`, `resp-unknown-event`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if not str(payload.get("type", "error")).startswith(("response.", "error")):
+            raise ValueError(f"unknown event {payload['type']!r}")
+        return super().feed(payload, event)
+
+
+@mutant("unknown-event", api="responses")
+class UnknownItemRaises(ResponsesAccumulator):
+    """Breaks on items that it does not know (`resp-unknown-event`)."""
+
+    def _added(self, value: Object) -> None:
+        if value["item"]["type"] not in ("message", "reasoning", "function_call"):
+            raise KeyError(value["item"]["type"])
+        super()._added(value)
+
+
+@mutant("error-ends", api="responses")
+class FlatErrorOnly(ResponsesAccumulator):
+    """Reads the error where the documentation has it, and takes it for the end if it is not
+    there (`resp-error-shape`)."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "error" and "message" not in payload:
+            self._answer.complete = True
+        return super().feed(payload, event)
+
+
+@mutant("error-ends", api="responses")
+class FailedIsAnEnd(ResponsesAccumulator):
+    """Takes `response.failed` for an end like the others (`resp-error-shape`)."""
+
+    def _end(self, status: str, response: Object) -> None:
+        super()._end("completed" if status == "failed" else status, {**response, "error": None})
+
+
+@mutant("finish-and-usage", api="responses")
+class IncompleteIsAnError(ResponsesAccumulator):
+    """Takes an answer at its limit for one that failed (`resp-incomplete`)."""
+
+    def _end(self, status: str, response: Object) -> None:
+        super()._end("failed" if status == "incomplete" else status, response)
+
+
+@mutant("finish-and-usage", api="responses")
+class IncompleteIsCompleted(ResponsesAccumulator):
+    """Tells every end as `completed` (`resp-incomplete`)."""
+
+    def _end(self, status: str, response: Object) -> None:
+        super()._end("completed", {**response, "incomplete_details": None})
+
+
+@mutant("truncated-is-not-complete", api="responses")
+class EndOfInputIsTheEnd(ResponsesAccumulator):
+    """Takes a stream that stops for one that is complete (`resp-no-terminal`)."""
+
+    def close(self) -> None:
+        self._answer.complete = True
+        super().close()
