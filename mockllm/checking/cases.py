@@ -6,7 +6,7 @@ A case is itself a scenario of one turn; whatever a case shows can be written do
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,11 +15,12 @@ from mockllm.checking.case import Case
 from mockllm.checking.decoded import decoded
 from mockllm.checking.meaning import finish_words, outcome_of_turn
 from mockllm.checking.variation import PLAIN, Variation, draw, vary
-from mockllm.derive import derive, derive_int
+from mockllm.derive import derive
 from mockllm.errors import RequestError, UsageError
 from mockllm.matching import Pick
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, Quirk, find
+from mockllm.quirks.samples import NOT_OFFERED
 from mockllm.replay import Answer, Replayer
 from mockllm.request import Request
 from mockllm.resolve import resolve
@@ -253,6 +254,10 @@ def _plain_plans(scenarios: Iterable[Scenario], api: Api) -> Iterator[Plan]:
                 yield _plan(single(scenario, position), api)
 
 
+_OF_THE_KIT = (NOT_OFFERED,)
+"""What the scenarios of users cannot be counted on to have; played along with the quirks."""
+
+
 def _quirk_plans(api: Api, quirks: Iterable[Quirk]) -> Iterator[Plan]:
     for quirk in quirks:
         if api not in quirk.apis:
@@ -292,6 +297,7 @@ def plans(
     for plain in plains:
         yield from _variations(plain.scenario, plain, variations, seed, level)
     if quirks:
+        yield from _plain_plans(_OF_THE_KIT, api)
         for plan in _quirk_plans(api, QUIRKS.values()):
             if level == "bytes" or plan.case().events is not None:
                 yield plan
@@ -333,14 +339,7 @@ def cases(
         for plan in _variations(plain.scenario, plain, variations, seed, level):
             yield plan.case(plain)
     if quirks:
+        yield from plain_cases(_OF_THE_KIT, api)
         for each in quirk_cases(api):
             if each.events is not None or level == "bytes":
                 yield each
-
-
-def sampled(found: Sequence[Case], count: int, seed: str) -> list[Case]:
-    """At most `count` of the cases, drawn from a seed, in their order."""
-    left = list(range(len(found)))
-    while len(left) > count:
-        left.pop(derive_int(seed, "left", len(left), below=len(left)))
-    return [found[index] for index in left]

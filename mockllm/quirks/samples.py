@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.scenario.model import (
     AnyPart,
     Match,
@@ -19,6 +21,7 @@ __all__ = [
     "CALL",
     "INTERLEAVED",
     "LONG_TEXT",
+    "NOT_OFFERED",
     "REASONING",
     "SAMPLES",
     "SUMMARY",
@@ -86,6 +89,16 @@ UNICODE = _sample(
     TextPart("Grüße 你好 👋", split=("Grüße ", "你好 👋")),
 )
 LONG_TEXT = _sample("long-text", "A text of 1.2 MB.", TextPart("0123456789abcdef" * 75_000))
+NOT_OFFERED = replace(
+    _sample(
+        "not-offered",
+        "A text, a call, and a call of a tool that was not offered.",
+        _HELLO,
+        _A1,
+        replace(_B2, malformed=True),
+    ),
+    tools=(_TOOLS[0],),
+)
 
 SAMPLES = {
     scenario.name: scenario

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,23 @@ def test_an_unknown_api_is_told() -> None:
     """The message names those that there are."""
     with pytest.raises(UsageError, match="there is no API 'chats'; there are: chat, responses"):
         list(cases("chats", SCENARIOS))  # type: ignore[arg-type]
+
+
+def test_a_tool_that_was_not_offered_is_among_the_cases() -> None:
+    """Policies about unknown tools are put to the test, whatever scenarios there are."""
+
+    class Choosy(Naive):
+        def offer(self, tools: tuple[str, ...]) -> None:
+            self.tools = tools
+
+        def outcome(self) -> Outcome:
+            told = super().outcome()
+            kept = [call for call in told.tool_calls if call.name in self.tools]
+            lost = [call.name for call in told.tool_calls if call.name not in self.tools]
+            errors = [*told.errors, *(f"nobody offered {name}" for name in lost)]
+            return replace(told, tool_calls=tuple(kept), errors=Outcome.of(errors=errors).errors)
+
+    found = [each for each in cases("chat", []) if each.plain is None]
+    assert found
+    assert examine(Choosy, found, Policy(unknown_tool="error")).good
+    assert set(examine(Naive, found, Policy(unknown_tool="skip")).broken()) == {"unknown-tool"}
