@@ -89,19 +89,18 @@ def kit() -> None:
     def one(client: Any, policy: Policy) -> Callable[[], int]:
         return lambda: examine(client, payloads, policy).runs
 
-    print(f"  trivial accumulator, payloads:            {rate(one(Trivial, told)):8,.0f} cases/s")
     reference = REFERENCES["chat"]
-    print(
-        f"  reference accumulator, payloads:          {rate(one(reference, Policy())):8,.0f} cases/s"
-    )
-    print(
-        f"  reference accumulator, after every chunk: {rate(one(reference, watched)):8,.0f} cases/s"
-    )
+    for name, client, policy in (
+        ("trivial accumulator, payloads", Trivial, told),
+        ("reference accumulator, payloads", reference, Policy()),
+        ("reference accumulator, after every chunk", reference, watched),
+    ):
+        print(f"  {name:42} {rate(one(client, policy)):8,.0f} cases/s")
     chunks = list(cases("chat", scenarios, variations=3, quirks=False))
     bytewise = rate(
         lambda: examine(lambda: ReferenceBytes("chat"), chunks, Policy(), level="bytes").runs
     )
-    print(f"  reference accumulator, bytes:             {bytewise:8,.0f} cases/s")
+    print(f"  {'reference accumulator, bytes':42} {bytewise:8,.0f} cases/s")
 
 
 _SESSIONS = """

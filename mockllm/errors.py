@@ -9,6 +9,7 @@ MockLLMError
 │   ├── NoMatchError     no scenario, or no turn of it, answers the request
 │   └── ExpectationError the turn's `request:` conditions are not met
 ├── NotExpressibleError  a turn that a protocol cannot say
+├── UpstreamError        the real service behind a recording server gives no (whole) answer
 └── UsageError           wrong use of the command line or of the Python interface
 
 Messages say what, where and what to do next.
@@ -17,6 +18,7 @@ Messages say what, where and what to do next.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 __all__ = [
     "ExpectationError",
@@ -28,6 +30,7 @@ __all__ = [
     "SSEError",
     "ScenarioError",
     "StreamFormatError",
+    "UpstreamError",
     "UsageError",
     "WireError",
 ]
@@ -110,6 +113,15 @@ class ExpectationError(RequestError):
 
 class NotExpressibleError(MockLLMError):
     """A turn holds something that the protocol asked for has no way to say."""
+
+
+class UpstreamError(MockLLMError):
+    """The real service behind a recording server gives no answer, or not the whole of it; `how`
+    tells how the connection ended once the answer had begun."""
+
+    def __init__(self, message: str, how: Literal["", "closed", "reset"] = "") -> None:
+        super().__init__(message)
+        self.how: Literal["", "closed", "reset"] = how
 
 
 class UsageError(MockLLMError):

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mockllm.catalogue import SCENARIO_HEADER, Catalogue
-from mockllm.conditions import check_match
+from mockllm.conditions import check_match, text_holds
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.nearest import NEAREST, explain
 from mockllm.request import CallEcho, Message, Request
 from mockllm.resolve import planned_calls, turn_index
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.told_apart import asked_at, is_recorded, precedence
 
 __all__ = ["Pick", "pick", "plain_model"]
 
@@ -219,15 +220,45 @@ def _search(
             raise NoMatchError(_past_end(best.scenario, best.position), status=404, code="no_turn")
         return None
     best = max(playable, key=lambda candidate: candidate.rank)
-    equal = [c.scenario.name for c in playable if c.rank == best.rank]
-    if len(equal) > 1:
-        raise NoMatchError(
-            f"{len(equal)} scenarios answer this request equally well: {', '.join(equal)}. Give "
-            "one of them a further `match` condition, or name one with the header "
-            f"{SCENARIO_HEADER}.",
-            code="ambiguous_scenario",
-        )
-    return best
+    equal = [candidate for candidate in playable if candidate.rank == best.rank]
+    return best if len(equal) == 1 else _told_apart(equal, request)
+
+
+def _told_apart(equal: list[_Found], request: Request) -> _Found:
+    """Which of several scenarios that begin alike answers: the only one that is asked what the
+    user has said since then. Recordings may begin alike; the first of them answers what they
+    have in common."""
+    asked = [candidate for candidate in equal if _is_asked(candidate, request)] or equal
+    asked.sort(key=lambda candidate: precedence(candidate.scenario))
+    if all(is_recorded(candidate.scenario) for candidate in asked[1:]):
+        return asked[0]
+    names = [candidate.scenario.name for candidate in equal]
+    raise NoMatchError(
+        f"{len(names)} scenarios answer this request equally well: {', '.join(names)}. Give "
+        "one of them a further `match` condition, or name one with the header "
+        f"{SCENARIO_HEADER}.",
+        code="ambiguous_scenario",
+    )
+
+
+def _is_asked(candidate: _Found, request: Request) -> bool:
+    """Whether what the user said from the beginning on is what the scenario's turns answer."""
+    said: list[str | None] = []
+    user: str | None = None
+    role = ""
+    for message in request.messages[candidate.start :]:
+        if message.role == "assistant" and role != "assistant":
+            said.append(user)
+            user = None
+        elif message.role == "user":
+            user = message.text
+        role = message.role
+    for position, text in enumerate([*said, user]):
+        index = turn_index(candidate.scenario, position)
+        condition = asked_at(candidate.scenario, index) if index is not None else None
+        if condition is not None and (text is None or not text_holds(condition, text)):
+            return False
+    return True
 
 
 def _matches(

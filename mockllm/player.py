@@ -6,15 +6,17 @@ Pure: the server, `mockllm show` and the tests all ask a `Player`.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from mockllm.catalogue import Catalogue
+from mockllm.catalogue import Catalogue, mint_token
 from mockllm.conditions import check_expect
 from mockllm.derive import derive
 from mockllm.errors import ExpectationError, NoMatchError, RequestError, UsageError
 from mockllm.matching import Pick, pick, plain_model
+from mockllm.plans import Plan, Plans
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.quirks import find
 from mockllm.replay import Answer, Replayer, error_answer, http_answer, json_answer
@@ -22,6 +24,9 @@ from mockllm.request import Request
 from mockllm.resolve import planned_calls, turn_at
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 from mockllm.session import Exchange, Session
+
+if TYPE_CHECKING:
+    from mockllm.recording.playing import Recordings
 
 __all__ = ["FALLBACK", "QUIRK_HEADER", "Player", "parse_object"]
 
@@ -65,41 +70,6 @@ def parse_object(body: bytes) -> dict[str, Any]:
     )
 
 
-@dataclass(slots=True)
-class _Plan:
-    """What follows from a request alone, and the answer once it has been asked for."""
-
-    request: Request
-    picked: Pick
-    spec: TurnSpec
-    quirks: tuple[str, ...] = ()
-    answer: Answer | None = None
-
-
-class _Plans:
-    """The plans of requests that came before, by everything that they depend on.
-
-    Clients repeat themselves: retries, tests in a loop, many users of one prompt. Kept only
-    while small, for the answers have a cache of their own.
-    """
-
-    _MOST = 1024
-    _LARGEST = 64 * 1024
-
-    def __init__(self) -> None:
-        self._plans: dict[Hashable, _Plan] = {}
-
-    def get(self, key: Hashable) -> _Plan | None:
-        return self._plans.get(key)
-
-    def keep(self, key: tuple[str | bytes | None, ...], plan: _Plan) -> None:
-        if sum(len(piece) for piece in key if piece is not None) > self._LARGEST:
-            return
-        if len(self._plans) >= self._MOST:
-            self._plans.clear()
-        self._plans[key] = plan
-
-
 class Player:
     """Answers requests from a catalogue of scenarios.
 
@@ -127,7 +97,7 @@ class Player:
         self.named = named
         self._quirks = tuple(quirks)
         self._replayer = Replayer()
-        self._plans = _Plans()
+        self._plans = Plans()
         self._headers = (*self.catalogue.headers, QUIRK_HEADER)
 
     def play(
@@ -173,7 +143,7 @@ class Player:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan(protocol, params, headers, session, exchange)
-            if plan.request.conversation is None:
+            if plan.lasting:
                 self._plans.keep(key, plan)
         request, picked = plan.request, plan.picked
         scenario, position = picked.scenario, picked.position
@@ -186,17 +156,11 @@ class Player:
                 failure = plan.spec.attempts[tried]
         if failure is plan.spec.http:
             session.note_played(scenario, picked.index)
-        if failure is not None:
-            exchange.outcome, exchange.status = "error", failure.status
-            return http_answer(protocol, failure, picked, exchange.attempt)
-        if request.stream:
-            exchange.quirks = plan.quirks
-        answer = plan.answer
-        if answer is None:
-            answer = self._replayer.answer(picked, request, protocol, plan.quirks)
-            if answer.size <= _KEPT_WITH_PLAN:
-                plan.answer = answer
-        exchange.outcome = "played"
+        exchange.outcome = "played" if failure is None else "error"
+        if failure is not None and failure is not plan.spec.http:
+            answer = http_answer(protocol, failure, picked, exchange.attempt)
+        else:
+            answer = self._answer(plan, protocol, exchange)
         exchange.status = answer.status
         if answer.id is not None:
             if request.body.get("store") is not False:
@@ -205,6 +169,45 @@ class Player:
                 session.conversations[request.conversation] = answer.id.partition("_")[2]
         return answer
 
+    def _answer(self, plan: Plan, protocol: WireProtocol, exchange: Exchange) -> Answer:
+        """The answer of a turn, as recorded where that is to be played, else from the reply."""
+        answer = plan.answer
+        if answer is None:
+            answer = self._recorded(plan, protocol)
+        if answer is None and plan.spec.http is not None:
+            exchange.recorded, exchange.problems = plan.recorded, plan.problems
+            return http_answer(protocol, plan.spec.http, plan.picked, exchange.attempt)
+        if answer is None:
+            answer = self._replayer.answer(plan.picked, plan.request, protocol, plan.quirks)
+        if answer.size <= _KEPT_WITH_PLAN:
+            plan.answer = answer
+        exchange.recorded, exchange.problems = plan.recorded, plan.problems
+        if plan.request.stream and plan.recorded != "exact":
+            exchange.quirks = plan.quirks
+        return answer
+
+    def _recorded(self, plan: Plan, protocol: WireProtocol) -> Answer | None:
+        picked = plan.picked
+        turn = picked.scenario.turns[picked.index]
+        if turn.recorded is None:
+            return None
+        played = self.recordings.play(
+            picked.scenario.name,
+            turn,
+            protocol,
+            stream=plan.request.stream,
+            quirks=bool(plan.quirks),
+        )
+        plan.recorded, plan.problems = played.why, played.problems
+        return played.answer
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """The recorded answers; those who serve none pay nothing for them."""
+        from mockllm.recording.playing import Recordings
+
+        return Recordings()
+
     def _plan(
         self,
         protocol: WireProtocol,
@@ -212,7 +215,7 @@ class Player:
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
-    ) -> _Plan:
+    ) -> Plan:
         """What follows from the request alone: which turn is to answer it, if it deserves it."""
         request = protocol.parse(parse_object(exchange.body), params, self.strict)
         exchange.model, exchange.stream = request.model, request.stream
@@ -221,6 +224,11 @@ class Player:
             request = replace(request, previous=previous)
         if self.named is not None and request.scenario is None:
             request = replace(request, scenario=self.named)
+        lasting = request.conversation is None
+        if request.previous is not None:
+            previous = self._previous(request.previous, session)
+            lasting = lasting and previous == request.previous
+            request = replace(request, previous=previous)
         if "@" in request.model:
             plain, name = plain_model(self.catalogue, request.model)
             if name is not None and request.scenario is None:
@@ -233,7 +241,17 @@ class Player:
         assert spec is not None
         if spec.request is not None:
             _check_expectations(picked, spec, request, protocol)
-        return _Plan(request, picked, spec, self._asked_quirks(headers.get(QUIRK_HEADER)))
+        quirks = self._asked_quirks(headers.get(QUIRK_HEADER))
+        return Plan(request, picked, spec, quirks, lasting)
+
+    def _previous(self, id: str, session: Session) -> str:
+        """The token of the answer with this id, where it was played as recorded: such answers
+        have the ids that their service gave them."""
+        known = session.answer(f"resp_{id}")
+        if known is None or known.recorded != "exact" or known.position is None:
+            return id
+        scenario = self.catalogue.by_name.get(known.scenario or "")
+        return id if scenario is None else mint_token(scenario, known.position)
 
     def _asked_quirks(self, asked: str | None) -> tuple[str, ...]:
         """The quirks of this player and those that a request asks for."""
@@ -262,8 +280,8 @@ class Player:
         picked = Pick(scenario, exchange.position, exchange.turn)
         if turn_at(scenario, exchange.position, protocol.name) is None:
             return None
-        answer = self._replayer.answer(picked, request, protocol)
-        return Lookup(params=params, request=body, answer=parse_object(answer.pieces[0].data))
+        answer = parse_object(self._replayer.answer(picked, request, protocol).pieces[0].data)
+        return Lookup(params=params, request=body, answer={**answer, "id": id})
 
     def look_up(
         self,

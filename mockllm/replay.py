@@ -31,7 +31,17 @@ from mockllm.sse import Frame, LineEnd, encode
 from mockllm.timeline import expand
 from mockllm.turn import TokenUsage, Turn
 
-__all__ = ["Answer", "Piece", "Replayer", "error_answer", "json_answer", "listed", "stream"]
+__all__ = [
+    "CORS",
+    "Answer",
+    "Piece",
+    "Replayer",
+    "bytes_answer",
+    "error_answer",
+    "json_answer",
+    "listed",
+    "stream",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +113,13 @@ def chunk(data: bytes) -> bytes:
 
 
 # Clients in browsers are tested too; there is nothing here that a page must not read.
-_CORS = {"access-control-allow-origin": "*"}
+CORS = {"access-control-allow-origin": "*"}
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def _answer(
+def bytes_answer(
     status: int,
-    headers: dict[str, str],
+    headers: Iterable[tuple[str, str]],
     pieces: Sequence[Piece],
     *,
     streamed: bool,
@@ -117,11 +127,16 @@ def _answer(
     ending: Ending = "complete",
     id: str | None = None,
 ) -> Answer:
+    """An answer with these bytes.
+
+    Args:
+        headers: besides those that tell how long the body is, which the answer makes itself.
+        pieces: none of them empty.
+        streamed: whether the body is sent in HTTP chunks, not with its length told before.
+    """
     data = tuple(piece.data for piece in pieces)
     times = tuple(piece.at for piece in pieces)
-    bare = Answer(
-        status, tuple(headers.items()), data, times, streamed, b"", size=sum(map(len, data))
-    )
+    bare = Answer(status, tuple(headers), data, times, streamed, b"", size=sum(map(len, data)))
     body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
     return replace(
         bare,
@@ -139,7 +154,7 @@ def json_answer(
     """An answer with a JSON body, sent whole; `at` is in microseconds."""
     data = dumps(body).encode()
     headers = {"content-type": "application/json", **(headers or {})}
-    return _answer(status, headers, [Piece(at, data)], streamed=False)
+    return bytes_answer(status, headers.items(), [Piece(at, data)], streamed=False)
 
 
 def error_answer(
@@ -151,7 +166,7 @@ def error_answer(
     headers: Iterable[tuple[str, str]] = (),
 ) -> Answer:
     """An error in the shape of a protocol; `retry_after` is in seconds."""
-    own = {**_CORS, **protocol.error_headers(seed, error, retry_after)}
+    own = {**CORS, **protocol.error_headers(seed, error, retry_after)}
     return json_answer(
         error.status, protocol.error_body(error), {**own, **{k.lower(): v for k, v in headers}}
     )
@@ -161,7 +176,7 @@ def listed(answer: Answer) -> Answer:
     """The same answer with its JSON body in a list."""
     (piece,) = answer.pieces
     wrapped = Piece(piece.at, b"[%b]" % piece.data)
-    return _answer(answer.status, dict(answer.headers), [wrapped], streamed=False)
+    return bytes_answer(answer.status, answer.headers, [wrapped], streamed=False)
 
 
 _HTTP_MESSAGES = {
@@ -388,7 +403,7 @@ def _compile(
         usage=turn.usage or TokenUsage(0, 0),
     )
     id = protocol.answer_id(reply)
-    headers = {**protocol.headers(reply, request.stream), **_CORS}
+    headers = {**protocol.headers(reply, request.stream), **CORS}
     if request.stream:
         return _streamed(turn, protocol, reply, wire, headers, id)
     if turn.error is not None:
@@ -397,7 +412,7 @@ def _compile(
         )
         return error_answer(protocol, error, seed)
     body = dumps(protocol.encode_body(turn, reply)).encode()
-    return _answer(200, headers, [Piece(sum(turn.gaps), body)], streamed=False, id=id)
+    return bytes_answer(200, headers.items(), [Piece(sum(turn.gaps), body)], streamed=False, id=id)
 
 
 def _streamed(
@@ -418,4 +433,6 @@ def _streamed(
             headers["content-type"] = variant.content_type
         elif variant.content_type is not None:
             headers.pop("content-type", None)
-    return _answer(200, headers, pieces, streamed=True, segmented=segmented, ending=ending, id=id)
+    return bytes_answer(
+        200, headers.items(), pieces, streamed=True, segmented=segmented, ending=ending, id=id
+    )

@@ -7,11 +7,11 @@ conversation; it differs from the index of the turn where a scenario repeats or 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mockllm.derive import derive, derive_unit, tokens
+from mockllm.costs import tool_parts, usage
+from mockllm.derive import derive, derive_unit
 from mockllm.events import Cite, FinishReason, StreamError
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import compact
@@ -19,8 +19,11 @@ from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
     Defaults,
+    Ending,
     ErrorPart,
     FramePart,
+    InterleavedPart,
+    Member,
     ParallelPart,
     PausePart,
     ReasoningPart,
@@ -40,13 +43,20 @@ from mockllm.turn import (
     Reasoning,
     Refusal,
     Text,
-    TokenUsage,
     ToolCall,
     Turn,
     beats,
 )
 
-__all__ = ["PlannedCall", "planned_calls", "resolve", "turn_at", "turn_index"]
+__all__ = [
+    "PlannedCall",
+    "opened",
+    "planned_calls",
+    "resolve",
+    "turn_at",
+    "turn_index",
+    "usual_finish",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ def planned_calls(
         PlannedCall(
             call.name, call.id or _call_id(scenario, position, number, prefix), call.malformed
         )
-        for number, call in enumerate(_tool_parts(spec.reply))
+        for number, call in enumerate(tool_parts(spec.reply))
     )
 
 
@@ -120,14 +130,6 @@ def resolve(
     return lowering.turn(spec)
 
 
-def _tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
-    for part in reply:
-        if isinstance(part, ToolPart):
-            yield part
-        elif isinstance(part, ParallelPart):
-            yield from part.calls
-
-
 def _call_id(scenario: Scenario, position: int, number: int, prefix: str) -> str:
     return prefix + derive(scenario.seeded, scenario.name, position, "call", number)
 
@@ -153,19 +155,23 @@ class _Lowering:
             case PausePart(duration=duration):
                 self._pause += duration
             case ErrorPart(error=error):
-                message = error.message or "The server had an error while processing your request."
+                message = error.message
+                if message is None:
+                    message = "The server had an error while processing your request."
                 self._error = StreamError(message, error.type, error.code)
             case ParallelPart():
                 self._parallel(part)
-            case FramePart():
-                self._sequential(Opaque(part.api, _frame(part)), 0)
-            case TextPart() | ReasoningPart() | RefusalPart() | ToolPart():
-                self._sequential(self._neutral(part), self._every(part.every))
+            case InterleavedPart(parts=members, order=order):
+                self._together(members, order)
+            case TextPart() | ReasoningPart() | RefusalPart() | ToolPart() | FramePart():
+                self._together((part,), ())
             case AutoPart():
                 raise LookupError("an auto part has to be replaced by an answer first")
 
-    def _neutral(self, part: TextPart | ReasoningPart | RefusalPart | ToolPart) -> Part:
+    def _neutral(self, part: Member) -> Part:
         match part:
+            case FramePart():
+                return Opaque(part.api, _frame(part))
             case TextPart():
                 cites = tuple(Cite(0, c.url, c.title, c.cited_text) for c in part.citations)
                 return Text(self._cut(part.text, part.split), cites, part.logprobs)
@@ -179,48 +185,42 @@ class _Lowering:
                 self._calls += 1
                 id = part.id or _call_id(self._scenario, self._position, number, self._prefix)
                 arguments = part.arguments or ""
-                cut = self._cut(arguments, part.split) if arguments else ()
-                return ToolCall(part.name, id, cut)
+                cut = ()
+                if arguments or isinstance(part.split, tuple):
+                    cut = self._cut(arguments, part.split)
+                return ToolCall(part.name, id, cut, part.signature)
 
     def _cut(self, text: str, split: Split | None) -> tuple[str, ...]:
         rule = split if split is not None else self._defaults.split or "whole"
         return fragments(text, rule, self._seed("split", len(self._parts)))
 
-    def _every(self, own: int | None) -> int:
-        for every in (own, self._timing.every, self._defaults.every):
+    def _every(self, part: Member) -> int:
+        if isinstance(part, FramePart):
+            return 0
+        for every in (part.every, self._timing.every, self._defaults.every):
             if every is not None:
                 return every
         return 0
 
-    def _sequential(self, part: Part, every: int) -> None:
-        index = len(self._parts)
-        self._parts.append(part)
-        for _ in range(beats(part)):
-            self._beat(index, every)
-
     def _parallel(self, part: ParallelPart) -> None:
         """Calls open in the order written, as clients expect their indexes to appear."""
+        first = self._add(part.calls)
+        counts = [beats(call) - 1 for call in self._parts[first:]]
+        for number in opened(counts, part.order):
+            self._beat(first + number, self._every(part.calls[number]))
+
+    def _together(self, members: Sequence[Member], order: Sequence[int]) -> None:
+        first = self._add(members)
+        for number in order or range(len(members)):
+            for _ in range(1 if order else beats(self._parts[first + number])):
+                self._beat(first + number, self._every(members[number]))
+
+    def _add(self, members: Sequence[Member]) -> int:
+        """Adds parts without their beats; gives the number of the first of them."""
         first = len(self._parts)
-        for call in part.calls:
-            self._parts.append(self._neutral(call))
-        opened = 0
-
-        def beat(number: int) -> None:
-            self._beat(first + number, self._every(part.calls[number].every))
-
-        if not part.order:
-            for number in range(len(part.calls)):
-                beat(number)
-            for number in _round_robin([beats(p) - 1 for p in self._parts[first:]]):
-                beat(number)
-            return
-        for number in part.order:
-            while opened <= number:
-                beat(opened)
-                opened += 1
-            beat(number)
-        for number in range(opened, len(part.calls)):
-            beat(number)
+        for member in members:
+            self._parts.append(self._neutral(member))
+        return first
 
     def _beat(self, index: int, every: int) -> None:
         number = len(self._gaps)
@@ -240,29 +240,57 @@ class _Lowering:
         return "\x1f".join(map(str, (self._scenario.seeded, self._position, *what)))
 
     def turn(self, spec: TurnSpec) -> Turn:
+        index = turn_index(self._scenario, self._position)
         gaps = [*self._gaps, self._pause]
         if self._timing.at:
             gaps = _exact(self._timing.at, len(self._order), self._pause)
         return normal(
             Turn(
                 parts=tuple(self._parts),
-                finish=None if self._error else spec.finish or self._finish(),
-                usage=_usage(self._scenario, self._position, spec, self._parts),
+                finish=self._finish(spec.finish),
+                usage=usage(self._scenario, index or 0, spec, self._parts),
                 order=tuple(self._order),
                 gaps=tuple(gaps),
                 error=self._error,
+                finish_raw=None if self._error else spec.finish_raw,
             )
         )
 
-    def _finish(self) -> FinishReason:
-        if any(isinstance(part, ToolCall) for part in self._parts):
-            return "tool_calls"
-        if any(isinstance(part, Refusal) for part in self._parts):
-            return "refusal"
-        return "stop"
+    def _finish(self, written: Ending | None) -> FinishReason | None:
+        if self._error is not None or written == "none":
+            return None
+        return written or usual_finish(self._parts)
 
 
-def _round_robin(counts: list[int]) -> Iterator[int]:
+def usual_finish(parts: Sequence[Part]) -> FinishReason:
+    """Why an answer with these parts ends where nothing else is said."""
+    if any(isinstance(part, ToolCall) for part in parts):
+        return "tool_calls"
+    if any(isinstance(part, Refusal) for part in parts):
+        return "refusal"
+    return "stop"
+
+
+def opened(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]:
+    """The number of the call for each beat of calls that are `parallel`, openings included.
+
+    Args:
+        counts: how many fragments each call has.
+        order: the call of each fragment; empty for round robin after all calls have opened.
+    """
+    if not order:
+        yield from range(len(counts))
+        yield from _round_robin(counts)
+        return
+    open_ = 0
+    for number in order:
+        yield from range(open_, number + 1)
+        open_ = max(open_, number + 1)
+        yield number
+    yield from range(open_, len(counts))
+
+
+def _round_robin(counts: Sequence[int]) -> Iterator[int]:
     left = list(counts)
     while any(left):
         for call, count in enumerate(left):
@@ -282,60 +310,3 @@ def _frame(part: FramePart) -> Frame:
     if data is not None and not isinstance(data, str):
         data = compact(data)
     return Frame(data, part.event, part.id, part.retry, part.comment, part.raw)
-
-
-def _usage(scenario: Scenario, position: int, spec: TurnSpec, parts: Sequence[Part]) -> TokenUsage:
-    """What the turn costs: as written, else counted from what the scenario says.
-
-    The input is counted from what the scenario knows of the prompt: its tools, the texts of
-    its conditions, and the turns before this one with the results that they asked for.
-    """
-    written = spec.usage
-    default = scenario.defaults.usage
-
-    def given(name: str) -> int | None:
-        for usage in (written, default):
-            value: int | None = None if usage is None else getattr(usage, name)
-            if value is not None:
-                return value
-        return None
-
-    reasoning = given("reasoning")
-    if reasoning is None:
-        reasoning = sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
-    output = given("output")
-    if output is None:
-        output = reasoning + sum(_size(part) for part in parts if not isinstance(part, Reasoning))
-    input = given("input")
-    if input is None:
-        input = _prompt_size(scenario, position)
-    return TokenUsage(input, output, reasoning, given("cached") or 0)
-
-
-def _size(part: Part) -> int:
-    match part:
-        case Text(text=text) | Refusal(text=text):
-            return tokens(text)
-        case ToolCall(name=name, arguments=arguments):
-            return tokens(name) + tokens(arguments)
-        case _:
-            return 0
-
-
-def _prompt_size(scenario: Scenario, position: int) -> int:
-    size = 0
-    if scenario.match is not None:
-        for condition in (scenario.match.user, scenario.match.system):
-            size += tokens(condition.value) if condition is not None else 0
-    for tool in scenario.tools:
-        size += tokens(tool.name) + tokens(tool.description)
-        size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
-    for spec in scenario.turns[: turn_index(scenario, position)]:
-        for part in spec.reply:
-            if isinstance(part, TextPart | ReasoningPart | RefusalPart):
-                size += tokens(part.text)
-        for call in _tool_parts(spec.reply):
-            size += tokens(call.name) + tokens(call.arguments or "{}")
-        for _, result in spec.request.results if spec.request else ():
-            size += tokens(result.text.value) if result.text is not None else 0
-    return max(1, size)

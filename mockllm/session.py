@@ -16,7 +16,7 @@ from mockllm.scenario.model import Scenario
 
 __all__ = ["Exchange", "Session", "Sessions"]
 
-ExchangeOutcome = Literal["played", "unmatched", "invalid", "error"]
+ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded"]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,8 @@ class Exchange:
         turn: the index of the turn that answered; `position` as in `mockllm.matching.Pick`.
         attempt: how often this turn was tried, this time included.
         outcome: `played`; `unmatched` (nothing answers); `invalid` (refused, as the API or the
-            turn's `request` conditions do); `error` (an HTTP error that the scenario asks for).
+            turn's `request` conditions do); `error` (an HTTP error that the scenario asks for);
+            `forwarded` (the real service answers).
         bytes_sent: of the answer's body, HTTP chunk framing not counted.
         client_gone: whether the client went away before the answer was complete.
         duration: in seconds, from the request's arrival to the answer's end.
@@ -40,6 +41,8 @@ class Exchange:
         clock: when it arrived, in seconds on a clock that only goes forward; it tells the order
             of what happened, and no time of day.
         quirks: those that the server or the request put into the stream, besides the scenario's.
+        recorded: of a turn with a recording whether it was played (`exact`) or why not, as in
+            `mockllm.recording.playing.Why`; "" for any other.
         params: of a request for an answer the named segments of the path, as
             `WireProtocol.parse` wants them; None of any other request.
     """
@@ -66,6 +69,7 @@ class Exchange:
     duration: float = 0.0
     ended: float | None = None
     quirks: tuple[str, ...] = ()
+    recorded: str = ""
     answer_id: str | None = None
     clock: float = 0.0
     params: Mapping[str, str] | None = None

@@ -25,6 +25,7 @@ from tests.conformance.clients import CLIENTS
 PAGE = Path(__file__).parents[1] / "docs" / "clients.md"
 _LONGEST = 150
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
+_ID = re.compile(r'\bid "([^"]*)"')
 _FRAMED_FOR = "ag-ui-protocol types"
 """A package without a client: what it is handed is framed by the test."""
 _NOT_MEASURED = "–"
@@ -96,7 +97,14 @@ def _wrong(case: Case, outcome: Outcome) -> str:
 
 def _short(words: str) -> str:
     plain = " ".join(_PORT.sub("127.0.0.1", words).split())
+    plain = _ID.sub(_told_id, plain)
     return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+
+
+def _told_id(match: re.Match[str]) -> str:
+    """An id of the samples as it is; of one that a client makes up, only that."""
+    sent = re.fullmatch(r"(call_[A-Z]\d|\d*|null)+", match[1])
+    return match[0] if sent else 'id "(made up)"'
 
 
 _HEAD = """\

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.errors import ScenarioError
+from mockllm.recording.tape import read
 from mockllm.scenario.load import loads
 
 PAGE = Path(__file__).parents[1] / "docs" / "scenarios.md"
@@ -31,7 +32,12 @@ def test_every_example_loads(source):
 def test_there_are_examples():
     """The fences are found: many complete examples, and no kind of block that goes unchecked."""
     assert len(blocks("yaml")) >= 15
-    assert {found[1] for found in FENCES.finditer(TEXT)} <= {"yaml", "yaml fragment", "text"}
+    assert {found[1] for found in FENCES.finditer(TEXT)} <= {
+        "yaml",
+        "yaml fragment",
+        "text",
+        "jsonl",
+    }
 
 
 def test_examples_load_together():
@@ -48,3 +54,12 @@ def test_the_sample_errors_are_real():
     with pytest.raises(ScenarioError) as caught:
         loads(broken, "greet.yaml")
     assert shown.rstrip("\n") == str(caught.value)
+
+
+def test_the_sample_tape_is_one():
+    """The page shows a tape that can be played."""
+    (shown,) = (block.values[0] for block in blocks("jsonl"))
+    assert [piece.at for piece in read(shown.encode(), "greeting.1.jsonl").pieces] == [
+        412003,
+        431877,
+    ]

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,9 @@ from mockllm.environment import client_base_urls
 from mockllm.errors import Problem
 
 if TYPE_CHECKING:
+    from mockllm.recording.drafts import Line
     from mockllm.scenario.model import Scenario
+    from mockllm.server.options import RecordOptions
     from mockllm.session import Exchange
 
 __all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
@@ -27,7 +30,13 @@ _MOST_COLUMN = 32
 _MOST_PROBLEM = 320
 # What the journal tells of a request, but for what is long.
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_COLOURS = {"played": "green", "unmatched": "red", "invalid": "red", "error": "yellow"}
+_COLOURS = {
+    "played": "green",
+    "unmatched": "red",
+    "invalid": "red",
+    "error": "yellow",
+    "forwarded": "cyan",
+}
 
 
 class Report(Protocol):
@@ -37,7 +46,11 @@ class Report(Protocol):
 
     def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None: ...
 
+    def recording(self, options: RecordOptions) -> None: ...
+
     def exchange(self, exchange: Exchange) -> None: ...
+
+    def recorded(self, line: Line) -> None: ...
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None: ...
 
@@ -58,7 +71,13 @@ class QuietReport:
     def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
         return
 
+    def recording(self, options: RecordOptions) -> None:
+        return
+
     def exchange(self, exchange: Exchange) -> None:
+        return
+
+    def recorded(self, line: Line) -> None:
         return
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
@@ -96,6 +115,13 @@ class JsonReport:
             shown.pop(name, None)
         self._line("request", **shown)
 
+    def recording(self, options: RecordOptions) -> None:
+        folder, upstreams = str(options.folder), dict(options.upstreams)
+        self._line("recording", folder=folder, mode=options.mode, upstreams=upstreams)
+
+    def recorded(self, line: Line) -> None:
+        self._line("recorded", **asdict(line))
+
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._line("reloaded", scenarios=[scenario.name for scenario in scenarios])
 
@@ -122,17 +148,34 @@ class TextReport:
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
         line("")
-        line(f"Serving {_count(len(scenarios))}:")
+        if scenarios:
+            line(f"Serving {_count(len(scenarios))}:")
         for scenario in scenarios[:_SHOWN]:
             line(f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip())
         if len(scenarios) > _SHOWN:
             line(f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)")
-        line("")
+        if scenarios:
+            line("")
         line("Give to clients (any API key will do):")
         for base in client_base_urls(base_urls):
             setting = f"{base.variable}={base.url}" if base.variable else base.url
             line(f"  {setting}  # {', '.join(base.apis)}")
         line("")
+
+    def recording(self, options: RecordOptions) -> None:
+        if options.mode == "none":
+            return
+        by_url: dict[str, list[str]] = {}
+        for api, url in options.upstreams.items():
+            by_url.setdefault(url, []).append(api)
+        for url, apis in by_url.items():
+            self._output.line(f"Recording {', '.join(apis)} from {url}")
+        self._output.line(f"into {options.folder}")
+        self._output.line("")
+
+    def recorded(self, line: Line) -> None:
+        told = "not recorded" if line.outcome == "skipped" else "recorded"
+        self._output.line(f"          {told}: {line.words}")
 
     def _measure(self, scenarios: Sequence[Scenario]) -> None:
         longest = max((len(scenario.name) for scenario in scenarios), default=1)
@@ -195,6 +238,8 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append(f"{exchange.method} {exchange.path}")
     if exchange.attempt > 1:
         notes.append(f"try {exchange.attempt}")
+    if exchange.recorded not in ("", "exact"):
+        notes.append(f"not as recorded: {exchange.recorded}")
     if exchange.client_gone:
         notes.append(f"the client left after {exchange.bytes_sent} bytes")
     for problem in exchange.problems:

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import gc
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import click
 
-from mockllm.cli.output import LineOutput
-from mockllm.cli.params import EXISTING, answering_options, number, quirk, read_scenarios, size
-from mockllm.cli.reloading import check_watchable, follow
-from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
-from mockllm.errors import MockLLMError, UsageError
-
-if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
+from mockllm.cli.listening import (
+    Loop,
+    cannot_listen,
+    listening_options,
+    report_for,
+    run_server,
+    uncollected,
+)
+from mockllm.cli.params import answering_options, quirk, read_scenarios
+from mockllm.cli.recording import record_options, recording_options
+from mockllm.cli.reloading import check_watchable
+from mockllm.errors import UsageError
+from mockllm.scenario.model import Scenario
 
 __all__ = ["cannot_listen", "serve"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SLACK = 0.25  # seconds for what is left to do after the grace
-_Loop = Literal["auto", "asyncio", "uvloop"]
-
 
 @click.command()
-@click.argument("paths", nargs=-1, type=EXISTING, metavar="PATH...")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    show_default=True,
-    help="0 picks a free one.",
-)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH...")
 @answering_options
 @click.option(
     "--flush",
@@ -56,40 +43,22 @@ _Loop = Literal["auto", "asyncio", "uvloop"]
     help="What every stream gets wrong, as `mockllm quirks` lists it; may be repeated.",
 )
 @click.option("--reload", is_flag=True, help="Load the files again when they change.")
+@listening_options
 @click.option(
-    "--grace",
-    type=number,
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long open streams may go on after SIGINT or SIGTERM.",
+    "--record",
+    "mode",
+    type=click.Choice(["none", "once", "new_episodes", "all"]),
+    help="What the real services answer, and is recorded: nothing; everything, if the folder is "
+    "empty; what no scenario answers; everything, in place of what is there.",
 )
 @click.option(
-    "--max-body",
-    type=size,
-    default="16MB",
-    show_default=True,
-    metavar="SIZE",
-    help="The largest request body that is read.",
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where recordings go; default: the folder that is served.",
 )
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A further host name under which the control routes answer.",
-)
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
-@click.option("--quiet", is_flag=True, help="Print the first line only.")
-@click.option(
-    "--loop",
-    type=click.Choice(["auto", "asyncio", "uvloop"]),
-    default="auto",
-    show_default=True,
-    help="The event loop; auto takes uvloop where it is installed.",
-)
+@recording_options
 def serve(
     paths: tuple[Path, ...],
     host: str,
@@ -105,7 +74,10 @@ def serve(
     allow_hosts: tuple[str, ...],
     log_format: Literal["text", "json"],
     quiet: bool,
-    loop: _Loop,
+    loop: Loop,
+    mode: Literal["none", "once", "new_episodes", "all"] | None,
+    output: Path | None,
+    **recording: Any,
 ) -> None:
     """Serve the scenarios of files and folders.
 
@@ -119,6 +91,7 @@ def serve(
       mockllm serve weather.yaml --reload --speed 0
       mockllm serve scenarios/ --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
+      mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
     """
     if not paths:
         raise UsageError(
@@ -127,8 +100,16 @@ def serve(
         )
     if reload:
         check_watchable()
-    report = _report(log_format, quiet)
-    with _uncollected():
+    report = report_for(log_format, quiet)
+    record = None
+    if mode is not None:
+        record = record_options(_target(paths, output), mode, report, **recording)
+    elif output is not None or any(recording.values()):
+        raise UsageError(
+            "--output, --upstream and what else is said of recordings need --record, such as "
+            "--record new_episodes"
+        )
+    with uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 
@@ -144,87 +125,31 @@ def serve(
             max_body=max_body,
             allowed_hosts=allow_hosts,
             log=None if quiet else report.exchange,
+            record=record,
         )
-        server = MockServer(read_scenarios(paths), options)
-    with asyncio.Runner(loop_factory=_loop_factory(loop)) as runner:
-        runner.run(_serve(server, report, paths if reload else ()))
+        empty_at = record.folder if record is not None else None
+        server = MockServer(_scenarios(paths, empty_at), options)
+    run_server(server, report, loop, paths if reload else ())
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Nothing that the start makes is garbage: looking for it would take a tenth of the time,
-    and would be looked for again and again while serving."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
+def _target(paths: tuple[Path, ...], output: Path | None) -> Path:
+    """The folder that recordings go to."""
+    if output is not None:
+        return output
+    if len(paths) == 1 and not paths[0].is_file():
+        return paths[0]
+    raise UsageError("--record needs to know where to: serve one folder, or name one with --output")
 
 
-def _report(log_format: str, quiet: bool) -> Report:
-    output = LineOutput()
-    if quiet:
-        return QuietReport(output)
-    return JsonReport(output) if log_format == "json" else TextReport(output)
+def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, ...]:
+    """The scenarios of the paths; the one that is recorded to may be empty, or not be there."""
+    for path in paths:
+        if not path.exists() and path != target:
+            raise click.BadParameter(f"Path '{path}' does not exist.", param_hint="'PATH...'")
+    if target is None:
+        return read_scenarios(paths)
+    from mockllm.recording.folder import Folder
 
-
-def _loop_factory(loop: _Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if loop == "asyncio":
-        return None
-    try:
-        import uvloop
-    except ImportError:
-        if loop == "auto":
-            return None
-        raise UsageError(
-            "--loop uvloop needs uvloop: pip install 'mockllm-harness[speed]'"
-        ) from None
-    return uvloop.new_event_loop
-
-
-async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) -> None:
-    """Serves until a signal; a second one cuts what is still open."""
-    stop, cut = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number_ in _SIGNALS:
-        loop.add_signal_handler(number_, lambda: (cut if stop.is_set() else stop).set())
-    try:
-        await server.start()
-    except OSError as error:
-        await server.stop()
-        raise cannot_listen(error, server.options.host, server.options.port) from None
-    following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
-    await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
-    report.listening(server.url)
-    # What only requests need is imported now, while the first client finds its way here.
-    with _uncollected():
-        report.serving(server.player.catalogue.scenarios, server.base_urls)
-    await stop.wait()
-    report.stopping(server.options.grace)
-    stopping = asyncio.create_task(server.stop())
-    waiting = asyncio.create_task(cut.wait())
-    await asyncio.wait(
-        (stopping, waiting),
-        timeout=server.options.grace + _SLACK,
-        return_when=asyncio.FIRST_COMPLETED,
-    )
-    for task in (stopping, waiting, following):
-        if task is not None:
-            task.cancel()  # does nothing to one that is done
-            with suppress(asyncio.CancelledError):
-                await task
-    if cut.is_set():
-        raise click.Abort
-
-
-def cannot_listen(error: OSError, host: str, port: int) -> MockLLMError:
-    """Why a server cannot listen there, and what to do about it."""
-    if error.errno == errno.EADDRINUSE:
-        return UsageError(
-            f"{host}:{port} is in use; stop what listens there, or choose another port "
-            "(--port 0 picks a free one)"
-        )
-    if error.errno == errno.EACCES:
-        return UsageError(f"not allowed to listen on {host}:{port}; choose a port from 1024 up")
-    return UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}")
+    others = tuple(path for path in paths if path != target)
+    recorded = Folder(target).scenarios()
+    return (read_scenarios(others) if others else ()) + recorded

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay import Answer
 
-__all__ = ["show"]
+__all__ = ["scenario_named", "scenario_names", "show"]
 
 
-def _names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The names that a shell completes."""
     try:
         scenarios = read_scenarios(tuple(map(Path, context.params.get("paths") or ())))
@@ -32,7 +32,7 @@ def _names(context: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 @click.command()
-@click.argument("scenario", shell_complete=_names)
+@click.argument("scenario", shell_complete=scenario_names)
 @click.option(
     "--scenarios",
     "paths",
@@ -91,8 +91,8 @@ def show(
     """
     from mockllm.player import parse_object
 
-    found = _find(scenario, (*read_scenarios(paths), *_samples(scenario)))
-    protocol = _protocol(found, api or _met_in(quirks, found))
+    found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
+    protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
     asked = {} if request is None else parse_object(request.read())
     answer = _answer(found, protocol, turn - 1, attempt, asked, quirks, stream=not body)
     for data in _shown(answer, timing):
@@ -111,7 +111,12 @@ def _samples(name: str) -> tuple[Scenario, ...]:
     return tuple(SAMPLES.values())
 
 
-def _find(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
+def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
+    """The scenario of a name.
+
+    Raises:
+        UsageError: there is none; the message has the nearest names.
+    """
     by_name = {scenario.name: scenario for scenario in scenarios}
     if name not in by_name:
         near = get_close_matches(name, by_name, n=3, cutoff=0.5)
@@ -163,7 +168,13 @@ def _answer(
         raise UsageError(f"scenario {scenario.name!r} has {count} {turns}, not {position + 1}")
     picked = Pick(scenario, position, index)
     tried = _tried(spec, attempt)
-    failure = spec.attempts[tried] if tried < len(spec.attempts) else spec.http
+    failure = spec.http
+    if tried < len(spec.attempts):
+        failure = spec.attempts[tried]
+    elif scenario.turns[index].recorded is not None:
+        recorded = _recorded(scenario, index, protocol, stream=stream, quirks=bool(quirks))
+        if recorded is not None:
+            return recorded
     if failure is not None:
         return http_answer(protocol, failure, picked, tried + 1)
     asking, model = ASKING[protocol.name], f"mock/{scenario.name}"
@@ -173,6 +184,33 @@ def _answer(
         params[":"] = "generateContent"
     request = replace(protocol.parse(body, params, False), stream=stream)
     return Replayer().answer(picked, request, protocol, quirks)
+
+
+def _recorded_over(scenario: Scenario, position: int) -> str | None:
+    """The API over which a turn was recorded."""
+    from mockllm.recording.playing import load
+    from mockllm.resolve import turn_index
+
+    index = turn_index(scenario, position)
+    recorded = None if index is None else scenario.turns[index].recorded
+    try:
+        return None if recorded is None else load(recorded).api
+    except (MockLLMError, OSError):
+        return None
+
+
+def _recorded(
+    scenario: Scenario, index: int, protocol: WireProtocol, *, stream: bool, quirks: bool
+) -> Answer | None:
+    """The recorded answer of a turn; where it is not to be played, it is told why."""
+    from mockllm.recording.playing import Recordings
+
+    turn = scenario.turns[index]
+    played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
+    if played.answer is None:
+        told = "; ".join((played.why, *played.problems))
+        click.echo(f"mockllm: the reply, not the recording ({told})", err=True)
+    return played.answer
 
 
 def _tried(spec: TurnSpec, attempt: int | None) -> int:

@@ -40,6 +40,7 @@ def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, los
     problems: tuple[Problem, ...] = ()
     try:
         scenarios = read_scenarios(paths)
+        problems = tuple(_broken_tapes(scenarios))
     except ScenarioError as error:
         problems = error.problems
     if as_json:
@@ -51,6 +52,23 @@ def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, los
             click.echo(loss)
         click.echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
+
+
+def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
+    """What is wrong with the first lines of the tapes; the rest of one is read when it plays."""
+    taped = [turn.recorded for one in scenarios for turn in one.turns if turn.recorded is not None]
+    if not taped:
+        return
+    from mockllm.recording.playing import check
+
+    for recorded in taped:
+        try:
+            check(recorded)
+        except OSError as error:
+            file = recorded.path or recorded.file
+            yield Problem(file, 1, 1, "", f"cannot be read: {error.strerror}")
+        except ScenarioError as error:
+            yield from error.problems
 
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:

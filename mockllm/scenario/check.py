@@ -127,8 +127,8 @@ def _turn(
             yield from _joins(place, single)
             if isinstance(single, m.ToolPart):
                 yield from _arguments(place, single, tools, schemas)
-        if isinstance(part, m.ParallelPart):
-            yield from _order(here, part, scenario.defaults.split or "whole")
+        if isinstance(part, m.ParallelPart | m.InterleavedPart):
+            yield from _order((*here, "order"), part, scenario.defaults.split or "whole")
     if turn.request is not None and turn.request.schema is not None:
         for path, message in schemas.flaws(turn.request.schema):
             yield (*steps, "request", "schema", *path), message
@@ -142,6 +142,8 @@ def _singles(here: Steps, part: m.AnyPart) -> list[tuple[Steps, m.AnyPart]]:
     """A part, or the members of a parallel one."""
     if isinstance(part, m.ParallelPart):
         return [((*here, "parallel", index), call) for index, call in enumerate(part.calls)]
+    if isinstance(part, m.InterleavedPart):
+        return [((*here, "interleaved", index), one) for index, one in enumerate(part.parts)]
     return [(here, part)]
 
 
@@ -203,29 +205,49 @@ def _arguments(
         yield (*place, *path), f"does not fit the parameters of {call.name}: {message}"
 
 
-def _order(here: Steps, part: m.ParallelPart, default: m.Split) -> Iterator[Remark]:
-    if not part.order:
+def _order(
+    here: Steps, group: m.ParallelPart | m.InterleavedPart, default: m.Split
+) -> Iterator[Remark]:
+    """What an order must be: each fragment of each part once."""
+    if not group.order:
         return
-    here = (*here, "order")
-    strangers = [n for n, number in enumerate(part.order) if number >= len(part.calls)]
+    parallel = isinstance(group, m.ParallelPart)
+    parts = group.calls if isinstance(group, m.ParallelPart) else group.parts
+    kind = "call" if parallel else "part"
+    strangers = [n for n, number in enumerate(group.order) if number >= len(parts)]
     for index in strangers:
-        expected = f"the number of a call, from 0 to {len(part.calls) - 1}"
-        yield (*here, index), f"must be {expected}, got {part.order[index]}"
-    for index, call in enumerate(() if strangers else part.calls):
-        split = call.split or default
+        expected = f"the number of a {kind}, from 0 to {len(parts) - 1}"
+        yield (*here, index), f"must be {expected}, got {group.order[index]}"
+    for index, part in enumerate(() if strangers else parts):
+        split = None if isinstance(part, m.FramePart) else part.split or default
         if isinstance(split, m.RandomSplit):
-            message = f"call {index} is split at random, so its fragments cannot be put in order"
-            yield here, message
+            yield (
+                here,
+                f"{kind} {index} is split at random, so its fragments cannot be put in order",
+            )
             continue
-        cut = fragments(call.arguments or "", split, "")
-        # A call normalises what stands for "no arguments" to no fragments. Imported here, where
-        # few scenarios come by: it is not needed to start.
-        from mockllm.turn import ToolCall
-
-        count, found = len(ToolCall("", "", cut).fragments), part.order.count(index)
+        count, found = _fragments(part, split, opening=not parallel), group.order.count(index)
         if found != count:
-            message = f"call {index} has {count} fragments and must be there as often, got {found}"
-            yield here, message
+            yield (
+                here,
+                f"{kind} {index} has {count} fragments and must be there as often, got {found}",
+            )
+
+
+def _fragments(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
+    """How many fragments a part has; the `opening` of a call is one of them, or not."""
+    match part:
+        case m.FramePart():
+            return 1
+        case m.ToolPart():
+            cut = fragments(part.arguments or "", split or "whole", "")
+            # A call normalises what stands for "no arguments" to no fragments. Imported here,
+            # where few scenarios come by: it is not needed to start.
+            from mockllm.turn import ToolCall
+
+            return len(ToolCall("", "", cut).fragments) + opening
+        case _:
+            return len(fragments(part.text, split or "whole", "")) or 1
 
 
 def _calls(view: list[_Seen]) -> Iterator[Remark]:
@@ -244,7 +266,7 @@ def _calls(view: list[_Seen]) -> Iterator[Remark]:
                     continue
                 if call.id is None:
                     complete = False
-                elif call.id in known:
+                elif call.id in known and not call.malformed:
                     yield (*place, "id"), f"call id {call.id!r} is taken by an earlier call"
                 else:
                     known.add(call.id)

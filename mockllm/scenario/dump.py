@@ -13,7 +13,7 @@ from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.jsontext import compact, parse
 from mockllm.scenario.yamltext import Flow, write
 
-__all__ = ["dump"]
+__all__ = ["answer", "dump"]
 
 _MOST_BRACKETS = 50
 
@@ -107,8 +107,8 @@ def _percent(share: float | None) -> str | None:
 
 
 def _usage(usage: m.UsageSpec | None) -> Any:
-    if usage is None:
-        return None
+    if usage is None or not usage.told:
+        return "none" if usage else None
     return _given(
         input=usage.input, output=usage.output, reasoning=usage.reasoning, cached=usage.cached
     )
@@ -117,7 +117,10 @@ def _usage(usage: m.UsageSpec | None) -> Any:
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:
     said = _said(turn)
     when = [{"api": api, **changed} for api, changed in _changes(turn, said) if changed]
-    return said | _given(when=when[0] if len(when) == 1 else when or None)
+    return said | _given(
+        recorded=None if turn.recorded is None else turn.recorded.file,
+        when=when[0] if len(when) == 1 else when or None,
+    )
 
 
 def _changes(turn: m.TurnSpec, said: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -132,16 +135,27 @@ def _changes(turn: m.TurnSpec, said: dict[str, Any]) -> list[tuple[str, dict[str
     return out
 
 
-def _said(turn: m.TurnSpec) -> dict[str, Any]:
+def answer(turn: m.TurnSpec) -> dict[str, Any]:
+    """The keys of a turn that its answer is made of, as JSON values; of `when`, nothing."""
     return _given(
-        request=_request(turn.request),
         reply=[_part(part) for part in turn.reply] or None,
         http=_http(turn.http),
         finish=turn.finish,
+        finish_raw=turn.finish_raw,
         usage=_usage(turn.usage),
         timing=_timing(turn.timing),
-        attempts=[_attempt(http) for http in turn.attempts] or None,
         wire=_wire(turn.wire),
+    )
+
+
+def _said(turn: m.TurnSpec) -> dict[str, Any]:
+    made = answer(turn)
+    wire = made.pop("wire", None)
+    return _given(
+        request=_request(turn.request),
+        **made,
+        attempts=[_attempt(http) for http in turn.attempts] or None,
+        wire=wire,
         expect=_outcome(turn.expect),
         repeat=turn.repeat,
     )
@@ -249,11 +263,15 @@ def _part(part: m.AnyPart) -> dict[str, Any]:
                 tool=part.name,
                 id=part.id,
                 arguments=_arguments(part.arguments),
+                signature=part.signature,
                 malformed=part.malformed,
             )
         case m.ParallelPart():
             calls = [_part(call) for call in part.calls]
             return _given(parallel=calls, order=_flow(part.order))
+        case m.InterleavedPart():
+            members = [_part(member) for member in part.parts]
+            return {"interleaved": members, "order": _flow(part.order)}
         case m.PausePart():
             return {"pause": _duration(part.duration)}
         case m.FramePart():

@@ -9,7 +9,7 @@ from stat import S_ISREG
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = ["MAX_FILE", "texts"]
+__all__ = ["MAX_FILE", "beside", "texts"]
 
 MAX_FILE = 8 * 1024 * 1024
 """Bytes in one file."""
@@ -41,6 +41,29 @@ def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, 
                 yield name, content.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 problems.append(_not_utf8(name, content, error.start))
+
+
+def beside(file: str, name: str) -> str:
+    """The path of a file that another one names, in the folder of that or below it.
+
+    Raises:
+        OSError: it is not there, is no regular file, or is a link that leaves the folder; the
+            first argument says which, phrased to follow the name.
+    """
+    folder = os.path.dirname(file)  # noqa: PTH120 - a Path takes its time
+    path = os.path.join(folder, name)  # noqa: PTH118 - as above
+    try:
+        if "/" not in name and S_ISREG(os.lstat(path).st_mode):
+            return path
+        regular = S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - as above
+    except OSError as error:
+        raise OSError(f"cannot be read: {error.strerror}") from None
+    if not regular:
+        raise OSError("is not a regular file")
+    inside = os.path.join(os.path.realpath(folder), "")  # noqa: PTH118 - keeps the last slash
+    if not os.path.realpath(path).startswith(inside):
+        raise OSError("is a link that leaves the folder")
+    return path
 
 
 def _problem(name: str, message: str) -> Problem:

@@ -8,18 +8,19 @@ says where they are. What is left for here is to compare scenarios.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario import document, nodes
 from mockllm.scenario.check import alike, check
-from mockllm.scenario.files import texts
+from mockllm.scenario.files import beside, texts
 from mockllm.scenario.locate import find, place, places
-from mockllm.scenario.model import Scenario
-from mockllm.scenario.nodes import Document, Mapping, Mark
+from mockllm.scenario.model import Recorded, Scenario, TurnSpec
+from mockllm.scenario.nodes import Document, Mapping, Mark, Node
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
+from mockllm.scenario.told_apart import told_apart
 
 __all__ = ["load", "loads"]
 
@@ -34,14 +35,14 @@ def load(paths: Iterable[Path | str]) -> tuple[Scenario, ...]:
     Raises:
         ScenarioError: with every problem of every file.
     """
-    loading = _Loading()
+    loading = _Loading(in_files=True)
     for name, text in texts(map(str, paths), loading.problems):
         loading.text(text, name)
     return loading.finish()
 
 
 def loads(text: str, name: str = "<text>") -> tuple[Scenario, ...]:
-    """The scenarios in a text.
+    """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
         name: what problems call the text.
@@ -72,8 +73,10 @@ class _Loaded:
 
 @dataclass(slots=True)
 class _Loading:
-    """One run: what has been read and found so far."""
+    """One run: what has been read and found so far. Texts that are `in_files` have tapes
+    beside them."""
 
+    in_files: bool = False
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
     schemas: Schemas = field(default_factory=Schemas)
@@ -116,11 +119,30 @@ class _Loading:
             self.problems += _problems(parsed, findings, file)
         if scenario is None or not isinstance(root, Mapping):
             return
+        if self.in_files and any(turn.recorded for turn in scenario.turns):
+            turns = [
+                self.recorded(turn, index, root, file) for index, turn in enumerate(scenario.turns)
+            ]
+            scenario = replace(scenario, turns=tuple(turns))
         for steps, message in check(scenario, self.schemas):
             spot = find(root, steps)
             self.problems.append(Problem(file, spot.line, spot.column, spot.path, message))
         name, match = (_mark(root, key) for key in ("scenario", "match"))
         self.loaded.append(_Loaded(scenario, file, name, match))
+
+    def recorded(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
+        """The turn with the place of its tape, which is read when it is played."""
+        if turn.recorded is None:
+            return turn
+        name = turn.recorded.file
+        try:
+            path = beside(file, name)
+        except OSError as error:
+            spot = find(root, ("turns", index, "recorded"))
+            message = f"{name!r} {error}; put it there, or take the key away to play the reply"
+            self.problems.append(Problem(file, spot.line, spot.column, spot.path, message))
+            return turn
+        return replace(turn, recorded=Recorded(name, path))
 
     def names(self) -> None:
         """Two scenarios of one name are a problem of the later one."""
@@ -133,13 +155,16 @@ class _Loading:
                 self.problems.append(one.problem(one.name, "scenario", message))
 
     def matches(self) -> None:
-        """So are two that the same requests match, where they share a protocol."""
+        """So are two that the same requests match, where they share a protocol, unless they
+        are recordings that go on differently."""
         known: dict[object, list[_Loaded]] = {}
         for one in self.loaded:
             if one.scenario.match is None:
                 continue
             others = known.setdefault(alike(one.scenario.match), [])
             for other in others:
+                if told_apart(one.scenario, other.scenario):
+                    continue
                 if not set(one.scenario.apis).isdisjoint(other.scenario.apis):
                     message = (
                         f"matches the same requests as scenario {other.scenario.name!r}, "

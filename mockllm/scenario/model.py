@@ -8,7 +8,7 @@ Only data may live here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -22,17 +22,21 @@ __all__ = [
     "Citation",
     "Comments",
     "Defaults",
+    "Ending",
     "ErrorPart",
     "ErrorSpec",
     "Expect",
     "FramePart",
     "Http",
+    "InterleavedPart",
     "Match",
+    "Member",
     "Outcome",
     "ParallelPart",
     "PausePart",
     "RandomSplit",
     "ReasoningPart",
+    "Recorded",
     "RefusalPart",
     "ResultCondition",
     "Scenario",
@@ -112,12 +116,14 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpec:
-    """Tokens as written; what is None is counted from the text by a fixed rule."""
+    """Tokens as written; what is None is counted from the text by a fixed rule. Where they are
+    not `told` (`usage: none`) the answer says nothing of them."""
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    told: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +194,8 @@ class RefusalPart:
 @dataclass(frozen=True, slots=True)
 class ToolPart:
     """A tool call. `arguments` is JSON text (compact, where YAML had a mapping); None is a
-    call without arguments. `id` of None is derived."""
+    call without arguments. `id` of None is derived. `signature` is the provider's opaque proof
+    of the reasoning behind it."""
 
     name: str
     id: str | None = None
@@ -196,6 +203,7 @@ class ToolPart:
     malformed: bool = False
     split: Split | None = None
     every: int | None = None
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +236,18 @@ class FramePart:
     raw: str | None = None
 
 
+Member = TextPart | ReasoningPart | RefusalPart | ToolPart | FramePart
+
+
+@dataclass(frozen=True, slots=True)
+class InterleavedPart:
+    """Parts whose fragments come between each other's, exactly as `order` says: an index into
+    `parts` for each fragment, the opening of a call and a frame being one, too."""
+
+    parts: tuple[Member, ...]
+    order: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorSpec:
     """An error in the terms of the API; what is None takes the API's own default."""
@@ -255,6 +275,7 @@ AnyPart = (
     | RefusalPart
     | ToolPart
     | ParallelPart
+    | InterleavedPart
     | PausePart
     | FramePart
     | ErrorPart
@@ -338,24 +359,44 @@ class Outcome:
     errors: Any = None
 
 
+Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "none"]
+"""Why an answer ends; `none`: it is cut off, and nothing says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The exact bytes of a turn's answer, in a tape: a file beside the YAML.
+
+    `file` is as written, a path in the folder of the YAML. `path` is where the tape is; None
+    for a scenario that came without a folder.
+    """
+
+    file: str
+    path: str | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True, slots=True)
 class TurnSpec:
     """One turn of the model as written.
 
-    Exactly one of `reply` (at least one part) and `http` is there. `variants` are whole turns
-    that replace this one for the protocols named (`when:`).
+    Exactly one of `reply` (at least one part) and `http` is there. `finish_raw` is the wire's
+    own word for the finish where it is not the usual one. `variants` are whole turns
+    that replace this one for the protocols named (`when:`). `recorded` is of the turn as a
+    whole; variants have none.
     """
 
     reply: tuple[AnyPart, ...] = ()
     http: Http | None = None
     request: Expect | None = None
-    finish: FinishReason | None = None
+    finish: Ending | None = None
+    finish_raw: str | None = None
     usage: UsageSpec | None = None
     timing: Timing | None = None
     attempts: tuple[Http, ...] = ()
     wire: Wire | None = None
     expect: Outcome | None = None
     repeat: bool = False
+    recorded: Recorded | None = None
     variants: tuple[tuple[Api, TurnSpec], ...] = ()
 
     def for_api(self, api: str) -> TurnSpec:

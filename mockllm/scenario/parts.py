@@ -118,12 +118,19 @@ def _data(node: Node, findings: Findings) -> Any:
 ERROR: Table = {"message": text, "type": text, "code": text}
 error = record(m.ErrorSpec, ERROR)
 
-CITATION: Table = {"url": line, "title": text, "cited_text": text}
+
+def _field(node: Node, findings: Findings) -> str | None:
+    """A string in one line, which may be empty."""
+    empty = isinstance(node, Scalar) and not node.plain and not node.value
+    return "" if empty else line(node, findings)
+
+
+CITATION: Table = {"url": _field, "title": text, "cited_text": text}
 FRAME: Table = {
     "data": _data,
-    "event": line,
-    "id": line,
-    "retry": integer(0, 10**15),
+    "event": _field,
+    "id": _field,
+    "retry": integer(0, 10**18),
     "comment": text,
     "raw": text,
 }
@@ -160,11 +167,32 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
         findings.add(node, f"must be a tool call, with the key 'tool'; found {found}")
         return BROKEN
     values = fields(node, findings, PARTS["tool"][0], ("tool",))
-    return BROKEN if values is None else _call(**values)
+    return BROKEN if values is None else _named(_call(**values), node, findings)
+
+
+def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
+    """The call, if its name is one or is marked as wrong on purpose."""
+    if not call.malformed and isinstance(node, Mapping):
+        return call if tool_name(node.entries["tool"], findings) else BROKEN
+    return call
 
 
 def _call(tool: str, **values: Any) -> m.ToolPart:
     return m.ToolPart(name=tool, **values)
+
+
+def _interleaved_member(node: Node, findings: Findings) -> m.Member:
+    """A member of `interleaved`: a part that streams in fragments, or a frame."""
+    kinds = [kind for kind in PARTS if kind in node.entries] if isinstance(node, Mapping) else []
+    if kinds and kinds[0] not in _MEMBERS:
+        findings.add(node, f"must be one of {', '.join(_MEMBERS)}; found {kinds[0]!r}")
+        return BROKEN
+    made = part(node, findings)
+    return made if isinstance(made, m.Member) else BROKEN
+
+
+def _interleaved(interleaved: tuple[m.Member, ...], order: tuple[int, ...]) -> m.InterleavedPart:
+    return m.InterleavedPart(interleaved, order)
 
 
 def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> m.ParallelPart:
@@ -172,6 +200,7 @@ def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> 
 
 
 _spoken: Table = {"split": split, "every": duration}
+_MEMBERS = ("text", "reasoning", "refusal", "tool", "frame")
 
 # Each kind of part: what its keys are, which of them it needs, and what makes the part.
 PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
@@ -197,9 +226,10 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
     ),
     "tool": (
         {
-            "tool": tool_name,
+            "tool": text,
             "id": line,
             "arguments": arguments,
+            "signature": text,
             "malformed": boolean,
             **_spoken,
         },
@@ -213,6 +243,14 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
         },
         ("parallel",),
         _parallel,
+    ),
+    "interleaved": (
+        {
+            "interleaved": listing(_interleaved_member, "parts"),
+            "order": listing(integer(0), "part numbers, from 0"),
+        },
+        ("interleaved", "order"),
+        _interleaved,
     ),
     "pause": ({"pause": duration}, ("pause",), lambda pause: m.PausePart(pause)),
     "frame": (
@@ -240,7 +278,9 @@ def part(node: Node, findings: Findings) -> m.AnyPart:
     if values is None:
         return BROKEN
     made = make(**values)
-    if isinstance(made, m.ParallelPart) and len(findings.found) > before:
+    if isinstance(made, m.ToolPart):
+        return _named(made, node, findings)
+    if isinstance(made, (m.ParallelPart, m.InterleavedPart)) and len(findings.found) > before:
         # Its fragments cannot be counted, so nothing can be said about their order.
         return replace(made, order=())
     return made

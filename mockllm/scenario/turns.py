@@ -36,6 +36,7 @@ _NO_API: Any = ""
 
 api = choice(*m.APIS)
 _finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
+_ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
 _header_value = regular(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
 
 
@@ -44,7 +45,19 @@ def _later(node: Node, findings: Findings) -> None:
 
 
 USAGE: Table = dict.fromkeys(("input", "output", "reasoning", "cached"), integer(0, 10**9))
-usage = record(m.UsageSpec, USAGE)
+_mapped_usage = record(m.UsageSpec, USAGE)
+
+
+def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
+    """Counts, or `none`."""
+    if isinstance(node, Scalar):
+        if node.value == "none":
+            return m.UsageSpec(told=False)
+        findings.wrong(node, "a mapping with the keys " + ", ".join(USAGE) + ", or none")
+        return None
+    return _mapped_usage(node, findings)
+
+
 TIMING: Table = {
     "ttft": duration,
     "every": duration,
@@ -162,12 +175,25 @@ def _as_node(node: Node, findings: Findings) -> Node:
     return node
 
 
+_NAMES = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
+_inside = regular(
+    f"{_NAMES}(?:/{_NAMES})*",
+    "a path inside the folder of this file, such as name.1.jsonl",
+)
+
+
+def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
+    name: str | None = _inside(node, findings)
+    return None if name is None else m.Recorded(name)
+
+
 # All that may be said of a turn for one protocol, too.
 _SAID: Table = {
     "request": expectation,
     "reply": reply,
     "http": http,
-    "finish": _finish,
+    "finish": _ending,
+    "finish_raw": text,
     "usage": usage,
     "timing": record(m.Timing, TIMING),
     "attempts": listing(_attempt, "answers to earlier tries"),
@@ -175,9 +201,8 @@ _SAID: Table = {
     "expect": record(m.Outcome, OUTCOME),
     "repeat": boolean,
     "fault": _later,
-    "recorded": _later,
 }
-TURN: Table = {**_SAID, "when": _as_node}
+TURN: Table = {**_SAID, "recorded": _recorded, "when": _as_node}
 
 
 def _or_gone(read: Reader) -> Reader:
@@ -196,10 +221,9 @@ def turn(node: Node, findings: Findings) -> m.TurnSpec:
         findings.add(node, "must have either 'reply' or 'http', got both")
     elif "reply" not in node.entries and "http" not in node.entries:
         findings.add(node, "needs a 'reply', or 'http' for an error")
-    when = values.pop("when", None)
-    if when is not None:
-        values["variants"] = _variants(when, findings, values)
-    return m.TurnSpec(**values)
+    when, recorded = values.pop("when", None), values.pop("recorded", None)
+    variants = () if when is None else _variants(when, findings, values)
+    return m.TurnSpec(**values, recorded=recorded, variants=variants)
 
 
 def _variants(

@@ -26,7 +26,7 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-__all__ = ["deliver"]
+__all__ = ["CLOSE", "KEEP_ALIVE", "break_off", "deliver", "send"]
 
 _WATER = 64 * 1024
 _PATIENCE = 0.005
@@ -51,8 +51,8 @@ def _delivered(*, keep_alive: bool) -> web.StreamResponse:
     return response
 
 
-_KEEP_ALIVE = _delivered(keep_alive=True)
-_CLOSE = _delivered(keep_alive=False)
+KEEP_ALIVE = _delivered(keep_alive=True)
+CLOSE = _delivered(keep_alive=False)
 
 
 async def deliver(
@@ -76,7 +76,7 @@ async def deliver(
     transport = request.transport
     if transport is None or transport.is_closing():
         exchange.client_gone = True
-        return _CLOSE
+        return CLOSE
     timed = answer.timed and speed > 0
     if not timed:
         exchange.ended = 0.0
@@ -89,7 +89,7 @@ async def deliver(
         exchange.bytes_sent = answer.size
         if transport.get_write_buffer_size() > _WATER:
             await _drain(request, exchange)
-        return _KEEP_ALIVE if keep_alive and not old else _CLOSE
+        return KEEP_ALIVE if keep_alive and not old else CLOSE
     head = answer.head(http_1_0=old, close=not keep_alive)
     framed = answer.streamed and not old
     if answer.streamed:
@@ -99,19 +99,19 @@ async def deliver(
         await _on_time(request, answer.pieces, exchange, speed, head, framed=framed)
     else:
         for piece in answer.pieces:
-            await _write(request, chunk(piece.data) if framed else head + piece.data, exchange)
+            await send(request, chunk(piece.data) if framed else head + piece.data, exchange)
             head = b""
             exchange.bytes_sent += len(piece.data)
             await asyncio.sleep(0)  # lets the loop send it before the next is written
     if answer.breaks:
-        await _break(request, answer.ending)
-        return _CLOSE
+        await break_off(request, answer.ending)
+        return CLOSE
     if framed:
-        await _write(request, LAST_CHUNK, exchange)
-    return _KEEP_ALIVE if keep_alive and not old else _CLOSE
+        await send(request, LAST_CHUNK, exchange)
+    return KEEP_ALIVE if keep_alive and not old else CLOSE
 
 
-async def _break(request: web.BaseRequest, ending: Ending) -> None:
+async def break_off(request: web.BaseRequest, ending: Ending) -> None:
     """Ends the connection in the middle of an answer; what was written before arrives."""
     if ending == "reset":
         await _arrival(request)
@@ -171,12 +171,17 @@ async def _on_time(
             await asyncio.sleep(wait)
         if piece.at == last and exchange.ended is None:
             exchange.ended = time.perf_counter() - exchange.clock
-        await _write(request, chunk(piece.data) if framed else head + piece.data, exchange)
+        await send(request, chunk(piece.data) if framed else head + piece.data, exchange)
         head = b""
         exchange.bytes_sent += len(piece.data)
 
 
-async def _write(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
+async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
+    """Writes bytes of an answer; waits where the client is slower than they come.
+
+    Raises:
+        ConnectionResetError: the client is gone, which is noted in the exchange.
+    """
     transport = request.transport
     if transport is None or transport.is_closing():
         exchange.client_gone = True

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from mockllm.recording.drafts import Line, MatchRule
+    from mockllm.recording.redact import Rules
     from mockllm.session import Exchange
 
 
-__all__ = ["ServerOptions"]
+__all__ = ["RecordMode", "RecordOptions", "ServerOptions"]
+
+RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
+"""What is recorded: nothing; everything, if the folder was empty at the start; what no scenario
+answers; everything, in place of what was recorded before; everything, beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """What a server records, and from where.
+
+    Args:
+        folder: of the recorded scenarios.
+        upstreams: the base URL of the real service, by the name of the API.
+        match: which conditions a recorded scenario has; None for the usual ones.
+        rules: what is a secret besides what is known to be one; None for nothing.
+        trust_env: reach the services through the proxies that the environment names.
+        told: called with what became of each recorded exchange.
+    """
+
+    folder: Path
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    mode: RecordMode = "add"
+    match: MatchRule | None = None
+    rules: Rules | None = None
+    trust_env: bool = False
+    told: Callable[[Line], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +59,7 @@ class ServerOptions:
         max_body: largest request body, in bytes.
         allowed_hosts: further host names that may use the control routes.
         log: called with each exchange when it is over.
+        record: what is recorded from real services; None for nothing.
     """
 
     host: str = "127.0.0.1"
@@ -43,3 +73,4 @@ class ServerOptions:
     max_body: int = 16 * 1024 * 1024
     allowed_hosts: tuple[str, ...] = ()
     log: Callable[[Exchange], None] | None = None
+    record: RecordOptions | None = None

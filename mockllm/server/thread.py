@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
@@ -29,7 +30,7 @@ class ServerThread:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._stopping: asyncio.Event | None = None
-        self._failure: OSError | None = None
+        self._failure: OSError | MockLLMError | None = None
         self._thread = threading.Thread(target=self._run, name="mockllm-server", daemon=True)
 
     @property
@@ -74,7 +75,7 @@ class ServerThread:
     async def _serve(self) -> None:
         try:
             await self.server.start()
-        except OSError as error:
+        except (OSError, MockLLMError) as error:
             self._failure = error
             self._ready.set()
             return

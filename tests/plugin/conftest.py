@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+# What the tests below import is imported once, here, and not again in every run. pytester forgets
+# what a run imported: httpx would then have other exceptions of httpcore than it raises.
+import httpcore  # noqa: F401 - see above
 import pytest
 
-# What the tests below import is imported once, here, and not again in every run.
 import mockllm.server.handler  # noqa: F401 - see above
 import mockllm_pytest.report
 import mockllm_pytest.suites  # noqa: F401 - see above

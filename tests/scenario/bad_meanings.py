@@ -79,10 +79,34 @@ MEANING: list[Row] = [
         ],
     ),
     (
-        "recorded",
-        turn("{reply: {text: a}, recorded: {file: a.bin}}"),
+        "interleaved order",
+        part(
+            "interleaved: [{text: ab, split: chars}, {tool: f, id: c, arguments: {a: 1}}], "
+            "order: [0, 1, 0]"
+        ),
         [
-            "3:34: turns[0].recorded: is part of the language, but this version cannot play it yet",
+            "3:98: turns[0].reply.order: part 1 has 2 fragments and must be there as often, got 1",
+        ],
+    ),
+    (
+        "interleaved stranger",
+        part("interleaved: [{text: ab}, {text: cd}], order: [0, 1, 2]"),
+        [
+            "3:66: turns[0].reply.order[2]: must be the number of a part, from 0 to 1, got 2",
+        ],
+    ),
+    (
+        "interleaved at random",
+        part("interleaved: [{text: ab, split: {random: [1, 2]}}, {text: cd}], order: [0, 1]"),
+        [
+            "3:84: turns[0].reply.order: part 0 is split at random, so its fragments cannot be put in order",
+        ],
+    ),
+    (
+        "interleaved join",
+        part("interleaved: [{text: ab, split: [a, c]}, {text: cd}], order: [0, 1, 0]"),
+        [
+            "3:49: turns[0].reply.interleaved[0].split[1]: the fragments do not join to the text: from character 2 they give 'c' instead of 'b'",
         ],
     ),
     (
@@ -363,7 +387,7 @@ MEANING: list[Row] = [
             "5:23: turns[0].reply[1].id: call id 'c1' is taken by an earlier call",
             "5:27: turns[0].reply[1]: unknown key 'argument'; did you mean 'arguments'?",
             "6:5: turns[1]: needs a 'reply', or 'http' for an error",
-            "6:13: turns[1].finish: must be one of stop, tool_calls, length, content_filter, refusal, got done",
+            "6:13: turns[1].finish: must be one of stop, tool_calls, length, content_filter, refusal, none, got done; did you mean 'none'?",
         ],
     ),
 ]

@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [hello]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto, got hello",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, parallel, pause, frame, error, auto; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto; found no keys",
         ],
     ),
     (
@@ -157,7 +157,7 @@ PARTS: list[Row] = [
         "parallel key",
         part("parallel: [{tool: f, size: 1}]"),
         [
-            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, malformed, split, every",
+            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, signature, malformed, split, every",
         ],
     ),
     (

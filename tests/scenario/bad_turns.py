@@ -10,7 +10,70 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, usage, timing, attempts, wire, expect, repeat, fault, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, fault, recorded, when, got hello",
+        ],
+    ),
+    (
+        "recorded",
+        turn("{reply: {text: a}, recorded: {file: a.jsonl}}"),
+        [
+            "3:34: turns[0].recorded: must be a string, got a mapping",
+        ],
+    ),
+    (
+        "recorded above",
+        turn("{reply: {text: a}, recorded: ../a.jsonl}"),
+        [
+            "3:34: turns[0].recorded: must be a path inside the folder of this file, such as name.1.jsonl, got ../a.jsonl",
+        ],
+    ),
+    (
+        "recorded elsewhere",
+        turn("{reply: {text: a}, recorded: /etc/passwd}"),
+        [
+            "3:34: turns[0].recorded: must be a path inside the folder of this file, such as name.1.jsonl, got /etc/passwd",
+        ],
+    ),
+    (
+        "recorded round about",
+        turn("{reply: {text: a}, recorded: a/../../b.jsonl}"),
+        [
+            "3:34: turns[0].recorded: must be a path inside the folder of this file, such as name.1.jsonl, got a/../../b.jsonl",
+        ],
+    ),
+    (
+        "recorded for one",
+        turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
+        [
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, fault",
+        ],
+    ),
+    (
+        "usage word",
+        turn("{reply: {text: a}, usage: nothing}"),
+        [
+            "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, or none, got nothing",
+        ],
+    ),
+    (
+        "finish raw",
+        turn("{reply: {text: a}, finish_raw: 5}"),
+        [
+            "3:36: turns[0].finish_raw: must be a string, got 5; put it in quotes to make it one",
+        ],
+    ),
+    (
+        "interleaved without order",
+        turn("reply: {interleaved: [{text: a}, {text: b}]}"),
+        [
+            "3:12: turns[0].reply: needs the key 'order'",
+        ],
+    ),
+    (
+        "interleaved pause",
+        turn("reply: {interleaved: [{text: a}, {pause: 1s}], order: [0]}"),
+        [
+            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, frame; found 'pause'",
         ],
     ),
     (
@@ -31,7 +94,7 @@ TURNS: list[Row] = [
         "finish",
         turn("{reply: {text: a}, finish: tool_call}"),
         [
-            "3:32: turns[0].finish: must be one of stop, tool_calls, length, content_filter, refusal, got tool_call; did you mean 'tool_calls'?",
+            "3:32: turns[0].finish: must be one of stop, tool_calls, length, content_filter, refusal, none, got tool_call; did you mean 'tool_calls'?",
         ],
     ),
     (

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from hypothesis import strategies as st
 
+from mockllm.resolve import resolve
 from mockllm.scenario import model as m
+from mockllm.turn import beats
 from tests.strategies import cut, finishes, json_values, names, texts
 
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
@@ -24,7 +27,9 @@ json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False),
 conditions = st.builds(m.TextCondition, st.sampled_from(["contains", "equals"]), texts) | st.builds(
     m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"])
 )
-usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4)
+usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4) | st.just(
+    m.UsageSpec(told=False)
+)
 CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
 header_values = lines.filter(lambda text: not set(text) & CONTROLS)
@@ -70,6 +75,7 @@ wires = st.builds(
         tuple
     ),
 )
+tapes = st.sampled_from(["a.jsonl", "tapes/a b.1.jsonl", "..a", "null", "1"]).map(m.Recorded)
 outcomes = st.builds(
     m.Outcome,
     text=st.none() | texts,
@@ -143,7 +149,8 @@ def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> m.
         arguments = draw(st.none() | st.just(value))
     split = draw(st.none() | rules if arguments is None else splits(arguments))
     id = draw(st.none() | names.map(lambda name: f"{name}{next(ids)}"))
-    return m.ToolPart(name, id, arguments, malformed, split, draw(st.none() | durations))
+    every, signature = draw(st.none() | durations), draw(st.none() | texts)
+    return m.ToolPart(name, id, arguments, malformed, split, every, signature)
 
 
 @st.composite
@@ -153,10 +160,33 @@ def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
     kind = draw(st.integers(0, 2))
     if kind == 0:
         data = draw(texts | json_mappings | st.booleans() | st.integers())
-        options = [st.none() | lines, st.none() | lines, st.none() | st.integers(0, 99)]
+        line = st.sampled_from([None, ""]) | lines
+        options = [line, line, st.none() | st.integers(0, 99)]
         return m.FramePart(api, data, *[draw(option) for option in options])
     text = draw(texts)
     return m.FramePart(api, comment=text) if kind == 1 else m.FramePart(api, raw=text)
+
+
+@st.composite
+def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedPart:
+    """Parts with an order of their fragments; splits at random, which have none, are taken off."""
+    parts, counts = [], []
+    for member in draw(st.lists(part, min_size=1, max_size=3)):
+        if isinstance(member, m.FramePart):
+            counts.append(1)
+        else:
+            whole = isinstance(member.split, m.RandomSplit | None)
+            member = replace(member, split="whole") if whole else member
+            counts.append(beats_of(member))
+        parts.append(member)
+    order = [index for index, count_ in enumerate(counts) for _ in range(count_)]
+    return m.InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
+
+
+def beats_of(part: m.TextPart | m.ReasoningPart | m.RefusalPart | m.ToolPart) -> int:
+    """How many fragments a part streams in, as the player itself finds."""
+    turns = (m.TurnSpec(reply=(part,)),)
+    return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat", "").parts))
 
 
 @st.composite
@@ -169,7 +199,12 @@ def replies(
     call = calls(tools, ids)
     parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
     part = st.one_of(
-        spoken(), call, parallel, frames(apis), durations.map(lambda long: m.PausePart(long))
+        spoken(),
+        call,
+        parallel,
+        interleaved(spoken() | call | frames(apis)),
+        frames(apis),
+        durations.map(lambda long: m.PausePart(long)),
     )
     own = draw(st.lists(part, min_size=1, max_size=3))
     if draw(st.integers(0, 4)) == 0:
@@ -192,7 +227,8 @@ def turns(
         reply=reply,
         http=None if reply else draw(https),
         request=draw(st.none() | expectations),
-        finish=draw(st.none() | finishes),
+        finish=draw(st.none() | st.just("none") | finishes),
+        finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(https, max_size=2))),
@@ -200,6 +236,7 @@ def turns(
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
     )
+    recorded = draw(st.none() | tapes)
     variants = []
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
@@ -215,7 +252,7 @@ def turns(
             variant = replace(variant, reply=other, http=http, repeat=False)
         if variant != turn:
             variants.append((api, variant))
-    return replace(turn, variants=tuple(variants))
+    return replace(turn, variants=tuple(variants), recorded=recorded)
 
 
 expectations = st.builds(

@@ -59,7 +59,7 @@ def parsed(arguments: str) -> dict[str, Any] | None:
     Nothing at all is a call without arguments (`chat-args-empty-zero`, `anth-zero-arg`,
     `resp-zero-arg`, `agui-zero-arg`).
     """
-    if not arguments.strip():
+    if not arguments:
         return {}
     try:
         value = json.loads(arguments)

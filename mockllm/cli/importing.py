@@ -1,0 +1,114 @@
+"""`mockllm import`: cassettes, archives, dumps and fixtures to scenarios."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockllm.cli.recording import CONFIG, redaction_options
+
+if TYPE_CHECKING:
+    from mockllm.importers.batch import Told
+    from mockllm.recording.drafts import Condition
+
+__all__ = ["import_"]
+
+
+@click.command("import")
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder of the scenarios; made where it is missing.",
+)
+@redaction_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.pass_context
+def import_(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    output: Path,
+    match: tuple[Condition, ...] | None,
+    redact: tuple[str, ...],
+    redact_paths: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make scenarios of what other tools recorded.
+
+    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output of `curl -N` with
+    the request beside it, a fixture file of aimock, or a folder of such files. A line for each
+    exchange tells what became of it. Secrets are taken out before anything is written. The exit
+    code is 0 if anything was imported, 1 if nothing was.
+
+    \b
+    Examples:
+      mockllm import tests/cassettes -o scenarios/recorded
+      mockllm import traffic.har -o scenarios/recorded --redact 'acct_[0-9]+'
+      mockllm import answer.sse -o scenarios/recorded --json
+    """
+    from mockllm.importers.batch import import_files
+    from mockllm.importers.detect import files
+    from mockllm.recording.drafts import MatchRule
+    from mockllm.recording.folder import Folder
+    from mockllm.recording.redact import Redactor, rules_from
+
+    rules = rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+    found = list(files(paths))
+    rule = MatchRule() if match is None else MatchRule(match)
+    told = import_files(found, Folder(output), redactor=Redactor(rules), match=rule)
+    if as_json:
+        click.echo(json.dumps(_as_json(told), ensure_ascii=False, indent=2))
+    else:
+        for one in told:
+            click.echo(str(one))
+        click.echo(_summary(told))
+    context.exit(0 if any(one.line.outcome != "skipped" for one in told) else 1)
+
+
+def _as_json(told: list[Told]) -> dict[str, Any]:
+    exchanges = [
+        {
+            "source": one.line.source,
+            "asked": one.asked,
+            "outcome": one.line.outcome,
+            "scenario": one.line.scenario or None,
+            "turn": one.line.turn,
+            "words": one.words,
+        }
+        for one in told
+    ]
+    return {"exchanges": exchanges, "totals": _totals(told)}
+
+
+def _totals(told: list[Told]) -> dict[str, int]:
+    counts = Counter(one.line.outcome for one in told)
+    scenarios = {one.line.scenario for one in told if one.line.scenario}
+    return {
+        "exchanges": len(told),
+        "neutral": counts["neutral"],
+        "frames": counts["frames"],
+        "skipped": counts["skipped"],
+        "scenarios": len(scenarios),
+    }
+
+
+def _summary(told: list[Told]) -> str:
+    sums = _totals(told)
+    return (
+        f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral and equal, "
+        f"{sums['frames']} kept as exact frames, {sums['skipped']} skipped; "
+        f"{_count(sums['scenarios'], 'scenario')}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,178 @@
+"""What `mockllm serve` and `mockllm record` share: a server that runs until a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from mockllm.cli.output import LineOutput
+from mockllm.cli.params import number, size
+from mockllm.cli.reloading import follow
+from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
+from mockllm.errors import MockLLMError, UsageError
+
+if TYPE_CHECKING:
+    from mockllm.server.app import MockServer
+
+__all__ = ["Loop", "cannot_listen", "listening_options", "report_for", "run_server", "uncollected"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SLACK = 0.25  # seconds for what is left to do after the grace
+_Command = TypeVar("_Command", bound=Any)
+
+Loop = Literal["auto", "asyncio", "uvloop"]
+
+
+def listening_options(command: _Command) -> _Command:
+    """Adds the options that say where a server listens, and what it says."""
+    for option in (
+        click.option(
+            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+        ),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=8080,
+            show_default=True,
+            help="0 picks a free one.",
+        ),
+        click.option(
+            "--grace",
+            type=number,
+            default=5.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long open streams may go on after SIGINT or SIGTERM.",
+        ),
+        click.option(
+            "--max-body",
+            type=size,
+            default="16MB",
+            show_default=True,
+            metavar="SIZE",
+            help="The largest request body that is read.",
+        ),
+        click.option(
+            "--allow-host",
+            "allow_hosts",
+            multiple=True,
+            metavar="NAME",
+            help="A further host name under which the control routes answer.",
+        ),
+        click.option(
+            "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
+        ),
+        click.option("--quiet", is_flag=True, help="Print the first line only."),
+        click.option(
+            "--loop",
+            type=click.Choice(["auto", "asyncio", "uvloop"]),
+            default="auto",
+            show_default=True,
+            help="The event loop; auto takes uvloop where it is installed.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def run_server(
+    server: MockServer, report: Report, loop: Loop, watched: tuple[Path, ...] = ()
+) -> None:
+    """Serves until a signal; a second one cuts what is still open.
+
+    Args:
+        watched: files and folders to load again when they change.
+    """
+    with asyncio.Runner(loop_factory=_loop_factory(loop)) as runner:
+        runner.run(_serve(server, report, watched))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Nothing that the start makes is garbage: looking for it would take a tenth of the time,
+    and would be looked for again and again while serving."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def report_for(log_format: str, quiet: bool) -> Report:
+    """What tells the user what happens."""
+    output = LineOutput()
+    if quiet:
+        return QuietReport(output)
+    return JsonReport(output) if log_format == "json" else TextReport(output)
+
+
+def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if loop == "asyncio":
+        return None
+    try:
+        import uvloop
+    except ImportError:
+        if loop == "auto":
+            return None
+        raise UsageError(
+            "--loop uvloop needs uvloop: pip install 'mockllm-harness[speed]'"
+        ) from None
+    return uvloop.new_event_loop
+
+
+async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) -> None:
+    """Serves until a signal; a second one cuts what is still open."""
+    stop, cut = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number_ in _SIGNALS:
+        loop.add_signal_handler(number_, lambda: (cut if stop.is_set() else stop).set())
+    try:
+        await server.start()
+    except OSError as error:
+        await server.stop()
+        raise cannot_listen(error, server.options.host, server.options.port) from None
+    following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
+    await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
+    report.listening(server.url)
+    # What only requests need is imported now, while the first client finds its way here.
+    with uncollected():
+        report.serving(server.player.catalogue.scenarios, server.base_urls)
+        if server.options.record is not None:
+            report.recording(server.options.record)
+    await stop.wait()
+    report.stopping(server.options.grace)
+    stopping = asyncio.create_task(server.stop())
+    waiting = asyncio.create_task(cut.wait())
+    await asyncio.wait(
+        (stopping, waiting),
+        timeout=server.options.grace + _SLACK,
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    for task in (stopping, waiting, following):
+        if task is not None:
+            task.cancel()  # does nothing to one that is done
+            with suppress(asyncio.CancelledError):
+                await task
+    if cut.is_set():
+        raise click.Abort
+
+
+def cannot_listen(error: OSError, host: str, port: int) -> MockLLMError:
+    """Why a server cannot listen there, and what to do about it."""
+    if error.errno == errno.EADDRINUSE:
+        return UsageError(
+            f"{host}:{port} is in use; stop what listens there, or choose another port "
+            "(--port 0 picks a free one)"
+        )
+    if error.errno == errno.EACCES:
+        return UsageError(f"not allowed to listen on {host}:{port}; choose a port from 1024 up")
+    return UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}")

@@ -1,0 +1,72 @@
+"""`mockllm record`: a server between a client and the real services, which writes scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from mockllm.cli.listening import Loop, listening_options, report_for, run_server, uncollected
+from mockllm.cli.recording import record_options, recording_options
+
+__all__ = ["record"]
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder of the scenarios; made where it is missing.",
+)
+@recording_options
+@listening_options
+def record(
+    output: Path,
+    host: str,
+    port: int,
+    grace: float,
+    max_body: int,
+    allow_hosts: tuple[str, ...],
+    log_format: Literal["text", "json"],
+    quiet: bool,
+    loop: Loop,
+    **recording: Any,
+) -> None:
+    """Pass requests on to the real services, and write what they answer as scenarios.
+
+    Clients are told the address of this server in place of the service's, and keep their own
+    credentials, which are passed on and never written. Each conversation becomes a scenario in
+    DIR, with the exact bytes beside it; what is there already stays, and conversations that
+    were broken off go on. `mockllm serve DIR` plays them.
+
+    \b
+    Examples:
+      mockllm record --upstream https://api.openai.com -o scenarios/recorded
+      mockllm record --upstream anthropic=https://api.anthropic.com -o recorded --port 0
+      mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
+    """
+    report = report_for(log_format, quiet)
+    options = record_options(output, "add", report, **recording)
+    with uncollected():
+        from mockllm.recording.folder import Folder
+        from mockllm.server.app import MockServer
+        from mockllm.server.options import ServerOptions
+
+        Folder(output).scenarios()  # what cannot be loaded is told before anybody listens
+        server = MockServer(
+            (),
+            ServerOptions(
+                host=host,
+                port=port,
+                grace=grace,
+                max_body=max_body,
+                allowed_hosts=allow_hosts,
+                log=None if quiet else report.exchange,
+                record=options,
+            ),
+        )
+    run_server(server, report, loop)

@@ -1,0 +1,175 @@
+"""What is said of recordings on the command line: services, conditions, secrets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from urllib.parse import urlsplit
+
+import click
+
+from mockllm.errors import UsageError
+from mockllm.scenario.model import APIS
+
+if TYPE_CHECKING:
+    from mockllm.cli.reports import Report
+    from mockllm.recording.drafts import Condition
+    from mockllm.server.options import RecordMode, RecordOptions
+
+__all__ = ["CONFIG", "conditions", "record_options", "recording_options", "redaction_options"]
+
+_Command = TypeVar("_Command", bound=Any)
+
+CONFIG = Path("mockllm.toml")
+"""Where further rules about secrets are looked for."""
+
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    "MOCKLLM_UPSTREAM": APIS,
+    "MOCKLLM_UPSTREAM_OPENAI": ("chat", "responses"),
+    "MOCKLLM_UPSTREAM_ANTHROPIC": ("anthropic",),
+    "MOCKLLM_UPSTREAM_GEMINI": ("gemini",),
+    "MOCKLLM_UPSTREAM_AGUI": ("agui",),
+}
+"""The environment variables with base URLs, and for which APIs; later ones count more."""
+
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "openai": ("chat", "responses"),
+    **{api: (api,) for api in APIS},
+}
+
+
+def conditions(
+    context: click.Context, param: click.Parameter, value: str | None
+) -> tuple[Condition, ...] | None:
+    """The names of conditions, with commas; None where nothing is said of them."""
+    if value is None:
+        return None
+    from mockllm.recording.drafts import Condition
+
+    known: tuple[Condition, ...] = get_args(Condition)
+    names = [name for name in map(str.strip, value.split(",")) if name not in ("", "none")]
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}, or none")
+    return tuple(one for name in names for one in known if one == name)
+
+
+def redaction_options(command: _Command) -> _Command:
+    """Adds the options that say what is secret, and what a recorded scenario matches."""
+    for option in (
+        click.option(
+            "--match",
+            callback=conditions,
+            metavar="NAMES",
+            help="What decides when a scenario answers: of user, system, model and tools, with "
+            "commas, or none; default: user.",
+        ),
+        click.option(
+            "--redact",
+            multiple=True,
+            metavar="PATTERN",
+            help="A regular expression for what is secret too; may be repeated.",
+        ),
+        click.option(
+            "--redact-path",
+            "redact_paths",
+            multiple=True,
+            metavar="PATH",
+            help="A place in JSON bodies that is secret, such as $.user; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def recording_options(command: _Command) -> _Command:
+    """Adds the options of a server that records."""
+    for option in (
+        click.option(
+            "--upstream",
+            "upstreams",
+            multiple=True,
+            metavar="[API=]URL",
+            help="The real service, for one API (chat, responses, openai for both, anthropic, "
+            "gemini, agui) or for all; may be repeated.",
+        ),
+        click.option(
+            "--trust-env",
+            is_flag=True,
+            help="Reach the services through the proxies that the environment names.",
+        ),
+    ):
+        command = option(command)
+    return redaction_options(command)
+
+
+def record_options(
+    folder: Path,
+    mode: RecordMode,
+    report: Report,
+    *,
+    upstreams: tuple[str, ...],
+    trust_env: bool,
+    match: tuple[Condition, ...] | None,
+    redact: tuple[str, ...],
+    redact_paths: tuple[str, ...],
+) -> RecordOptions:
+    """What a server is told about recording.
+
+    Raises:
+        UsageError: no service is known, or something else that was said makes no sense.
+    """
+    from mockllm.recording.drafts import MatchRule
+    from mockllm.recording.redact import rules_from
+    from mockllm.server.options import RecordOptions
+
+    services = _services(upstreams, os.environ)
+    if not services and mode != "none":
+        raise UsageError(
+            "recording needs a service: --upstream https://api.openai.com, or "
+            "--upstream anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the "
+            "environment"
+        )
+    return RecordOptions(
+        folder=folder,
+        upstreams=services,
+        mode=mode,
+        match=None if match is None else MatchRule(match),
+        rules=rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths),
+        trust_env=trust_env,
+        told=report.recorded,
+    )
+
+
+def _services(given: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The base URL of the service for each API: options count more than the environment, and
+    those for one API more than those for all."""
+    found: dict[str, str] = {}
+    for variable, apis in _VARIABLES.items():
+        if environment.get(variable):
+            found |= dict.fromkeys(apis, _checked(environment[variable], variable))
+    named: dict[str, str] = {}
+    for option in given:
+        name, equals, url = option.partition("=")
+        if equals and name in _GROUPS:
+            named |= dict.fromkeys(_GROUPS[name], _checked(url, f"--upstream {name}="))
+        else:
+            found |= dict.fromkeys(APIS, _checked(option, "--upstream"))
+    return found | named
+
+
+def _checked(url: str, where: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
+        apis = ", ".join(_GROUPS)
+        raise UsageError(
+            f"{where} needs a base URL such as https://api.openai.com, got {url!r}; an API may "
+            f"stand before it: {apis}"
+        )
+    return url.rstrip("/")

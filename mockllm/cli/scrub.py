@@ -1,0 +1,125 @@
+"""`mockllm scrub`: finds secrets in files, and takes them out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from mockllm.cli.params import EXISTING
+from mockllm.cli.recording import CONFIG
+
+__all__ = ["scrub"]
+
+_SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt"))
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
+@click.option("--check", is_flag=True, help="Only tell; exit code 1 if there is any.")
+@click.option(
+    "--redact",
+    multiple=True,
+    metavar="PATTERN",
+    help="A regular expression for what is secret too; may be repeated.",
+)
+@click.option(
+    "--redact-path",
+    "redact_paths",
+    multiple=True,
+    metavar="PATH",
+    help="A place in JSON bodies that is secret, such as $.user; may be repeated.",
+)
+@click.pass_context
+def scrub(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    check: bool,
+    redact: tuple[str, ...],
+    redact_paths: tuple[str, ...],
+) -> None:
+    """Take secrets out of scenarios, their tapes and other text files.
+
+    What is secret is told in docs/recording.md; `[redact]` in mockllm.toml and the options add
+    to it. Folders are searched to the bottom for YAML, JSON, HAR and text files, what is hidden
+    is passed over. Files are rewritten whole or not at all. The secrets themselves are not
+    printed. The exit code is 0, with --check 1 if there is any secret, and 1 in either case if a
+    file could not be searched.
+
+    \b
+    Examples:
+      mockllm scrub scenarios/ --check
+      mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
+    """
+    from mockllm.recording.redact import Redactor, rules_from
+    from mockllm.recording.scrubbing import scrub as scrubbed
+
+    rules = rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+    files = {str(path): path.read_bytes() for path in _files(paths)}
+    found = scrubbed(files, Redactor(rules))
+    for one in found:
+        for finding in one.findings:
+            click.echo(str(finding))
+        if one.content is not None and not check:
+            _rewrite(Path(one.file), one.content)
+    count = sum(len(one.findings) for one in found)
+    click.echo(_summary(count, len(files), check=check))
+    unread = any(one.content is None for one in found)
+    context.exit(1 if unread or (check and count) else 0)
+
+
+def _summary(count: int, files: int, *, check: bool) -> str:
+    where = "1 file" if files == 1 else f"{files} files"
+    if not count:
+        return f"no secrets in {where}"
+    secrets = "1 secret" if count == 1 else f"{count} secrets"
+    return f"{secrets} {'found' if check else 'replaced'} in {where}"
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """Files as given, and those of folders, each once."""
+    seen: set[Path] = set()
+    for path in paths:
+        for file in _below(path) if path.is_dir() else [path]:
+            if file not in seen:
+                seen.add(file)
+                yield file
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(parent, name)
+            if not name.startswith(".") and file.suffix in _SUFFIXES and not file.is_symlink():
+                yield file
+
+
+def _rewrite(file: Path, content: bytes) -> None:
+    """Writes a file so that it is there whole, old or new, whatever happens."""
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    try:
+        with unfinished.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        unfinished.chmod(file.stat().st_mode & 0o7777)
+        unfinished.replace(file)
+    except OSError:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    if sys.platform != "win32":
+        _sync(file.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,75 @@
+"""Which kind of file a file is, by what it begins with; and the files of a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from mockllm.errors import UsageError
+from mockllm.importers import sse_dump
+from mockllm.importers.files import contents, json_value
+
+__all__ = ["Kind", "detect", "files"]
+
+Kind = Literal["vcr", "har", "sse", "aimock"]
+
+_CASSETTE = re.compile(rb"^(?:interactions|http_interactions)[ \t]*:", re.MULTILINE)
+_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
+_READ = (".yaml", ".yml", ".json", ".har", *sse_dump.ENDINGS)
+
+
+def detect(path: Path) -> Kind | None:
+    """The kind of a file; None where it is none of those that are read.
+
+    Raises:
+        UsageError: it cannot be read, or begins like JSON and is none.
+    """
+    data = contents(path)
+    if _STREAM.match(data):
+        return "sse"
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        kind = _of_json(json_value(data, path))
+        return kind or ("sse" if path.suffix in sse_dump.ENDINGS else None)
+    if _CASSETTE.search(data):
+        return "vcr"
+    return None
+
+
+def _of_json(value: Any) -> Kind | None:
+    match value:
+        case {"log": {"entries": _}}:
+            return "har"
+        case {"interactions": _} | {"http_interactions": _}:
+            return "vcr"
+        case {"fixtures": list()} | {"agui": {"fixtures": _}} | {"llm": {"fixtures": _}}:
+            return "aimock"
+    return None
+
+
+def files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files of paths, folders searched to the bottom; what belongs to a dump is left out.
+
+    Raises:
+        UsageError: a path is not there.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(
+                one
+                for one in path.rglob("*")
+                if one.suffix in _READ and one.is_file() and not _hidden(one.relative_to(path))
+            )
+        elif path.exists():
+            found.append(path)
+        else:
+            raise UsageError(f"{path}: there is no such file or folder")
+    dumps = [path for path in found if path.suffix in sse_dump.ENDINGS]
+    belonging = {other for path in dumps for other in sse_dump.beside(path)}
+    yield from (path for path in dict.fromkeys(found) if path not in belonging)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)

@@ -1,0 +1,82 @@
+"""HTTP archives, as browsers and proxies save them: http://www.softwareishard.com/blog/har-12-spec/.
+
+An archive holds every answer in one piece, decompressed, and when the request was sent. How long
+its phases took says nothing about chunks and is passed over.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from mockllm.errors import UsageError, WireError
+from mockllm.importers.files import contents, json_value
+from mockllm.importers.reading import (
+    Found,
+    Unread,
+    captured,
+    from_base64,
+    header_pairs,
+    moment,
+    stored,
+)
+
+__all__ = ["read"]
+
+
+def read(path: Path) -> list[Found]:
+    """The exchanges of an archive, in its order.
+
+    Raises:
+        UsageError: the file is no HTTP archive.
+    """
+    match json_value(contents(path), path):
+        case {"log": {"entries": list(entries)}}:
+            return [_exchange(one, f"{path}#{number}") for number, one in enumerate(entries, 1)]
+    raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
+
+
+def _exchange(entry: Any, source: str) -> Found:
+    match entry:
+        case {"request": dict(request), "response": dict(response)}:
+            pass
+        case _:
+            return Unread(source, "it has no request with its response")
+    method, url = str(request.get("method", "")), str(request.get("url", ""))
+    asked = f"{method} {url}"
+    if not response.get("status"):
+        why = response.get("_error") or entry.get("_error") or "it was blocked or broken off"
+        return Unread(source, f"no answer came: {why}", asked)
+    content = response.get("content")
+    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+        return Unread(source, "the archive was saved without the bodies of answers", asked)
+    try:
+        return captured(
+            source=source,
+            method=method,
+            url=url,
+            request_headers=header_pairs(request.get("headers")),
+            request_body=_sent(request.get("postData")),
+            status=int(response["status"]),
+            headers=header_pairs(response.get("headers")),
+            body=_text(content, "encoding"),
+            at=moment(entry.get("startedDateTime")),
+        )
+    except (WireError, ValueError) as error:
+        return Unread(source, str(error), asked)
+
+
+def _text(content: dict[str, Any], encoding: str) -> bytes:
+    text = content["text"]
+    return from_base64(text) if content.get(encoding) == "base64" else stored(text)
+
+
+def _sent(data: Any) -> bytes:
+    match data:
+        case {"text": str(text)} if text or not data.get("params"):
+            return _text(data, "encoding" if "encoding" in data else "_encoding")
+        case {"params": list(params)}:
+            pairs = [(p.get("name", ""), p.get("value", "")) for p in params if isinstance(p, dict)]
+            return urlencode(pairs).encode()
+    return b""

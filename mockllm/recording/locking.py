@@ -1,0 +1,70 @@
+"""Files that are whole, and locks that end with the process that holds them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # without flock, recorders are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["lock", "put", "sweep", "synced"]
+
+_UNFINISHED = ".unfinished"
+
+
+def lock(file: Path, *, wait: bool = True) -> int | None:
+    """A descriptor that holds the lock of a file until it is closed.
+
+    Args:
+        wait: until nobody else has it; otherwise None where somebody has, or the file's folder
+            is gone.
+    """
+    try:
+        handle = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    except FileNotFoundError:
+        return None
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+    return handle
+
+
+def synced(file: Path, content: bytes) -> None:
+    """Writes a file; content and name are on the disk when this returns."""
+    with file.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    _sync_names(file.parent)
+
+
+def _sync_names(folder: Path) -> None:
+    """Brings the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def put(file: Path, content: bytes) -> None:
+    """Writes a file so that it is there whole or not at all, whatever happens."""
+    unfinished = file.with_name(f".{file.name}{_UNFINISHED}")
+    with unfinished.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    unfinished.replace(file)
+    _sync_names(file.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Removes what a writer that was killed has left; for who is alone to write."""
+    for file in folder.glob(f".*{_UNFINISHED}"):
+        file.unlink(missing_ok=True)

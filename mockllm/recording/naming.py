@@ -1,0 +1,43 @@
+"""Names of recorded scenarios: from what the user said first, with a number where taken."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+__all__ = ["free_name", "slug"]
+
+_MOST = 48
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def slug(text: str, otherwise: str) -> str:
+    """The beginning of a text as a scenario's name; accents are dropped, whole words kept.
+
+    Args:
+        otherwise: the name of a text without a letter or digit of the Latin alphabet.
+    """
+    plain = unicodedata.normalize("NFKD", text[: 8 * _MOST])
+    plain = "".join(char for char in plain if not unicodedata.combining(char)).lower()
+    name = ""
+    for word in _WORD.findall(plain.replace("'", "")):
+        longer = f"{name}-{word}" if name else word[:_MOST]
+        if len(longer) > _MOST:
+            break
+        name = longer
+    return name or otherwise
+
+
+def free_name(name: str, taken: Callable[[str], bool], *, first: int = 2) -> str:
+    """The name itself, or `NAME-2`, `NAME-3`, ... where it is taken.
+
+    Args:
+        first: the number to try first.
+    """
+    if not taken(name):
+        return name
+    number = first
+    while taken(f"{name}-{number}"):
+        number += 1
+    return f"{name}-{number}"

@@ -1,0 +1,113 @@
+"""Other spellings of a text: escaped as in JSON, as in URLs, in base64.
+
+A `View` is what such a text says, with the place in the text that each character comes from.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Encoded", "View", "encoded", "percent_decoded", "unescaped"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a text says.
+
+    Args:
+        starts: for each character of `text`, and for its end, the place in the original.
+    """
+
+    text: str
+    starts: Sequence[int]
+
+
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u[0-9a-fA-F]{4}|\\[bfnrt\"\\/]"
+)
+_PERCENT = re.compile(r"%[0-7][0-9a-fA-F]")
+
+
+def unescaped(text: str) -> View | None:
+    """What a text with JSON's escapes says; None where it has none."""
+    return _view(text, _ESCAPE, _character) if "\\" in text else None
+
+
+def percent_decoded(text: str) -> View | None:
+    """What a text with the escapes of URLs says, as far as it is ASCII; None without any."""
+    return _view(text, _PERCENT, lambda escape: chr(int(escape[1:], 16))) if "%" in text else None
+
+
+def _character(escape: str) -> str:
+    if escape[1] != "u":
+        return _LETTERS.get(escape[1], escape[1])
+    if len(escape) == 6:
+        return chr(int(escape[2:6], 16))
+    high, low = int(escape[2:6], 16), int(escape[8:], 16)
+    return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
+
+
+def _view(text: str, pattern: re.Pattern[str], character: Callable[[str], str]) -> View | None:
+    parts: list[str] = []
+    starts: list[int] = []
+    last = 0
+    for found in pattern.finditer(text):
+        parts += [text[last : found.start()], character(found[0])]
+        starts += range(last, found.start() + 1)
+        last = found.end()
+    if not parts:
+        return None
+    starts += range(last, len(text) + 1)
+    return View("".join([*parts, text[last:]]), starts)
+
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_PROBE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A place in a text that is another text in base64."""
+
+    start: int
+    end: int
+    text: str
+    url_safe: bool
+    padded: bool
+
+    def spelled(self, text: str) -> str:
+        """Another text in the same spelling."""
+        encode = base64.urlsafe_b64encode if self.url_safe else base64.b64encode
+        written = encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
+        return written if self.padded else written.rstrip("=")
+
+
+def encoded(text: str) -> Iterator[Encoded]:
+    """The places where a text holds text in base64, of either alphabet, padded or not."""
+    for found in _RUN.finditer(text):
+        run = found[0].rstrip("=")
+        url_safe = "-" in run or "_" in run
+        # Pictures are long, and say in their first bytes that they are not text.
+        if len(run) > _PROBE and _decoded(run[:_PROBE], url_safe, cut=True) is None:
+            continue
+        inner = _decoded(run, url_safe)
+        if inner is not None:
+            yield Encoded(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
+
+
+def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> str | None:
+    padded = run + "=" * (-len(run) % 4)
+    try:
+        data = base64.b64decode(padded, altchars=b"-_" if url_safe else b"+/", validate=True)
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A run that was cut may end inside a character.
+        return "" if cut and error.start >= len(data) - 3 else None
+    except binascii.Error:
+        return None

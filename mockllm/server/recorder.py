@@ -1,0 +1,137 @@
+"""What a recording server has seen goes to its folder, in threads: the event loop never waits
+for a disk, and never works out a scenario.
+
+One thread takes out the secrets and puts exchanges aside, so that they cannot get lost; another
+makes scenarios of them, in the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mockllm.errors import MockLLMError
+from mockllm.recording.addresses import addressed
+from mockllm.recording.answers import complete
+from mockllm.recording.captured import Captured
+from mockllm.recording.drafts import Draft, Drafting, Line, MatchRule
+from mockllm.recording.folder import Folder
+from mockllm.recording.pending import Pending
+from mockllm.recording.redact import Redactor
+from mockllm.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from mockllm.server.options import RecordOptions
+
+__all__ = ["Recorder"]
+
+Written = Callable[[tuple[Scenario, ...]], Callable[[], None]]
+
+
+class Recorder:
+    """Writes exchanges as scenarios, one after the other, in the order in which they ended.
+
+    Args:
+        options: where to, and what is secret.
+        written: called in the thread with all scenarios of the folder after each change; what
+            it gives is called in the event loop.
+
+    Raises:
+        ScenarioError: what is in the folder cannot be loaded.
+    """
+
+    def __init__(self, options: RecordOptions, written: Written | None = None) -> None:
+        self._folder = Folder(options.folder)
+        self._redactor = Redactor() if options.rules is None else Redactor(options.rules)
+        self._told = options.told
+        self._written = written
+        known = self._folder.scenarios()
+        self.was_empty = not known
+        self._scenarios = {scenario.name: scenario for scenario in known}
+        self._drafting = Drafting(
+            match=options.match or MatchRule(),
+            known=known,
+            tape=self._folder.tape,
+            pattern=self._redactor.pattern,
+            overwrite=options.mode == "all",
+        )
+        self._pending = Pending(options.folder)
+        self._loop = asyncio.get_running_loop()
+        self._saving = ThreadPoolExecutor(1, thread_name_prefix="mockllm-saving")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="mockllm-writing")
+        for captured, file in self._pending.left():
+            self._writing.submit(self._write, captured, file)
+
+    def put(self, captured: Captured) -> asyncio.Future[None]:
+        """Hands over an exchange; when the result is there, it does not get lost any more."""
+        return self._loop.run_in_executor(self._saving, self._save, captured)
+
+    async def close(self) -> None:
+        """Waits until everything that was handed over has become scenarios."""
+        await asyncio.to_thread(self._finish)
+
+    def _finish(self) -> None:
+        self._saving.shutdown()
+        self._writing.shutdown()
+        self._pending.close()
+
+    def _save(self, captured: Captured) -> None:
+        try:
+            plain = self._redactor.captured(_settled(captured))
+            file = self._pending.put(plain)
+        except (MockLLMError, OSError) as error:
+            self._say([Line(captured.source, "skipped", f"not recorded: {error}")])
+            return
+        self._writing.submit(self._write, plain, file)
+
+    def _write(self, captured: Captured, file: Path) -> None:
+        try:
+            lines = list(self._lines(captured))
+        except (MockLLMError, OSError) as error:
+            lines = [Line(captured.source, "skipped", f"not recorded: {error}")]
+        file.unlink(missing_ok=True)
+        self._say(lines)
+
+    def _say(self, lines: list[Line]) -> None:
+        self._loop.call_soon_threadsafe(self._tell, lines)
+
+    def _lines(self, captured: Captured) -> Iterable[Line]:
+        changed = False
+        for draft in self._drafting.add(captured):
+            written = self._folder.write(draft)
+            self._drafting.written(draft, written)
+            changed = changed or written.scenario is not None
+            yield from self._keep(draft, written)
+        if changed and self._written is not None:
+            swap = self._written(tuple(self._scenarios.values()))
+            self._loop.call_soon_threadsafe(swap)
+
+    def _keep(self, draft: Draft, written: Draft) -> Iterable[Line]:
+        if written.scenario is not None:
+            self._scenarios[written.scenario.name] = written.scenario
+        for line in draft.report:
+            if draft.scenario is None or written.scenario is None:
+                yield line
+            else:
+                name, old = written.scenario.name, draft.scenario.name
+                words = line.words.replace(f" of {old}", f" of {name}", 1)
+                yield replace(line, scenario=name, words=words)
+
+    def _tell(self, lines: Iterable[Line]) -> None:
+        if self._told is not None:
+            for line in lines:
+                self._told(line)
+
+
+def _settled(captured: Captured) -> Captured:
+    """An exchange that the client left when it had all there is, as the whole that it is."""
+    if captured.cut != "client":
+        return captured
+    protocol = addressed(captured).protocol
+    if protocol is not None and complete(captured, protocol):
+        return replace(captured, cut="")
+    return captured

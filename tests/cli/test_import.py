@@ -1,0 +1,200 @@
+"""`mockllm import` and `mockllm export`: what other tools recorded, and the way back."""
+
+import json
+
+import pytest
+import yaml
+
+from mockllm.importers import vcr
+from mockllm.scenario.load import load
+
+URL = "https://api.openai.com/v1/chat/completions"
+
+
+def chunk(delta, finish=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o"}
+    return f"data: {json.dumps({**head, 'choices': [choice]}, separators=(',', ':'))}\n\n"
+
+
+STREAM = (
+    chunk({"role": "assistant", "content": ""})
+    + chunk({"content": "Hel"})
+    + chunk({"content": "lo"})
+    + chunk({}, "stop")
+    + "data: [DONE]\n\n"
+)
+
+
+def interaction(user, body=STREAM, url=URL, key="sk-proj-0123456789abcdefghijklmnopqrstuv"):
+    messages = [{"role": "user", "content": user}]
+    sent = {"model": "gpt-4o", "stream": True, "messages": messages}
+    headers = {"Content-Type": ["application/json"], "Authorization": [f"Bearer {key}"]}
+    request = {"method": "POST", "uri": url, "body": json.dumps(sent), "headers": headers}
+    answered = {"headers": {"Content-Type": ["text/event-stream"]}, "body": {"string": body}}
+    return {"request": request, "response": {**answered, "status": {"code": 200, "message": "OK"}}}
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A cassette with two conversations and one thing that is none."""
+    entries = [
+        interaction("Say hello"),
+        interaction("Say it oddly", chunk({"content": None}) + STREAM),
+        interaction("x", url="https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse"),
+    ]
+    path = tmp_path / "cassette.yaml"
+    path.write_text(yaml.dump({"interactions": entries, "version": 1}))
+    return path
+
+
+def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
+    """Each exchange has its line: neutral and equal, exact frames and why, skipped and why."""
+    result = mockllm("import", recorded, "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    first, second, third, total = result.output.splitlines()
+    asked = "POST /v1/chat/completions"
+    assert first == f"{recorded}#1  {asked} -> scenario say-hello turn 1: neutral and equal"
+    began = f"{recorded}#2  {asked} -> scenario say-it-oddly turn 1: kept as exact frames ("
+    assert second.startswith(began)
+    assert third.startswith(f"{recorded}#3  POST /model/m/converse -> skipped: Amazon Bedrock's")
+    assert total == (
+        "3 exchanges: 1 neutral and equal, 1 kept as exact frames, 1 skipped; 2 scenarios"
+    )
+    names = [scenario.name for scenario in load([tmp_path / "out"])]
+    assert names == ["say-hello", "say-it-oddly"]
+
+
+def test_machines_are_told_the_same(mockllm, recorded, tmp_path):
+    """`--json` has an entry for each exchange, and the totals."""
+    result = mockllm("import", recorded, "-o", tmp_path / "out", "--json")
+    told = json.loads(result.output)
+    first = told["exchanges"][0]
+    assert first == {
+        "source": f"{recorded}#1",
+        "asked": "POST /v1/chat/completions",
+        "outcome": "neutral",
+        "scenario": "say-hello",
+        "turn": 0,
+        "words": "",
+    }
+    assert [one["outcome"] for one in told["exchanges"]] == ["neutral", "frames", "skipped"]
+    assert told["exchanges"][2]["scenario"] is None
+    assert told["totals"]["scenarios"] == 2
+
+
+def test_nothing_imported(mockllm, tmp_path):
+    """The exit code is 1 where nothing was imported, and each file has its reason."""
+    (tmp_path / "a.yaml").write_text("scenario: a\nturns: []\n")
+    (tmp_path / "b.yaml").write_text("interactions: [!!python/object:os.x {}]\n")
+    result = mockllm("import", tmp_path, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    first, second, total = result.output.splitlines()
+    assert first == (
+        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, event stream or "
+        "fixture file of aimock"
+    )
+    assert "!!python/object:os.x, which names a Python object" in second
+    assert total.startswith("2 exchanges: 0 neutral")
+
+
+def test_a_file_that_is_not_there(mockllm, tmp_path):
+    """It is wrong use, told in one line."""
+    result = mockllm("import", tmp_path / "no.yaml", "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "no.yaml: there is no such file or folder" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_importing_again_changes_nothing(mockllm, recorded, tmp_path):
+    """What is in the folder already is told, and is not written again."""
+    mockllm("import", recorded, "-o", tmp_path / "out")
+    before = sorted(path.name for path in (tmp_path / "out").iterdir())
+    result = mockllm("import", recorded, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.output.count("skipped: it is in the folder already") == 2
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_secrets_are_taken_out(mockllm, tmp_path):
+    """Credentials never reach the disk, nor does what options call secret."""
+    path = tmp_path / "a.yaml"
+    cassette = {"interactions": [interaction("My account is acct_4711")], "version": 1}
+    path.write_text(yaml.dump(cassette))
+    mockllm("import", path, "-o", tmp_path / "out", "--redact", "acct_[0-9]+")
+    written = "".join(one.read_text() for one in (tmp_path / "out").glob("*.*"))
+    assert "My account is" in written
+    assert "4711" not in written
+    assert "sk-proj" not in written
+
+
+def test_configured_secrets(mockllm, tmp_path, monkeypatch):
+    """`[redact]` of a mockllm.toml here counts too, and so does a path in JSON bodies."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mockllm.toml").write_text('[redact]\npatterns = ["blue-[a-z]+"]\n')
+    path = tmp_path / "a.yaml"
+    entry = interaction("Tell blue-monday")
+    body = json.loads(entry["request"]["body"]) | {"user": "jane"}
+    entry["request"]["body"] = json.dumps(body)
+    path.write_text(yaml.dump({"interactions": [entry], "version": 1}))
+    mockllm("import", path, "-o", "out", "--redact-path", "$.user")
+    written = "".join(one.read_text() for one in (tmp_path / "out").glob("*.*"))
+    assert "monday" not in written
+    assert "jane" not in written
+
+
+def test_match(mockllm, recorded, tmp_path):
+    """`--match` says what decides when a scenario answers."""
+    mockllm("import", recorded, "-o", tmp_path / "out", "--match", "user,model")
+    found = {one.name: one.match for one in load([tmp_path / "out"])}["say-hello"]
+    assert (found.model, found.user.value) == ("gpt-4o", "Say hello")
+    result = mockllm("import", recorded, "-o", tmp_path / "out", "--match", "colour")
+    assert result.exit_code == 2
+    assert "'colour' is none of user, system, model, tools, or none" in result.stderr
+
+
+def test_fixtures_of_aimock(mockllm, tmp_path):
+    """Fixtures become scenarios; what the folder answers already is left out."""
+    entry = {"match": {"userMessage": "hello"}, "response": {"content": "Hi!"}}
+    path = tmp_path / "fixtures.json"
+    path.write_text(json.dumps({"fixtures": [entry, {"match": {}, "response": {}}]}))
+    result = mockllm("import", path, "-o", tmp_path / "out")
+    first, second, _ = result.output.splitlines()
+    assert first == f"{path}#1 -> scenario hello turn 1: neutral"
+    assert second.startswith(f"{path}#2 -> skipped: its response has no")
+    again = mockllm("import", path, "-o", tmp_path / "out")
+    assert "#1 -> skipped: the scenario hello in the folder answers the same" in again.output
+    assert again.exit_code == 1
+
+
+def test_export_and_import_are_inverse(mockllm, recorded, tmp_path):
+    """What was imported from a cassette comes out as that cassette, secrets aside."""
+    mockllm("import", recorded, "-o", tmp_path / "out")
+    back = tmp_path / "back.yaml"
+    asked = ("say-it-oddly", "--scenarios", tmp_path / "out", "--to", "vcr")
+    assert mockllm("export", *asked, "-o", back).exit_code == 0
+    (one,) = vcr.read(back)
+    original = vcr.read(recorded)[1]
+    assert (one.body, one.request_body) == (original.body, original.request_body)
+    assert (one.url, one.status) == (original.url, original.status)
+    assert mockllm("export", *asked).output == back.read_text()
+    mockllm("import", back, "-o", tmp_path / "again")
+    (first,) = [s for s in load([tmp_path / "out"]) if s.name == "say-it-oddly"]
+    (second,) = load([tmp_path / "again"])
+    assert first == second
+
+
+def test_export_of_what_was_never_recorded(mockllm, tmp_path):
+    """A scenario that a person wrote is asked for as a client would."""
+    result = mockllm("export", "secret-numbers", "--to", "vcr", "--api", "anthropic")
+    (tmp_path / "a.yaml").write_text(result.output)
+    found = vcr.read(tmp_path / "a.yaml")
+    assert [one.path for one in found] == ["/v1/messages"] * len(found)
+    assert len(found) > 1
+    assert "tool_result" in found[1].request_body.decode()
+
+
+def test_export_of_nothing(mockllm):
+    """A name that is not there, or a format that is not known, is wrong use."""
+    assert mockllm("export", "secret-number", "--to", "vcr").exit_code == 2
+    assert mockllm("export", "secret-numbers", "--to", "zip").exit_code == 2

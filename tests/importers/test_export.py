@@ -1,0 +1,181 @@
+"""Scenarios as VCR cassettes, and back again."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+import vcr as vcrpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vcr.serialize import deserialize
+from vcr.serializers import yamlserializer
+
+from mockllm.checking.corpus import decoded
+from mockllm.errors import UsageError
+from mockllm.importers import export, vcr
+from mockllm.piece import Piece
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording import tape as tapes
+from mockllm.recording.addresses import addressed
+from mockllm.recording.captured import Captured
+from mockllm.resolve import resolve
+from mockllm.scenario.load import load, loads
+from mockllm.scenario.model import APIS, Recorded
+from mockllm.shipped import shipped_scenarios
+from mockllm.sse import decode
+
+SCENARIO = """\
+scenario: two-turns
+match: {user: numbers}
+turns:
+  - attempts: [{http: 429, retry_after: 2s}]
+    reply:
+      - {tool: get, id: call_a, arguments: {name: a}}
+      - {tool: get, id: call_b, arguments: {name: b}}
+  - request: {results: {call_a: "42"}}
+    reply: {text: "It is 42."}
+  - request: {user: {contains: thank}}
+    reply: {text: Not at all.}
+  - http: 500
+"""
+
+NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True).filter(
+    lambda name: name != "content-encoding"
+)
+VALUES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
+HEADERS = st.lists(st.tuples(NAMES, VALUES), max_size=4, unique_by=lambda pair: pair[0])
+BODIES = st.binary(max_size=40) | st.text(max_size=40).map(str.encode)
+EXCHANGES = st.builds(
+    Captured,
+    method=st.sampled_from(["POST", "GET"]),
+    url=st.text(max_size=20).map(lambda text: f"https://api.example/{text}"),
+    request_headers=HEADERS.map(tuple),
+    request_body=BODIES,
+    status=st.integers(100, 599),
+    headers=HEADERS.map(tuple),
+    chunks=BODIES.map(lambda body: (Piece(0, body),) if body else ()),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(EXCHANGES, max_size=2))
+def test_a_cassette_reads_back(tmp_path_factory, exchanges):
+    """`read` is the inverse of `cassette`, whatever the bytes, headers and addresses are."""
+    path = tmp_path_factory.mktemp("cassettes") / "a.yaml"
+    path.write_bytes(export.cassette(exchanges).encode())
+    assert [replace(one, source="") for one in vcr.read(path)] == exchanges
+
+
+@settings(max_examples=40)
+@given(st.lists(EXCHANGES, max_size=2))
+def test_vcrpy_reads_it_too(exchanges):
+    """vcrpy makes the same requests and bodies of the cassette."""
+    requests, responses = deserialize(export.cassette(exchanges), yamlserializer)
+    assert [one.uri for one in requests] == [one.url for one in exchanges]
+    assert [one.body or b"" for one in requests] == [one.request_body for one in exchanges]
+    assert [one["body"]["string"] for one in responses] == [one.body for one in exchanges]
+    assert [one["status"]["code"] for one in responses] == [one.status for one in exchanges]
+
+
+def test_compressed_and_repeated(tmp_path):
+    """Compressed bodies stay compressed, and headers of one name stay several."""
+    packed = gzip.compress(b"data: x\n\n")
+    headers = (("content-encoding", "gzip"), ("set-cookie", "a"), ("set-cookie", "b"))
+    one = Captured("POST", "https://h/", (), b"", 200, headers, (Piece(0, packed),))
+    path = tmp_path / "a.yaml"
+    path.write_text(export.cassette([one]))
+    assert [replace(found, source="") for found in vcr.read(path)] == [one]
+
+
+def test_chunks_become_one():
+    """A cassette has one body: cuts and times are gone, the bytes are all there."""
+    one = Captured("POST", "https://h/", (), b"", 200, (), (Piece(1, b"da"), Piece(2, b"ta")))
+    assert "string: data\n" in export.cassette([one])
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_the_conversation_of_a_scenario(api):
+    """A client of each API is led through all turns: attempts, results, words, errors."""
+    (scenario,) = loads(SCENARIO)
+    found = export.exchanges(scenario, api)
+    assert [one.status for one in found] == [429, 200, 200, 200, 500]
+    assert all(addressed(one).protocol is PROTOCOLS[api] for one in found)
+    assert found[0].request_body == found[1].request_body
+    protocol = PROTOCOLS[api]
+    for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
+        turn, _ = decoded(protocol, decode(one.body))
+        expected = resolve(scenario, position, api, protocol.call_prefix)
+        assert turn.text == expected.text
+        assert [call.parsed() for call in turn.tool_calls] == [
+            call.parsed() for call in expected.tool_calls
+        ]
+    bodies = [one.request_body.decode() for one in found]
+    assert "numbers" in bodies[1]
+    assert "42" in bodies[2]
+    assert "thank" in bodies[3]
+    assert "mock-key" not in "".join(bodies) + repr([one.request_headers for one in found])
+
+
+def test_what_was_recorded_comes_out_as_it_was(tmp_path):
+    """A turn with a tape gives the recorded request and bytes, over the tape's own protocol."""
+    asked = tapes.Asked("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
+    pieces = (Piece(5, b"event: "), Piece(9, b"ping\n\n"))
+    headers = (("content-type", "text/event-stream"),)
+    tape = tapes.Tape("anthropic", True, 200, headers, pieces, request=asked)
+    (tmp_path / "a.1.jsonl").write_bytes(tapes.write(tape))
+    (scenario,) = loads("scenario: a\nturns:\n  - reply: {text: x}\n  - reply: {text: y}\n")
+    recorded = Recorded("a.1.jsonl", str(tmp_path / "a.1.jsonl"))
+    first = replace(scenario.turns[0], recorded=recorded)
+    one, other = export.exchanges(replace(scenario, turns=(first, scenario.turns[1])))
+    assert (one.url, one.request_headers, one.request_body) == (
+        asked.url,
+        asked.headers,
+        asked.body,
+    )
+    assert (one.headers, one.chunks) == (headers, pieces)
+    assert other.path == "/v1/messages"
+    played = export.exchanges(replace(scenario, turns=(first,)), "chat")
+    assert played[0].path == "/v1/chat/completions"
+
+
+def test_a_protocol_that_it_does_not_play():
+    """It is an error that names those that it plays."""
+    (scenario,) = loads("scenario: a\napis: [chat]\nturns:\n  - reply: {text: x}\n")
+    with pytest.raises(UsageError, match="does not play over gemini, only over chat"):
+        export.exchanges(scenario, "gemini")
+
+
+@pytest.mark.slow
+def test_vcrpy_replays_it(tmp_path):
+    """The official SDK gets the same answer from vcrpy as the scenario says."""
+    openai = pytest.importorskip("openai")
+    (scenario,) = loads(SCENARIO)
+    path = tmp_path / "cassette.yaml"
+    first = export.exchanges(scenario, "chat")[1]
+    path.write_text(export.cassette([first]))
+    client = openai.OpenAI(api_key="none", max_retries=0)
+    body = json.loads(first.request_body)
+    body.pop("stream")
+    with client, vcrpy.use_cassette(str(path), record_mode="none") as cassette:
+        with client.chat.completions.stream(**body) as stream:
+            calls = stream.get_final_completion().choices[0].message.tool_calls
+        assert cassette.all_played
+    assert [(call.id, call.function.arguments) for call in calls] == [
+        ("call_a", '{"name":"a"}'),
+        ("call_b", '{"name":"b"}'),
+    ]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_every_shipped_scenario_exports(api, shipped):
+    """Whatever a scenario does, it comes out, and reads as exchanges of the API."""
+    for scenario in shipped:
+        if api in scenario.apis:
+            for one in export.exchanges(scenario, api):
+                assert addressed(one).protocol is PROTOCOLS[api]
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return load([shipped_scenarios()])

@@ -1,0 +1,115 @@
+"""HTTP archives, as browsers and proxies save them."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from mockllm.errors import UsageError
+from mockllm.importers import Unread, har
+
+URL = "https://api.anthropic.com/v1/messages?beta=true"
+STREAM = 'event: message_start\ndata: {"type":"message_start"}\n\n'
+SENT = '{"model":"m","h":"h\u00e9"}'
+
+
+def entry(content=None, post=None, **response):
+    return {
+        "startedDateTime": "2026-01-02T03:04:05.500Z",
+        "request": {
+            "method": "post",
+            "url": URL,
+            "headers": [{"name": "Anthropic-Version", "value": "2023-06-01"}],
+            "postData": post or {"mimeType": "application/json", "text": SENT},
+        },
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Content-Type", "value": "text/event-stream"}],
+            "content": content or {"mimeType": "text/event-stream", "text": STREAM},
+            **response,
+        },
+        "timings": {"wait": 400, "receive": 1200},
+    }
+
+
+def read(tmp_path, *entries):
+    path = tmp_path / "a.har"
+    path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    return har.read(path)
+
+
+def base64_of(data):
+    return {"text": base64.b64encode(data).decode(), "encoding": "base64"}
+
+
+def test_an_exchange(tmp_path):
+    """Request, answer and the moment of the request are those of the archive."""
+    (one,) = read(tmp_path, entry())
+    assert (one.method, one.url, one.status) == ("POST", URL, 200)
+    assert one.request_headers == (("anthropic-version", "2023-06-01"),)
+    assert one.request_body == SENT.encode()
+    assert one.headers == (("content-type", "text/event-stream"),)
+    assert (one.body, [piece.at for piece in one.chunks]) == (STREAM.encode(), [0])
+    assert one.at == 1767323045.5
+    assert one.source.endswith("a.har#1")
+
+
+def test_base64(tmp_path):
+    """Bodies in base64 are the bytes that they stand for, in both directions."""
+    post = {"mimeType": "application/json", **base64_of(SENT.encode())}
+    (one,) = read(tmp_path, entry(base64_of(STREAM.encode()), post))
+    assert (one.body, one.request_body) == (STREAM.encode(), SENT.encode())
+
+
+def test_what_browsers_decompressed(tmp_path):
+    """The archive holds text beside the header of a compression; it is read as text."""
+    headers = [
+        {"name": "content-encoding", "value": "br"},
+        {"name": "content-length", "value": "9"},
+    ]
+    (one,) = read(tmp_path, entry(headers=headers))
+    assert (one.headers, one.plain().body) == ((), STREAM.encode())
+
+
+def test_what_was_not_decompressed(tmp_path):
+    """Some proxies archive the compressed bytes."""
+    headers = [{"name": "content-encoding", "value": "gzip"}]
+    (one,) = read(tmp_path, entry(base64_of(gzip.compress(STREAM.encode())), headers=headers))
+    assert one.plain().body == STREAM.encode()
+
+
+def test_forms(tmp_path):
+    """A form without its text is put together from its fields."""
+    post = {
+        "mimeType": "application/x-www-form-urlencoded",
+        "params": [{"name": "a", "value": "b c"}],
+    }
+    (one,) = read(tmp_path, entry(post=post))
+    assert one.request_body == b"a=b+c"
+
+
+UNREAD = {
+    "no request with its response": {},
+    "without the bodies of answers": entry({"size": 3}),
+    "no answer came: net::ERR_FAILED": entry(status=0, _error="net::ERR_FAILED"),
+    "not base64": entry({"text": "%", "encoding": "base64"}),
+}
+
+
+@pytest.mark.parametrize("words", UNREAD)
+def test_entries_that_are_no_exchange(tmp_path, words):
+    """Each is told with its reason, and the others come."""
+    unread, good = read(tmp_path, UNREAD[words], entry())
+    assert isinstance(unread, Unread)
+    assert words in unread.words
+    assert good.source.endswith("#2")
+
+
+@pytest.mark.parametrize("text", ["[]", '{"log": {}}', "{", "\x00"])
+def test_what_is_no_archive(tmp_path, text):
+    """It is an error that names the file."""
+    path = tmp_path / "a.har"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"a\.har"):
+        har.read(path)

@@ -1,0 +1,197 @@
+"""VCR cassettes: every way in which vcrpy and those who build on it write one."""
+
+import base64
+import gzip
+import json
+import sys
+import textwrap
+
+import pytest
+import yaml
+
+from mockllm.errors import UsageError
+from mockllm.importers import Unread, files, vcr
+from mockllm.piece import Piece
+
+URL = "https://api.openai.com/v1/chat/completions"
+STREAM = (
+    'data: {"choices":[{"delta":{"content":"h\u00e9\u4f60\U0001f600"}}]}\r\n\r\ndata: [DONE]\n\n'
+)
+SENT = '{"model": "m", "messages": []}'
+
+
+def interaction(response, request=None, **headers):
+    asked = {"body": SENT, "headers": {"Content-Type": ["application/json"]}, **(request or {})}
+    answered = {"headers": {"Content-Type": ["text/event-stream"], **headers}, **response}
+    return {
+        "request": {"method": "POST", "uri": URL, **asked},
+        "response": {"status": {"code": 200, "message": "OK"}, **answered},
+    }
+
+
+def read(tmp_path, *entries, name="cassette.yaml"):
+    cassette = {"interactions": list(entries), "version": 1}
+    path = tmp_path / name
+    path.write_text(yaml.dump(cassette) if name.endswith("yaml") else json.dumps(cassette))
+    return vcr.read(path)
+
+
+BODIES = {
+    "text": {"body": {"string": STREAM}},
+    "bytes": {"body": {"string": STREAM.encode()}},
+    "base64": {"body": {"base64_string": base64.encodebytes(STREAM.encode()).decode()}},
+    "plain": {"body": STREAM},
+    "httpx": {"content": STREAM, "status": None, "status_code": 200},
+    "encoding": {"body": {"encoding": "UTF-8", "string": STREAM}},
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(tmp_path, name):
+    """However the body is written, it is the bytes that came, in one chunk at no time."""
+    (one,) = read(tmp_path, interaction(BODIES[name]))
+    assert one.chunks == (Piece(0, STREAM.encode()),)
+    assert (one.status, one.method, one.url) == (200, "POST", URL)
+    assert one.request_body == SENT.encode()
+    assert one.source == f"{tmp_path / 'cassette.yaml'}#1"
+
+
+@pytest.mark.parametrize("name", sorted(set(BODIES) - {"bytes"}))
+def test_json_says_the_same(tmp_path, name):
+    """A cassette in JSON gives the exchanges of the same one in YAML."""
+    entry = interaction(BODIES[name])
+    (as_yaml,) = read(tmp_path, entry)
+    (as_json,) = read(tmp_path, entry, name="cassette.json")
+    assert as_json.body == as_yaml.body
+    assert as_json.headers == as_yaml.headers
+
+
+def test_compressed_bodies(tmp_path):
+    """A body that is stored compressed is read as it was, and decompresses."""
+    packed = gzip.compress(STREAM.encode())
+    (one,) = read(
+        tmp_path, interaction({"body": {"string": packed}}, **{"Content-Encoding": "gzip"})
+    )
+    assert one.body == packed
+    assert one.plain().body == STREAM.encode()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate"])
+def test_a_header_that_the_body_belies(tmp_path, encoding):
+    """A body that was stored decompressed beside the header of its compression is text."""
+    headers = {"Content-Encoding": [encoding], "Content-Length": ["7"]}
+    (one,) = read(tmp_path, interaction({"body": {"string": STREAM}}, **headers))
+    assert one.headers == (("content-type", "text/event-stream"),)
+    assert one.plain().body == STREAM.encode()
+
+
+def test_a_compressed_request(tmp_path):
+    """What a client compressed is read as what it said."""
+    sent = {"body": gzip.compress(SENT.encode()), "headers": {"Content-Encoding": ["gzip"]}}
+    (one,) = read(tmp_path, interaction({"body": {"string": STREAM}}, sent))
+    assert one.request_body == SENT.encode()
+
+
+def test_parsed_bodies(tmp_path):
+    """What a project's serialiser parsed is JSON again, in its order, dates and all."""
+    text = """\
+        interactions:
+        - request:
+            method: POST
+            uri: https://api.anthropic.com/v1/messages
+            headers: {x-a: [1, b]}
+            parsed_body: {stream: false, model: m, since: 2024-01-01, nothing: null}
+          response:
+            status: {code: 200, message: OK}
+            headers: {content-type: application/json}
+            parsed_body: {type: message, content: [{type: text, text: "h\u00e9"}]}
+        version: 1
+        """
+    (tmp_path / "a.yml").write_text(textwrap.dedent(text))
+    (one,) = vcr.read(tmp_path / "a.yml")
+    sent = {"stream": False, "model": "m", "since": "2024-01-01", "nothing": None}
+    assert list(json.loads(one.request_body).items()) == list(sent.items())
+    assert json.loads(one.body)["content"][0]["text"] == "h\u00e9"
+    assert one.request_headers == (("x-a", "1"), ("x-a", "b"))
+    assert one.headers == (("content-type", "application/json"),)
+
+
+def test_several_exchanges(tmp_path):
+    """All exchanges come in their order; one that is none is told, and the others come."""
+    bad = interaction({"body": {"base64_string": "%"}})
+    headless = interaction({"body": {"string": ""}, "status": None})
+    entries = (interaction(BODIES["text"]), {"request": {}}, bad, headless)
+    good, *others = read(tmp_path, *entries, interaction({"body": {"string": None}}))
+    assert good.body
+    assert others.pop().chunks == ()
+    assert [one.source.rpartition("#")[2] for one in others] == ["2", "3", "4"]
+    assert [type(one) for one in others] == [Unread] * 3
+    assert "not base64" in others[1].words
+    assert others[1].asked == f"POST {URL}"
+
+
+def test_python_objects_are_never_built(tmp_path, monkeypatch):
+    """A tag that names a Python object is an error that says so, and nothing is imported."""
+    path = tmp_path / "old.yaml"
+    path.write_text("interactions:\n- request: !!python/object/apply:os.system [touch owned]\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"old.yaml:2:12: has the tag !!python/object/apply"):
+        vcr.read(path)
+    assert not (tmp_path / "owned").exists()
+    path.write_text("interactions:\n- !!python/name:antigravity.fly ''\n")
+    with pytest.raises(UsageError, match="none is ever built"):
+        vcr.read(path)
+    assert "antigravity" not in sys.modules
+
+
+WRONG = {
+    "interactions: [": "is not YAML",
+    "interactions: 5": "no list of 'interactions'",
+    "- a": "no list of 'interactions'",
+    "": "no list of 'interactions'",
+    "interactions: []\nversion: 3": "a cassette of version 3",
+    '{"interactions": [': "x.yaml:1:19: is not JSON",
+    "interactions: !odd []": "is not plain YAML",
+    "interactions: [\x00]": "is not YAML",
+    "interactions: &a [*a]": "an alias contains itself",
+    "interactions: " + "[" * 200_000: "nested too deeply",
+    "- " * 200_000: "nested too deeply",
+    '{"interactions": ' + "[" * 50000: "nested too deeply",
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
+def test_what_is_no_cassette(tmp_path, text):
+    """What cannot be read is an error that names the file and says what it is not."""
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=WRONG[text]) as caught:
+        vcr.read(path)
+    assert "x.yaml" in str(caught.value)
+
+
+def test_aliases_are_bounded(tmp_path):
+    """Aliases of aliases, which would fill the memory, are refused before they do."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    path = tmp_path / "bomb.yaml"
+    path.write_text("\n".join([*lines, "interactions: []"]))
+    with pytest.raises(UsageError, match="aliases expand to more than"):
+        vcr.read(path)
+
+
+def test_anchors_are_fine(tmp_path):
+    """What PyYAML writes once and points at again is read in both places."""
+    headers = {"Content-Type": ["text/event-stream"]}
+    entry = interaction(BODIES["text"])
+    entry["request"]["headers"] = entry["response"]["headers"] = headers
+    assert "&id001" in yaml.dump([entry])
+    (one,) = read(tmp_path, entry)
+    assert one.headers == one.request_headers
+
+
+def test_large_files_are_refused(tmp_path, monkeypatch):
+    """A file beyond the bound is not read at all."""
+    monkeypatch.setattr(files, "MAX_FILE", 10)
+    with pytest.raises(UsageError, match="at most 10 are read"):
+        read(tmp_path, interaction(BODIES["text"]))

@@ -1,0 +1,143 @@
+"""Turns written for people: resolving what was written gives the very turn again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from mockllm.checking.corpus import decoded, recordings
+from mockllm.events import StreamError, Usage
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording.authored import authored
+from mockllm.resolve import resolve
+from mockllm.scenario.dump import dump
+from mockllm.scenario.load import loads
+from mockllm.scenario.model import Scenario
+from mockllm.sse import Frame, decode
+from mockllm.timeline import normal
+from mockllm.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
+from tests.checking.streams import CORPUS
+from tests.strategies import opaques, parts, tool_calls, turns
+
+
+def again(turn: Turn, api: str = "chat") -> Turn:
+    """The turn after it was written to YAML, loaded and resolved."""
+    scenario = Scenario("a", (authored(turn),))
+    assert loads(dump(scenario)) == (scenario,)
+    return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix)
+
+
+def shown(turn: Turn) -> str:
+    """The YAML of a turn without its scenario."""
+    lines = dump(Scenario("a", (authored(turn),))).splitlines()
+    return "\n".join(line[4:] for line in lines[2:])
+
+
+@given(turns(parts | opaques | tool_calls(well_formed=False)))
+def test_every_turn_comes_back(turn: Turn) -> None:
+    """Fragments, their order, pauses, tokens, endings and frames survive being written."""
+    assert again(turn) == normal(turn)
+
+
+@pytest.mark.skipif(
+    not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
+)
+def test_every_recorded_stream_comes_back() -> None:
+    """So does what real services sent, but for calls without an id, which get one."""
+    for recording in recordings(CORPUS):
+        turn, _ = decoded(PROTOCOLS[recording.api], decode(recording.stream))
+        made = again(turn, recording.api)
+        ids = iter(call.id for call in made.tool_calls)
+        named = tuple(
+            replace(part, id=part.id or id)
+            if isinstance(part, ToolCall) and (id := next(ids))
+            else part
+            for part in turn.parts
+        )
+        assert made == normal(replace(turn, parts=named)), recording.name
+
+
+def test_it_is_what_a_person_would_write() -> None:
+    """What follows from the rest is left out."""
+    turn = Turn(
+        (Reasoning(("Hm", "m.")), Text(("Hello.",)), ToolCall("f", "call_1", ('{"a":', "1}"))),
+        "tool_calls",
+        Usage(12, 7, 1),
+        gaps=(300_000, 20_000, 20_000, 0, 0, 0, 0),
+    )
+    assert shown(turn) == (
+        "reply:\n"
+        "  - reasoning: Hmm.\n"
+        "    split: [Hm, m.]\n"
+        "  - text: Hello.\n"
+        "  - tool: f\n"
+        "    id: call_1\n"
+        "    arguments:\n"
+        "      a: 1\n"
+        "    split: ['{\"a\":', '1}']\n"
+        "usage:\n"
+        "  input: 12\n"
+        "  output: 7\n"
+        "timing:\n"
+        "  at: [300ms, 320ms, 340ms]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "written"),
+    [
+        ((0, 1, 0, 1, 0), "parallel without order"),
+        ((0, 0, 1, 1, 0), "order: [0, 1, 0]"),
+        ((1, 0, 0, 1, 0), "order: [1, 0, 0, 1, 0]"),
+    ],
+)
+def test_calls_that_alternate_are_parallel_where_that_says_it(
+    order: tuple[int, ...], written: str
+) -> None:
+    """Round robin needs no order, an order of fragments is short, and any other is exact."""
+    turn = Turn(
+        (ToolCall("f", "c1", ("{", "}x")), ToolCall("g", "c2", ("{}x",))), "tool_calls", None, order
+    )
+    text = shown(turn)
+    assert ("order" not in text and "parallel" in text) if "without" in written else written in text
+    assert ("interleaved" in text) == (order[0] == 1)
+    assert again(turn) == turn
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn((), "stop"),
+        Turn(()),
+        Turn((), gaps=(5,), finish="stop"),
+        Turn((Text(("",)),), None),
+        Turn((Text(("", "a", "")),), "length", finish_raw="MAX"),
+        Turn((), error=StreamError("")),
+        Turn((ToolCall("f", "c", ("", "")),), "tool_calls"),
+        Turn((ToolCall("f", "c", ('{"a":1}',), "c2ln"),), "tool_calls"),
+        Turn((ToolCall("a.b:c/d", "c"), ToolCall("", "d")), "tool_calls"),
+        Turn((ToolCall("f", "c"), ToolCall("f", "c")), "tool_calls"),
+        Turn((Opaque("chat", Frame("{}", "", "", 10**18)), Refusal(("No.",))), "stop"),
+        Turn((Opaque("gemini", Frame(comment="")),), "stop"),
+        Turn((Opaque("gemini", Frame('{"a": 1}')), Opaque("gemini", Frame("[" * 99))), "stop"),
+    ],
+)
+def test_odd_turns_come_back(turn: Turn) -> None:
+    """Empty answers and fragments, names that no service takes, ids that come twice: servers
+    send all of it."""
+    assert again(turn) == turn
+
+
+def test_halves_of_characters_are_made_whole() -> None:
+    """A surrogate pair cut in two is joined in the later fragment; half of one is no character."""
+    turn = Turn((Text(("a\ud83d", "\ude00b", "\ude00")), Text(("c\ud83d",))), "stop")
+    assert again(turn).parts == (Text(("a", "😀b", "\ufffd")), Text(("c\ufffd",)))
+
+
+def test_numbers_are_brought_within_their_bounds() -> None:
+    """Tokens that are no numbers of tokens, and pauses of days, become what a file may say."""
+    made = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12), gaps=(10**12, 0)))
+    assert made.usage == Usage(0, 10**9)
+    assert made.gaps == (86_400_000_000, 0)

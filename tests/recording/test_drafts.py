@@ -1,0 +1,394 @@
+"""Which scenarios become of exchanges."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mockllm.catalogue import Catalogue
+from mockllm.matching import pick
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording.conversations import text_of
+from mockllm.recording.drafts import Drafting, MatchRule, drafts
+from mockllm.recording.tape import digest
+from mockllm.scenario.dump import dump
+from mockllm.scenario.load import loads
+from mockllm.scenario.model import Http, Match, TextCondition
+from tests.recording.exchanging import (
+    JSON,
+    answer,
+    asks,
+    calling,
+    exchange,
+    failure,
+    model,
+    responding,
+    result,
+    user,
+)
+from tests.server.odd_upstream import says
+
+
+def made(*exchanges, **options):
+    """The scenarios that come out, by name; they can be loaded together."""
+    found = [draft for draft in drafts(exchanges, **options) if draft.scenario is not None]
+    scenarios = {draft.scenario.name: draft.scenario for draft in found}
+    assert loads("---\n".join(map(dump, scenarios.values()))) == tuple(scenarios.values())
+    return scenarios
+
+
+def texts(scenario):
+    return [text_of(turn.reply) for turn in scenario.turns]
+
+
+def played(scenarios, *messages, **more):
+    """Which turn of which scenario answers."""
+    request = PROTOCOLS["chat"].parse(json.loads(asks(*messages, **more)), {}, False)
+    picked = pick(Catalogue(scenarios.values()), request, {}, "call_")
+    return picked.scenario.name, picked.index
+
+
+# Conversations
+
+
+def test_a_conversation_of_three_turns():
+    """Requests whose history continues an earlier one become its next turns, each for what the
+    user said; each turn has its tape, and matches by the first message."""
+    first = [user("Hello, World!")]
+    second = [*first, model("one"), user("and then?")]
+    third = [*second, model("two"), user("and then?")]
+    draft, *others = drafts([answer(first, "one"), answer(second, "two"), answer(third, "three")])
+    assert not others
+    scenario = draft.scenario
+    assert (scenario.name, texts(scenario)) == ("hello-world", ["one", "two", "three"])
+    assert scenario.match == Match(user=TextCondition("equals", "Hello, World!"))
+    asked = [turn.request.user.value if turn.request else None for turn in scenario.turns]
+    assert asked == [None, "and then?", "and then?"]
+    assert [turn.recorded.file for turn in scenario.turns] == [
+        f"hello-world.{n}.jsonl" for n in (1, 2, 3)
+    ]
+    assert [tape.digest for tape in draft.tapes] == [digest(t, "chat") for t in scenario.turns]
+    assert [(line.outcome, line.turn) for line in draft.report] == [
+        ("frames", 0), ("frames", 1), ("frames", 2)
+    ]  # fmt: skip
+
+
+def test_tool_results_go_on():
+    """A request that brings results continues the conversation that made the calls."""
+    first = [user("look it up")]
+    second = [*first, model(None, ("call_7", "look", "{}")), result("call_7", "42")]
+    (scenario,) = made(calling(first, "call_7"), answer(second, "it is 42")).values()
+    assert len(scenario.turns) == 2
+    assert scenario.turns[1].request is None
+    assert played({"x": scenario}, *second) == ("look-it-up", 1)
+
+
+def test_conversations_at_once_do_not_mix():
+    """Two conversations that begin with the same words go on by themselves; each request is
+    answered again with what it got, where what was said tells."""
+    hello = [user("hello")]
+    a = [*hello, model("I am A"), user("who?")]
+    b = [*hello, model("I am B"), user("what?")]
+    scenarios = made(
+        answer(hello, "I am A"),
+        answer(hello, "I am B"),
+        answer(b, "B again"),
+        answer(a, "A again"),
+    )
+    assert {name: texts(one) for name, one in scenarios.items()} == {
+        "hello": ["I am A", "A again"],
+        "hello-2": ["I am B", "B again"],
+    }
+    assert played(scenarios, *hello) == ("hello", 0)
+    assert played(scenarios, *a) == ("hello", 1)
+    assert played(scenarios, *b) == ("hello-2", 1)
+
+
+def test_conversations_with_the_same_answers_part_where_they_differ():
+    """Where even the first answers are equal, what the user says next tells."""
+    hello = [user("hello")]
+    a, b = ([*hello, model("hi"), user(text)] for text in ("one", "two"))
+    scenarios = made(answer(hello, "hi"), answer(hello, "hi"), answer(a, "A"), answer(b, "B"))
+    assert sorted(map(texts, scenarios.values())) == [["hi", "A"], ["hi", "B"]]
+    assert played(scenarios, *a) == ("hello", 1)
+    assert played(scenarios, *b) == ("hello-2", 1)
+
+
+def test_the_same_conversation_twice():
+    """What nothing tells from another recording is kept all the same, and plays when named."""
+    hello = [user("hello")]
+    drafts_ = list(drafts([answer(hello, "one"), answer(hello, "two")]))
+    assert [draft.scenario.match is None for draft in drafts_] == [False, True]
+    assert "plays only when it is named" in drafts_[1].report[0].words
+
+
+def test_a_conversation_that_is_taken_up_half_way_again():
+    """Asking something else at the same point begins a scenario with the turns up to there."""
+    hello = [user("hello")]
+    other = [*hello, model("hi"), user("other")]
+    scenarios = made(
+        answer(hello, "hi"),
+        answer([*hello, model("hi"), user("more")], "more"),
+        answer(other, "else"),
+    )
+    assert {name: texts(one) for name, one in scenarios.items()} == {
+        "hello": ["hi", "more"],
+        "hello-2": ["hi", "else"],
+    }
+    fork = scenarios["hello-2"]
+    assert [turn.recorded.file for turn in fork.turns] == ["hello.1.jsonl", "hello-2.2.jsonl"]
+    assert played(scenarios, *other) == ("hello-2", 1)
+
+
+def test_a_history_that_was_not_recorded():
+    """A conversation that began elsewhere begins with its last user message; the turns since
+    then are written as the client tells them."""
+    history = [user("first"), model("answer"), user("look it up")]
+    call = model(None, ("call_1", "look", '{"x": 1}'))
+    messages = [*history, call, result("call_1", "42")]
+    (scenario,) = made(answer(messages, "it is 42")).values()
+    assert scenario.name == "look-it-up"
+    assert scenario.turns[0].reply[0].name == "look"
+    assert scenario.turns[0].recorded is None
+    assert played({"x": scenario}, *messages) == ("look-it-up", 1)
+
+
+def test_answers_that_the_service_keeps():
+    """`previous_response_id` continues the answer of that id, whatever else is going on."""
+    scenarios = made(
+        responding("hello", "resp_a", "one"),
+        responding("hello", "resp_b", "two"),
+        responding("more", "resp_c", "three", previous="resp_b"),
+        responding("more", "resp_d", "four", previous="resp_a"),
+        responding("last", "resp_e", "five", previous="resp_c"),
+    )
+    assert sorted(map(texts, scenarios.values())) == [["one", "four"], ["two", "three", "five"]]
+
+
+def test_a_second_run_goes_on():
+    """Scenarios of an earlier run are continued, by what their files say."""
+    hello = [user("hello")]
+    known = loads(dump(next(drafts([answer(hello, "hi")])).scenario))
+    draft = next(drafts([answer([*hello, model("hi"), user("more")], "yes")], known=known))
+    assert draft.base == known[0]
+    assert (draft.scenario.name, texts(draft.scenario)) == ("hello", ["hi", "yes"])
+    assert draft.tapes[0] is None
+    assert draft.tapes[1] is not None
+
+
+def test_a_second_run_knows_the_answers_that_services_keep():
+    """Ids of answers are found on the tapes of an earlier run."""
+    first = next(drafts([responding("hello", "resp_a", "one")]))
+    more = responding("more", "resp_b", "two", previous="resp_a")
+    draft = next(
+        drafts([more], known=loads(dump(first.scenario)), tape=lambda recorded: first.tapes[0])
+    )
+    assert texts(draft.scenario) == ["one", "two"]
+
+
+# Tries
+
+
+def test_retries_become_attempts():
+    """The same request after HTTP errors is one turn, with the errors before it."""
+    hello = [user("hello")]
+    (scenario,) = made(
+        failure(hello), failure(hello, 500, "Oops", ()), answer(hello, "hi")
+    ).values()
+    (turn,) = scenario.turns
+    assert texts(scenario) == ["hi"]
+    assert [(http.status, http.retry_after) for http in turn.attempts] == [
+        (429, 2_000_000),
+        (500, None),
+    ]
+    assert turn.attempts[0].error.message == "Slow down"
+
+
+def test_retries_later_in_a_conversation():
+    """So it is at every turn, and what the turn asks for stays."""
+    hello = [user("hello")]
+    more = [*hello, model("hi"), user("more")]
+    (scenario,) = made(answer(hello, "hi"), failure(more), answer(more, "yes")).values()
+    assert texts(scenario) == ["hi", "yes"]
+    assert [len(turn.attempts) for turn in scenario.turns] == [0, 1]
+    assert scenario.turns[1].request.user.value == "more"
+
+
+def test_an_error_that_nobody_tries_again():
+    """An error stays the answer of its turn."""
+    (scenario,) = made(failure([user("hello")])).values()
+    assert isinstance(scenario.turns[0].http, Http)
+
+
+def test_another_request_is_no_retry():
+    """After an error only the very same request tries again."""
+    scenarios = made(failure([user("hello")]), answer([user("goodbye")], "bye"))
+    assert len(scenarios) == 2
+
+
+def test_a_broken_answer_is_replaced_by_a_whole_one():
+    """When what was broken off is asked again, the whole answer takes its place."""
+    hello = [user("hello")]
+    broken = exchange(asks(*hello), says("on")[:1], cut="upstream")
+    draft = next(drafts([broken, answer(hello, "one")]))
+    assert texts(draft.scenario) == ["one"]
+    assert draft.tapes[0].cut == ""
+    assert len(draft.report) == 2
+
+
+# Matches
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "condition"),
+    [
+        ({}, {"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
+        ({}, {"model": "other"}, "model"),
+        ({"stream": True}, {"stream": False}, "body"),
+    ],
+)
+def test_a_further_condition_where_it_tells(first, second, condition):
+    """Requests that say the same and differ otherwise get a condition for the difference."""
+    hello = [user("hello")]
+    scenarios = made(answer(hello, "one", **first), answer(hello, "two", **second))
+    assert {name: texts(one) for name, one in scenarios.items()} == {
+        "hello": ["one"],
+        "hello-2": ["two"],
+    }
+    assert getattr(scenarios["hello-2"].match, condition)
+    assert played(scenarios, *hello, **first) == ("hello", 0)
+    assert played(scenarios, *hello, **second) == ("hello-2", 0)
+
+
+def test_the_earlier_scenario_gets_the_condition_where_only_it_can():
+    """A request without a system prompt is told from one that has one."""
+    system = {"role": "system", "content": "You are brief."}
+    hello = [user("hello")]
+    scenarios = made(answer([system, *hello], "brief"), answer(hello, "long"))
+    assert played(scenarios, system, *hello) == ("hello", 0)
+    assert played(scenarios, *hello) == ("hello-2", 0)
+
+
+def test_rules():
+    """`--match` names the conditions; none of them means that scenarios play when named."""
+    system = {"role": "system", "content": "Be [brief]"}
+    one = answer([system, user("hello")], "hi", model="odd-[1]")
+    (narrow,) = made(one, match=MatchRule(("user", "system", "model"))).values()
+    assert narrow.match.system == TextCondition("equals", "Be [brief]")
+    assert played({"x": narrow}, system, user("hello"), model="odd-[1]") == ("hello", 0)
+    (named,) = made(one, match=MatchRule(())).values()
+    assert named.match is None
+
+
+def test_texts_with_secrets_match_by_pattern():
+    """Where a text had a secret, its condition is the pattern that finds it with and without."""
+    (scenario,) = made(
+        answer([user("my key is <KEY-1>")], "ok"),
+        pattern=lambda text: text.replace("<KEY-1>", ".+") if "<KEY" in text else None,
+    ).values()
+    assert scenario.match.user == TextCondition("regex", r"\A(?:my key is .+)\Z")
+
+
+def test_overwriting():
+    """In a run that overwrites, a conversation that begins like an earlier one takes its place."""
+    hello = [user("hello")]
+    old = next(drafts([answer(hello, "old"), answer([*hello, model("old"), user("x")], "y")]))
+    drafting = Drafting(known=loads(dump(old.scenario)), overwrite=True)
+    (draft,) = drafting.add(answer(hello, "new"))
+    assert draft.base == old.scenario
+    assert texts(draft.scenario) == ["new"]
+    (again,) = drafting.add(answer(hello, "newer"))
+    assert again.scenario.name == "hello-2"
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("What's the weather in Zürich?", "whats-the-weather-in-zurich"),
+        ("  ", "chat-conversation"),
+        ("你好", "chat-conversation"),
+        ("x" * 200, "x" * 48),
+        ("one two " * 20, "one-two-one-two-one-two-one-two-one-two-one-two"),
+    ],
+)
+def test_names(text, name):
+    """Names are readable, and made of what names may have."""
+    assert list(made(answer([user(text)], "hi"))) == [name]
+
+
+def test_names_that_are_taken():
+    """A number follows where a name is taken, also by an earlier run."""
+    known = loads("scenario: hello\nturns: [{reply: {text: hi}}]")
+    assert list(made(answer([user("hello")], "a"), known=known)) == ["hello-2"]
+
+
+# What is understood
+
+
+def test_nothing_is_written_of_what_asks_no_model():
+    """Every exchange has a line, also one that is skipped."""
+    listing = replace(answer([user("x")], "y"), method="GET")
+    draft, other = drafts([listing, answer([user("hello")], "hi")])
+    assert draft.scenario is None
+    assert draft.report[0].outcome == "skipped"
+    assert other.report[0].scenario == "hello"
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b'{"model": 1}'])
+def test_requests_that_make_no_sense(body):
+    """What cannot be understood is skipped with a reason, or kept; it never fails."""
+    (draft,) = drafts([exchange(body, says("hi"))])
+    assert draft.report[0].words
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [],
+        [b"data: {broken\n\n"],
+        [b"data: " + b"\xff\xfe" * 50],
+        [b"data: [DONE]\n\n"],
+        [b'data: {"error": {"message": "no"}}\n\n'],
+        [*says("ok")[:1], b"data: 17\n\n"],
+    ],
+)
+def test_answers_that_make_no_sense(chunks):
+    """Whatever came is on the tape, and the file can be loaded."""
+    request = asks(user("hello"))
+    draft = next(drafts([exchange(request, chunks)]))
+    assert loads(dump(draft.scenario)) == (draft.scenario,)
+    assert b"".join(p.data for p in draft.tapes[0].pieces) == b"".join(chunks)
+
+
+def test_bodies():
+    """An answer that is not streamed is a turn like any other, with the time it took."""
+    (scenario,) = made(responding("hello", "resp_1", "one")).values()
+    assert texts(scenario) == ["one"]
+    assert scenario.turns[0].timing.at == (1000,)
+
+
+def test_call_ids_that_are_used_again():
+    """Services that count their calls anew in each answer do not make files that cannot load."""
+    hello = [user("hello")]
+    second = [*hello, model(None, ("call_0", "look", "{}")), result("call_0", "1")]
+    (scenario,) = made(calling(hello, "call_0"), calling(second, "call_0")).values()
+    assert [turn.reply[0].id for turn in scenario.turns] == ["call_0", None]
+
+
+def test_a_very_long_answer_is_written_without_its_fragments():
+    """The file stays readable; the tape has all."""
+    words = [f"word{n} " for n in range(10_000)]
+    (scenario,) = made(answer([user("hello")], *words)).values()
+    assert texts(scenario) == ["".join(words)]
+    assert scenario.turns[0].reply[0].split is None
+
+
+def test_other_headers_are_kept_with_errors():
+    """What an error says in headers is in its neutral form, but for what belongs to a body."""
+    headers = (*JSON, ("x-ratelimit-reset", "1s"), ("content-length", "2"), ("retry-after", "1"))
+    (scenario,) = made(exchange(asks(user("hi")), [b"{}"], 503, headers)).values()
+    assert scenario.turns[0].http.headers == (("x-ratelimit-reset", "1s"),)
+    assert scenario.turns[0].http.retry_after == 1_000_000

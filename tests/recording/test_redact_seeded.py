@@ -1,0 +1,54 @@
+"""Two hundred secrets in every place of an exchange: nothing of them is left."""
+
+import base64
+import json
+
+import pytest
+
+from mockllm.recording.redact import Redactor, Rules
+from tests.recording import secrets
+
+RULES = Rules(patterns=(r"cust#\d+[a-z]?",))
+COUNT = 200
+
+
+def everything(captured):
+    """Every byte of an exchange, and what its bodies say."""
+    request = json.loads(captured.request_body)
+    user, assistant = request["messages"]
+    note = json.loads(assistant["arguments"])["note"]
+    file = base64.b64decode(user["content"]["file"].partition(",")[2]).decode()
+    reply = captured.body.decode()
+    body = captured.request_body.decode()
+    said = (secrets.said(reply), user["content"]["text"], note, file)
+    return "\n".join((repr(captured), body, reply, *said))
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_nothing_is_left(part):
+    """No secret and no 12 characters of one are in any byte; the events stay what they were."""
+    for index in range(part, COUNT, 8):
+        rng = secrets.generator(index)
+        told, secret = secrets.secret(rng, index)
+        captured = secrets.exchange(rng, index, told, secret)
+        assert secret.split("\n")[0][-12:] in everything(captured)
+        clean = Redactor(RULES).captured(captured)
+        left = everything(clean)
+        assert not [piece for piece in secrets.pieces(secret) if piece in left], (index, secret)
+        assert [piece.at for piece in clean.chunks] == [piece.at for piece in captured.chunks]
+        assert all(piece.data for piece in clean.chunks)
+        assert clean.body.count(b"\n") == captured.body.count(b"\n")
+        assert Redactor(RULES).captured(clean) == clean
+
+
+def test_all_secrets_of_a_run():
+    """One redactor for all of them lets nothing through either."""
+    redactor = Redactor(RULES)
+    drawn, left = [], []
+    for index in range(COUNT):
+        rng = secrets.generator(1000 + index)
+        told, secret = secrets.secret(rng, index)
+        drawn.append(secret)
+        left.append(everything(redactor.captured(secrets.exchange(rng, index, told, secret))))
+    text = "\n".join(left)
+    assert not [secret for secret in drawn if secret in text]

@@ -1,0 +1,114 @@
+"""Writes the table of imports into docs/recording.md: `python -m tests.recording_page`.
+
+Every cassette and stream of the recorded corpus is imported just now, into a folder that is
+thrown away; the table says what became of each.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from mockllm.importers import read
+from mockllm.importers.batch import Told, import_files
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording.addresses import addressed
+from mockllm.recording.folder import Folder
+from tests.importers.corpus import recorded_files, title
+
+PAGE = Path(__file__).parents[1] / "docs" / "recording.md"
+BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"
+
+_MOST_WORDS = 110
+_WORDS = {"neutral": "neutral and equal", "frames": "exact frames", "skipped": "skipped"}
+
+
+def page() -> str:
+    """The tables, from the corpus as it is here."""
+    paths = recorded_files()
+    with tempfile.TemporaryDirectory() as folder:
+        told = import_files(paths, Folder(Path(folder)))
+    apis = {
+        one.source: found.name
+        for path in paths
+        for one in read(path)
+        if (found := addressed(one).protocol) is not None
+    }
+    by_file = {path: [one for one in told if _of(one, path)] for path in paths}
+    rows = [_row(path, found, apis) for path, found in by_file.items()]
+    return "\n".join([*_totals(told, apis), "", *_head(), *rows])
+
+
+def _of(one: Told, path: Path) -> bool:
+    return one.line.source in (str(path), f"{path}#{one.line.source.rpartition('#')[2]}")
+
+
+def _totals(told: Iterable[Told], apis: dict[str, str]) -> list[str]:
+    counts = Counter((apis[one.line.source], one.line.outcome) for one in told)
+    lines = [
+        "| API | exchanges | neutral and equal | exact frames | skipped |",
+        "|---|---|---|---|---|",
+    ]
+    for name in (*(name for name in PROTOCOLS if name in apis.values()), "all"):
+        sums = [
+            sum(
+                n for (api, outcome), n in counts.items() if outcome == one and name in (api, "all")
+            )
+            for one in _WORDS
+        ]
+        lines.append(f"| {name} | {sum(sums)} | {' | '.join(map(str, sums))} |")
+    return lines
+
+
+def _head() -> list[str]:
+    return ["| recording | API | exchanges | what became of them |", "|---|---|---|---|"]
+
+
+def _row(path: Path, found: list[Told], apis: dict[str, str]) -> str:
+    names = ", ".join(dict.fromkeys(apis[one.line.source] for one in found))
+    counts = Counter(one.line.outcome for one in found)
+    reasons = dict.fromkeys(filter(None, map(_why, found)))
+    became = ", ".join(
+        words if len(found) == 1 else f"{counts[outcome]} {words}"
+        for outcome, words in _WORDS.items()
+        if counts[outcome]
+    )
+    why = f" ({_short(', '.join(reasons))})" if reasons else ""
+    return f"| {title(path)} | {names} | {len(found)} | {became}{why} |"
+
+
+def _why(one: Told) -> str:
+    """The first place that only the bytes have right, or why nothing came of an exchange."""
+    if one.line.outcome == "skipped":
+        return one.words
+    kept = re.match(
+        r"kept as exact frames \((?:event \d+: )?(.*?)(?:: recorded .*)?\)(?:; |$)", one.words
+    )
+    return f"`{kept[1]}`" if kept else ""
+
+
+def _short(words: str) -> str:
+    plain = " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;")
+    return plain if len(plain) <= _MOST_WORDS else plain[: _MOST_WORDS - 1] + "…"
+
+
+def between(text: str) -> str:
+    """What stands between the marks of a page."""
+    return text.partition(f"{BEGIN}\n\n")[2].partition(f"\n\n{END}")[0]
+
+
+def with_table(text: str, table: str) -> str:
+    """A page with another table between its marks."""
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    if not recorded_files():
+        raise SystemExit("there is no corpus of recorded traffic beside this checkout")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), page()), encoding="utf-8")
+    print(f"{PAGE} written")

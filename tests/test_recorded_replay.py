@@ -1,0 +1,489 @@
+"""Recorded answers play again as they were: every byte, cut and time, status and header."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm import ServerOptions, ServerThread
+from mockllm.errors import ScenarioError
+from mockllm.piece import Piece
+from mockllm.player import Player
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording.playing import answer as recorded_answer
+from mockllm.recording.tape import Tape, digest, write
+from mockllm.replay import Answer, chunk
+from mockllm.scenario.dump import dump
+from mockllm.scenario.load import load, loads
+from mockllm.scenario.model import Recorded, Scenario
+from mockllm.session import Exchange, Session
+from tests.server.test_server import http_chunks
+
+YAML = """
+scenario: greeting
+match: {user: hello}
+turns:
+  - reply: {text: Hi!, split: [H, i!]}
+  - reply: {text: Again.}
+"""
+# Nothing of ours would come out like this: CR LF, a comment, odd fields, a cut inside of é.
+PIECES = (
+    Piece(1_000, b": OPENROUTER PROCESSING\r\n\r\n"),
+    Piece(2_500, b'data: {"id":"x1","provider":"?","choices":[{"delta":{"content":"H\xc3'),
+    Piece(2_500, b'\xa9"}}]}\r\n\r\n'),
+    Piece(4_000, b"data: [DONE]\r\n\r\n"),
+)
+STREAM = Tape("chat", True, 200, (("content-type", "text/event-stream"),), PIECES)
+BODY = Tape(
+    "chat",
+    False,
+    200,
+    (("content-type", "application/json"), ("content-length", "9"), ("x-ratelimit", "3")),
+    (Piece(1_500, b'{"id": '), Piece(2_000, b"1}")),
+)
+
+
+class Folder:
+    """A folder with one scenario, in which turns are recorded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def record(self, *tapes: Tape | None, text: str = YAML) -> tuple[Scenario, ...]:
+        """Writes the scenario with these tapes for its turns, and loads it."""
+        (scenario,) = loads(text)
+        turns = list(scenario.turns)
+        for index, tape in enumerate(tapes):
+            if tape is not None:
+                name = f"{scenario.name}.{index + 1}.jsonl"
+                own = replace(tape, digest=digest(turns[index], tape.api))
+                (self.path / name).write_bytes(write(own))
+                turns[index] = replace(turns[index], recorded=Recorded(name))
+        self.yaml.write_text(dump(replace(scenario, turns=tuple(turns))))
+        return self.load()
+
+    @property
+    def yaml(self) -> Path:
+        """The file of the scenario."""
+        return self.path / "greeting.yaml"
+
+    def load(self) -> tuple[Scenario, ...]:
+        """What is in the folder now."""
+        return load([self.path])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """An empty folder to record into."""
+    return Folder(tmp_path)
+
+
+class Client:
+    """One client of one player."""
+
+    def __init__(self, scenarios: tuple[Scenario, ...], **options: Any) -> None:
+        self.player = Player(scenarios, **options)
+        self.session = Session("s")
+
+    def __call__(
+        self, body: dict[str, Any], api: str = "chat", **headers: str
+    ) -> tuple[Answer, Exchange]:
+        exchange = Exchange("POST", "/", {}, json.dumps(body).encode())
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.player.play(PROTOCOLS[api], {}, named, self.session, exchange)
+        self.session.record(exchange)
+        return answer, exchange
+
+
+def ask(*said: str, **more: Any) -> dict[str, Any]:
+    """A Chat Completions request; user and assistant take turns in what was said."""
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
+    return {"model": "m", "messages": messages, **more}
+
+
+HELLO = ask("hello", stream=True)
+
+
+def test_a_stream_is_as_it_was(folder: Folder) -> None:
+    """Every byte, the cuts between the chunks, when each came, and the service's headers."""
+    answer, exchange = Client(folder.record(STREAM))(HELLO)
+    assert answer.pieces == PIECES
+    assert answer.segmented
+    assert answer.status == exchange.status == 200
+    assert dict(answer.headers)["content-type"] == "text/event-stream"
+    assert (exchange.outcome, exchange.recorded, exchange.problems) == ("played", "exact", ())
+    assert exchange.as_json()["recorded"] == "exact"
+
+
+def test_other_turns_are_as_ever(folder: Folder) -> None:
+    """A turn without a recording has nothing to say of one."""
+    client = Client(folder.record(STREAM))
+    answer, exchange = client(ask("hello", "Hé", "again", stream=True))
+    assert b"Again." in b"".join(answer.data)
+    assert exchange.recorded == ""
+
+
+def test_the_second_time_is_like_the_first(folder: Folder) -> None:
+    """What is remembered of a tape is the same answer, also when the tape is gone."""
+    client = Client(folder.record(STREAM))
+    first = client(HELLO)[0]
+    (folder.path / "greeting.1.jsonl").unlink()
+    for model in ("m", "another"):
+        answer, exchange = client({**HELLO, "model": model})
+        assert (answer, exchange.recorded) == (first, "exact")
+
+
+def test_a_body_is_as_it_was(folder: Folder) -> None:
+    """An answer that is no stream has its bytes, its times and its length."""
+    answer, exchange = Client(folder.record(BODY))(ask("hello"))
+    assert answer.pieces == BODY.pieces
+    assert not answer.streamed
+    assert b"content-length: 9\r\n" in answer.head()
+    assert b"x-ratelimit: 3\r\n" in answer.head()
+    assert exchange.recorded == "exact"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (429, (("retry-after", "7"), ("content-type", "application/json")), b'{"error": 1}'),
+        (500, (("content-type", "text/html"),), b"<html>oh</html>"),
+        (200, (("content-type", "application/json"),), b'{"error": {"code": 502}}'),
+    ],
+)
+def test_errors_are_as_they_were(
+    folder: Folder, status: int, headers: tuple[tuple[str, str], ...], body: bytes
+) -> None:
+    """Status, `retry-after` and body of an error are the service's, whatever they look like."""
+    tape = Tape("chat", True, status, headers, (Piece(10, body),))
+    text = YAML.replace("reply: {text: Hi!, split: [H, i!]}", f"http: {max(status, 400)}")
+    answer, exchange = Client(folder.record(tape, text=text))(HELLO)
+    assert (answer.status, answer.data) == (status, (body,))
+    assert set(headers) <= set(answer.headers)
+    assert (exchange.outcome, exchange.status) == ("error", status)
+    assert exchange.recorded == "exact"
+
+
+def test_compression_is_kept(folder: Folder) -> None:
+    """Compressed bytes stay what they were, and the header says so."""
+    data = gzip.compress(b"".join(piece.data for piece in PIECES))
+    headers = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
+    pieces = (Piece(1, data[:20]), Piece(2, data[20:]))
+    answer, _ = Client(folder.record(Tape("chat", True, 200, headers, pieces)))(HELLO)
+    assert answer.pieces == pieces
+    assert ("content-encoding", "gzip") in answer.headers
+
+
+def test_headers_of_the_connection_are_not_replayed(folder: Folder) -> None:
+    """How the body was framed is the server's own business; headers that come twice stay so."""
+    headers = (
+        ("transfer-encoding", "chunked"),
+        ("connection", "keep-alive"),
+        ("vary", "a"),
+        ("vary", "b"),
+        ("access-control-allow-origin", "https://example.com"),
+    )
+    answer, _ = Client(folder.record(replace(STREAM, headers=headers)))(HELLO)
+    assert answer.headers == headers[2:]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.binary(max_size=9)), max_size=6))
+def test_any_bytes_in_any_pieces_are_played(told: list[tuple[int, bytes]]) -> None:
+    """Whatever was recorded goes out as it is, but for chunks without bytes."""
+    pieces = tuple(Piece(at, data) for at, data in told)
+    made = recorded_answer(replace(STREAM, pieces=pieces))
+    assert made.pieces == tuple(piece for piece in pieces if piece.data)
+    assert made.instant.partition(b"\r\n\r\n")[2] == (
+        b"".join(chunk(piece.data) for piece in made.pieces) + b"0\r\n\r\n"
+    )
+
+
+def test_empty_chunks_do_not_end_the_body(folder: Folder) -> None:
+    """A chunk without bytes, which HTTP could not send, is left out."""
+    tape = replace(STREAM, pieces=(Piece(0, b""), *PIECES))
+    assert Client(folder.record(tape))(HELLO)[0].pieces == PIECES
+
+
+@pytest.mark.parametrize(
+    ("asked", "api", "headers", "why"),
+    [
+        (ask("hello"), "chat", {}, "not streamed"),
+        ({"model": "m", "input": "hello", "stream": True}, "responses", {}, "other api"),
+        (HELLO, "chat", {"x_mockllm_quirk": "sse-crlf"}, "quirks"),
+    ],
+)
+def test_other_requests_get_the_reply(
+    folder: Folder, asked: dict[str, Any], api: str, headers: dict[str, str], why: str
+) -> None:
+    """Who asks otherwise than was recorded gets the neutral reply, and the journal says why."""
+    client = Client(folder.record(STREAM))
+    for _ in range(2):
+        answer, exchange = client(asked, api, **headers)
+        assert b"H" in b"".join(answer.data)
+        assert b"OPENROUTER" not in b"".join(answer.data)
+        assert (exchange.outcome, exchange.recorded) == ("played", why)
+
+
+def test_a_body_is_no_answer_to_who_wants_a_stream(folder: Folder) -> None:
+    """A recording that is no stream is not played as one."""
+    answer, exchange = Client(folder.record(BODY))(HELLO)
+    assert answer.data[-1] == b"data: [DONE]\n\n"
+    assert exchange.recorded == "streamed"
+
+
+def test_an_edited_scenario_plays_what_it_says(folder: Folder) -> None:
+    """The reply that was edited is the one that is played, and the journal says so."""
+    folder.record(STREAM)
+    folder.yaml.write_text(
+        folder.yaml.read_text().replace("text: Hi!", "text: Ho!").replace("i!", "o!")
+    )
+    answer, exchange = Client(folder.load())(HELLO)
+    assert b'"o!"' in b"".join(answer.data)
+    assert exchange.recorded == "edited"
+
+
+def test_what_is_around_the_answer_may_be_edited(folder: Folder) -> None:
+    """Conditions, earlier attempts and other turns do not touch the recording."""
+    folder.record(STREAM)
+    edited = folder.yaml.read_text().replace(
+        "    recorded:", "    attempts: [{http: 503}]\n    request: {user: hello}\n    recorded:"
+    )
+    folder.yaml.write_text(edited.replace("Again.", "Once more."))
+    client = Client(folder.load())
+    first, busy = client(HELLO)
+    assert (first.status, busy.outcome, busy.recorded) == (503, "error", "")
+    answer, exchange = client(HELLO)
+    assert answer.pieces == PIECES
+    assert (exchange.attempt, exchange.recorded) == (2, "exact")
+
+
+@pytest.mark.parametrize("broken", [None, b"", b"{}\n", write(STREAM)[:-5]])
+def test_an_unreadable_tape_is_told(folder: Folder, broken: bytes | None) -> None:
+    """A tape that goes missing or breaks after loading leaves the reply, and says what is wrong."""
+    scenarios = folder.record(STREAM)
+    tape = folder.path / "greeting.1.jsonl"
+    if broken is None:
+        tape.unlink()
+    else:
+        tape.write_bytes(broken)
+    answer, exchange = Client(scenarios)(HELLO)
+    assert answer.data[-1] == b"data: [DONE]\n\n"
+    assert (exchange.outcome, exchange.recorded) == ("played", "unreadable")
+    assert "greeting.1.jsonl" in exchange.problems[0]
+
+
+def test_a_scenario_without_a_folder_has_no_tape(folder: Folder) -> None:
+    """What was loaded from a text alone plays its reply."""
+    folder.record(STREAM)
+    _, exchange = Client(loads(folder.yaml.read_text()))(HELLO)
+    assert exchange.recorded == "unreadable"
+
+
+def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
+    """`when` for another protocol leaves the recording; for its own it is another answer."""
+    folder.record(STREAM)
+    text = folder.yaml.read_text()
+    for api, why in (("gemini", "exact"), ("chat", "edited")):
+        when = f"    when: {{api: {api}, finish: length}}\n    recorded:"
+        folder.yaml.write_text(text.replace("    recorded:", when))
+        assert Client(folder.load())(HELLO)[1].recorded == why
+
+
+@pytest.mark.parametrize(("last", "turn"), [("then: restart", 0), ("    repeat: true", 1)])
+def test_turns_that_come_again_are_recorded_again(folder: Folder, last: str, turn: int) -> None:
+    """With `restart` and `repeat` a later request gets the bytes of the turn that answers it."""
+    again = replace(STREAM, pieces=(Piece(3, b"data: again\n\n"),))
+    client = Client(folder.record(STREAM, again, text=YAML + last + "\n"))
+    answer, exchange = client(ask("hello", "a", "b", "c", "d", stream=True))
+    assert exchange.position == 2
+    assert answer.pieces == (STREAM, again)[turn].pieces
+
+
+def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
+    """The id that the service gave to its answer leads to the next turn, and can be looked up."""
+    created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
+    data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
+    tape = Tape("responses", True, 200, (("content-type", "text/event-stream"),), (Piece(1, data),))
+    client = Client(folder.record(tape))
+    first = {"model": "m", "input": "hello", "stream": True}
+    then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
+    assert client(then, "responses")[1].outcome == "invalid"
+    answer, exchange = client(first, "responses")
+    assert (answer.data, exchange.recorded) == ((data,), "exact")
+    answer, exchange = client(then, "responses")
+    assert (exchange.scenario, exchange.turn) == ("greeting", 1)
+    looked = Exchange("GET", "/", {}, b"")
+    found = client.player.look_up(
+        PROTOCOLS["responses"],
+        "response",
+        {"response_id": "resp_of_the_service"},
+        client.session,
+        looked,
+    )
+    assert json.loads(found.data[0])["id"] == "resp_of_the_service"
+
+
+def test_an_answer_that_broke_off_breaks_off(folder: Folder) -> None:
+    """What the upstream cut ends without the end of the body; what the client cut ends well."""
+    for cut, ending in (("upstream", "closed"), ("client", "complete"), ("", "complete")):
+        answer, _ = Client(folder.record(replace(STREAM, cut=cut)))(HELLO)
+        assert (answer.ending, answer.pieces) == (ending, PIECES)
+
+
+# Over a socket
+
+
+@pytest.fixture
+def serve(folder: Folder) -> Callable[..., Any]:
+    """Serves what is recorded with these tapes: `with serve(tape, speed=0) as server`."""
+    return lambda *tapes, **options: ServerThread(folder.record(*tapes), ServerOptions(**options))
+
+
+def exchanged(url: str, body: dict[str, Any], *, last: bool = True) -> tuple[bytes, bytes]:
+    """Head and rest of a raw answer, until the server closes the connection."""
+    data = json.dumps(body).encode()
+    close = b"Connection: close\r\n" * last
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n"
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as sock:
+        sock.sendall(head % (close, len(data)) + data)
+        got = b""
+        while piece := sock.recv(65536):
+            got += piece
+    first, _, rest = got.partition(b"\r\n\r\n")
+    return first, rest
+
+
+@pytest.mark.parametrize("speed", [0, 1, 4])
+def test_the_chunks_of_a_stream_arrive_as_they_were(serve: Any, speed: float) -> None:
+    """Each recorded chunk is one on the wire, with and without the times between them."""
+    with serve(STREAM, speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO)
+        (exchange,) = server.server.sessions.get("default").journal
+    assert head.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
+    assert http_chunks(rest) == [piece.data for piece in PIECES]
+    assert exchange.recorded == "exact"
+
+
+def test_a_body_arrives_with_its_length(serve: Any) -> None:
+    """A body that had a length has one again, and comes after its time."""
+    with serve(BODY) as server:
+        head, rest = exchanged(server.url, ask("hello"))
+    assert b"\r\ncontent-length: 9\r\n" in head
+    assert b"transfer-encoding" not in head
+    assert rest == b'{"id": 1}'
+
+
+def test_an_error_arrives_as_it_was(serve: Any) -> None:
+    """A 429 with `retry-after` reaches the client of a stream as the service sent it."""
+    headers = (("retry-after", "7"), ("content-length", "2"))
+    with serve(Tape("chat", True, 429, headers, (Piece(5, b"no"),))) as server:
+        head, rest = exchanged(server.url, HELLO)
+    assert head.startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n")
+    assert rest == b"no"
+
+
+def test_a_list_of_errors_is_not_listed_again(folder: Folder) -> None:
+    """Errors of Gemini's JSON streams are lists already when they are recorded."""
+    headers = (("content-type", "application/json"),)
+    error = (Piece(1, b'[{"err'), Piece(2, b'or": 1}]'))
+    scenarios = folder.record(Tape("gemini", True, 400, headers, error))
+    path = "/v1beta/models/m:streamGenerateContent"
+    body = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}).encode()
+    with ServerThread(scenarios, ServerOptions(strict=False)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as sock:
+            sock.sendall(
+                b"POST %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+                % (path.encode(), len(body), body)
+            )
+            got = b""
+            while piece := sock.recv(65536):
+                got += piece
+    assert http_chunks(got.partition(b"\r\n\r\n")[2]) == [b'[{"err', b'or": 1}]']
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+def test_a_cut_arrives_as_one(serve: Any, speed: float) -> None:
+    """Where the upstream broke off the connection ends without the last chunk, and without a
+    word about it before; also where the body had a length."""
+    headers = (("content-length", "999"),)
+    with serve(replace(STREAM, cut="upstream", headers=headers), speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO, last=False)
+    assert rest == b"".join(chunk(piece.data) for piece in PIECES)
+    assert b"connection: close" not in head
+    assert b"content-length" not in head
+
+
+def test_an_answer_without_a_byte_can_be_cut(serve: Any) -> None:
+    """A head and nothing more is an answer that was cut, too; an empty one is just empty."""
+    with serve(replace(STREAM, cut="upstream", pieces=())) as server:
+        assert exchanged(server.url, HELLO, last=False)[1] == b""
+    with serve(replace(STREAM, pieces=())) as server:
+        assert exchanged(server.url, HELLO)[1] == b"0\r\n\r\n"
+
+
+# Loading
+
+
+def test_a_missing_tape_is_a_problem_of_the_file(folder: Folder) -> None:
+    """It is told with line and column, and with what to do."""
+    folder.record(STREAM)
+    (folder.path / "greeting.1.jsonl").unlink()
+    with pytest.raises(ScenarioError) as caught:
+        folder.load()
+    line = folder.yaml.read_text().splitlines().index("    recorded: greeting.1.jsonl") + 1
+    assert str(caught.value) == (
+        f"{folder.yaml}:{line}:15: turns[0].recorded: 'greeting.1.jsonl' cannot be read: No such "
+        "file or directory; put it there, or take the key away to play the reply"
+    )
+
+
+def test_a_tape_outside_of_the_folder_is_not_read(folder: Folder, tmp_path_factory: Any) -> None:
+    """Neither a link nor a folder stands for a tape."""
+    folder.record(STREAM)
+    tape = folder.path / "greeting.1.jsonl"
+    outside = tmp_path_factory.mktemp("outside") / "tape.jsonl"
+    tape.rename(outside)
+    tape.symlink_to(outside)
+    with pytest.raises(ScenarioError, match="is a link that leaves the folder"):
+        folder.load()
+    tape.unlink()
+    tape.mkdir()
+    with pytest.raises(ScenarioError, match="is not a regular file"):
+        folder.load()
+
+
+def test_a_tape_may_lie_below_the_folder(folder: Folder) -> None:
+    """Tapes may have a folder of their own in that of the scenario, which no link stands for."""
+    folder.record(STREAM)
+    below = folder.path / "tapes"
+    below.mkdir()
+    (folder.path / "greeting.1.jsonl").rename(below / "a b.jsonl")
+    text = folder.yaml.read_text().replace("greeting.1.jsonl", "tapes/a b.jsonl")
+    folder.yaml.write_text(text)
+    assert Client(folder.load())(HELLO)[0].pieces == PIECES
+    away = folder.path.with_name(folder.path.name + "-away")
+    below.rename(away)
+    below.symlink_to(away)
+    with pytest.raises(ScenarioError, match="is a link that leaves the folder"):
+        load([folder.yaml])
+
+
+def test_tapes_are_not_read_to_load(folder: Folder) -> None:
+    """Loading looks whether a tape is there, and no more."""
+    folder.record(STREAM)
+    (folder.path / "greeting.1.jsonl").write_bytes(b"not a tape")
+    (scenario,) = folder.load()
+    assert scenario.turns[0].recorded == Recorded("greeting.1.jsonl")
+    assert scenario.turns[0].recorded.path == str(folder.path / "greeting.1.jsonl")
