@@ -28,6 +28,8 @@ _PORT = re.compile(r"127\.0\.0\.1:\d+")
 _ID = re.compile(r'\bid "([^"]*)"')
 _FRAMED_FOR = "ag-ui-protocol types"
 """A package without a client: what it is handed is framed by the test."""
+_TELLS = ("interrupted", "aborted", "error")
+"""Words for a finish that say that there was none: as clear as an error."""
 _NOT_MEASURED = "–"
 
 
@@ -81,6 +83,8 @@ def _plain(name: str) -> str:
 def cell(client: Client, case: Case, outcome: Outcome) -> Cell:
     """The judgement of one outcome."""
     found = differences(case, outcome, policy_of(client))
+    if case.right == "error" and outcome.finish in _TELLS:
+        return Cell("ok")
     if not found:
         return Cell("ok" if not outcome.errors else "error")
     told = [trouble.message for trouble in outcome.errors] or [each.words for each in found]

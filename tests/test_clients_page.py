@@ -10,11 +10,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_page_is_what_is_measured() -> None:
-    """Every cell, measured again; `python -m tests.clients_page` writes the page."""
+    """Every cell of the tables, measured again; `python -m tests.clients_page` writes the page."""
     here, missing = installed()
     if missing:
         pytest.skip("; ".join(missing))
-    told = page(here).splitlines()
-    written = PAGE.read_text().splitlines()
-    assert [line for line in told if line not in written] == []
-    assert len(told) == len(written)
+    written = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    for _ in range(2):  # a machine that stalls makes clients give up; once more tells
+        told = [line for line in page(here).splitlines() if line.startswith("| ")]
+        if told == written:
+            return
+    assert told == written

@@ -26,7 +26,7 @@ from tests.conformance.client import NotInstalledError
 __all__ = ["Environment"]
 
 _ROOT = Path(__file__).parents[2]
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 """Seconds for one answer; the clients' own timeouts are much shorter."""
 
 _KINDS = {kind.__name__: kind for kind in (*CRASHES, Exception)}
@@ -88,6 +88,9 @@ class Environment:
         return answer
 
     def _started(self) -> subprocess.Popen[str]:
+        if self._process is not None and self._process.poll() is not None:
+            self._stop(self._process)  # it died over an earlier question; this one is another
+            self._process = None
         if self._process is None:
             python = _ROOT / f".venv-{self.name}" / "bin" / "python"
             if not python.exists():

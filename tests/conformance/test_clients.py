@@ -8,7 +8,7 @@ from mockllm.checking.cases import case
 from mockllm.checking.compare import differences
 from mockllm.checking.policy import Policy
 from mockllm.quirks.samples import SAMPLES
-from tests.conformance.clients import CLIENTS, Client, NotInstalledError
+from tests.conformance.clients import PYTHON_CLIENTS, Client, NotInstalledError
 from tests.conformance.playing import ask
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=list(SAMPLES))
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+@pytest.mark.parametrize("client", PYTHON_CLIENTS, ids=lambda client: client.name)
 def test_plain_samples(client: Client, sample) -> None:
     """Without quirks, a client comes to what the scenario says, as far as it can
     tell it, but for what is known."""
