@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients_page import PAGE, installed, page
+from mockllm.quirks import QUIRKS
+from tests.clients_page import PAGE, measured
+from tests.conformance.clients import PYTHON_CLIENTS
 
 pytestmark = pytest.mark.slow
 
+AGAIN = ("openai", "anthropic")
+"""The packages that are measured again; all take minutes: `python -m tests.clients_page`."""
 
-def test_the_page_is_what_is_measured() -> None:
-    """Every cell of the tables, measured again; `python -m tests.clients_page` writes the page."""
-    here, missing = installed()
-    if missing:
-        pytest.skip("; ".join(missing))
-    written = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    for _ in range(2):  # a machine that stalls makes clients give up; once more tells
-        told = [line for line in page(here).splitlines() if line.startswith("| ")]
-        if told == written:
-            return
-    assert told == written
+
+def written() -> dict[tuple[str, str], str]:
+    """The marks of the tables by client and quirk."""
+    marks: dict[tuple[str, str], str] = {}
+    clients: list[str] = []
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| quirk | right |"):
+            clients = cells[2:]
+        elif line.startswith("| `") and clients:
+            quirk = cells[0].strip("`")
+            marks |= {(c, quirk): mark for c, mark in zip(clients, cells[2:], strict=True)}
+    return marks
+
+
+def test_every_quirk_is_on_the_page() -> None:
+    """No quirk is left out of the tables."""
+    assert {quirk.partition(":")[0] for _, quirk in written()} == set(QUIRKS)
+
+
+def test_what_is_measured_again_is_what_the_page_says() -> None:
+    """The official Python clients make of each quirk what the tables say."""
+    marks = written()
+    here = [client for client in PYTHON_CLIENTS if client.package in AGAIN]
+    assert len(here) == 3
+    for client, case, cell in measured(here):
+        assert marks[client.name, case.quirk] == cell.mark, (client.name, case.quirk, cell.words)
