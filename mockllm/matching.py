@@ -17,7 +17,7 @@ from mockllm.conditions import check_match, text_holds
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.nearest import NEAREST, explain
 from mockllm.request import CallEcho, Message, Request
-from mockllm.resolve import planned_calls, turn_index
+from mockllm.resolve import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.told_apart import asked_at, is_recorded, precedence
 
@@ -331,14 +331,19 @@ def _agree(scenario: Scenario, after: list[_Answered], api: str, prefix: str) ->
             continue
         echoed = [(call.name, call.id) for call in turn.calls]
         # Without ids a malformed call, which may be missing, must not take another's place.
-        for call in sorted(planned, key=lambda call: call.malformed):
-            for key in ((call.name, call.id), (call.name, "")):
-                if key in echoed:
-                    echoed.remove(key)
-                    break
-            else:
-                if not call.malformed:
-                    return False
+        for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
+            exact = (call.name, call.id)
+            key = next((key for key in echoed if _is_echo(call, *key)), None)
+            if exact in echoed:
+                echoed.remove(exact)
+            elif key is not None:
+                echoed.remove(key)
+            elif not call.malformed:
+                return False
         if echoed:
             return False
     return True
+
+
+def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
+    return name == call.name and (call.any_id or id in (call.id, ""))

@@ -61,11 +61,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call that a turn makes. One that is `malformed` a client may rightly leave out."""
+    """A call that a turn makes. One that is `malformed` a client may rightly leave out. One that
+    was recorded without an id of its own has `any_id`: what a client calls it is its business."""
 
     name: str
     id: str
     malformed: bool = False
+    any_id: bool = False
 
 
 def turn_index(scenario: Scenario, position: int) -> int | None:
@@ -97,7 +99,10 @@ def planned_calls(
         return None
     return tuple(
         PlannedCall(
-            call.name, call.id or _call_id(scenario, position, number, prefix), call.malformed
+            call.name,
+            call.id or _call_id(scenario, position, number, prefix),
+            call.malformed,
+            any_id=call.id is None and spec.recorded is not None,
         )
         for number, call in enumerate(tool_parts(spec.reply))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,14 +50,14 @@ def record(
       mockllm record --upstream anthropic=https://api.anthropic.com -o recorded --port 0
       mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
     """
-    report = report_for(log_format, quiet)
-    options = record_options(output, "add", report, **recording)
+    options = record_options(output, "add", **recording)
     with uncollected():
         from mockllm.recording.folder import Folder
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 
         Folder(output).scenarios()  # what cannot be loaded is told before anybody listens
+        report = report_for(log_format, quiet)
         server = MockServer(
             (),
             ServerOptions(
@@ -66,7 +67,7 @@ def record(
                 max_body=max_body,
                 allowed_hosts=allow_hosts,
                 log=None if quiet else report.exchange,
-                record=options,
+                record=replace(options, told=report.recorded),
             ),
         )
     run_server(server, report, loop)

@@ -14,11 +14,17 @@ from mockllm.errors import UsageError
 from mockllm.scenario.model import APIS
 
 if TYPE_CHECKING:
-    from mockllm.cli.reports import Report
     from mockllm.recording.drafts import Condition
     from mockllm.server.options import RecordMode, RecordOptions
 
-__all__ = ["CONFIG", "conditions", "record_options", "recording_options", "redaction_options"]
+__all__ = [
+    "CONFIG",
+    "conditions",
+    "record_options",
+    "recording_options",
+    "redaction_options",
+    "services",
+]
 
 _Command = TypeVar("_Command", bound=Any)
 
@@ -108,7 +114,6 @@ def recording_options(command: _Command) -> _Command:
 def record_options(
     folder: Path,
     mode: RecordMode,
-    report: Report,
     *,
     upstreams: tuple[str, ...],
     trust_env: bool,
@@ -125,8 +130,8 @@ def record_options(
     from mockllm.recording.redact import rules_from
     from mockllm.server.options import RecordOptions
 
-    services = _services(upstreams, os.environ)
-    if not services and mode != "none":
+    found = services(upstreams, os.environ)
+    if not found and mode != "none":
         raise UsageError(
             "recording needs a service: --upstream https://api.openai.com, or "
             "--upstream anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the "
@@ -134,16 +139,15 @@ def record_options(
         )
     return RecordOptions(
         folder=folder,
-        upstreams=services,
+        upstreams=found,
         mode=mode,
         match=None if match is None else MatchRule(match),
         rules=rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths),
         trust_env=trust_env,
-        told=report.recorded,
     )
 
 
-def _services(given: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+def services(given: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
     """The base URL of the service for each API: options count more than the environment, and
     those for one API more than those for all."""
     found: dict[str, str] = {}

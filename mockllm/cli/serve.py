@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,15 +101,18 @@ def serve(
         )
     if reload:
         check_watchable()
-    report = report_for(log_format, quiet)
     record = None
     if mode is not None:
-        record = record_options(_target(paths, output), mode, report, **recording)
+        record = record_options(_target(paths, output), mode, **recording)
     elif output is not None or any(recording.values()):
         raise UsageError(
             "--output, --upstream and what else is said of recordings need --record, such as "
             "--record new_episodes"
         )
+    _check_there(paths, record.folder if record is not None else None)
+    report = report_for(log_format, quiet)
+    if record is not None:
+        record = replace(record, told=report.recorded)
     with uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
@@ -127,8 +131,8 @@ def serve(
             log=None if quiet else report.exchange,
             record=record,
         )
-        empty_at = record.folder if record is not None else None
-        server = MockServer(_scenarios(paths, empty_at), options)
+        target = record.folder if record is not None else None
+        server = MockServer(_scenarios(paths, target), options)
     run_server(server, report, loop, paths if reload else ())
 
 
@@ -141,12 +145,16 @@ def _target(paths: tuple[Path, ...], output: Path | None) -> Path:
     raise UsageError("--record needs to know where to: serve one folder, or name one with --output")
 
 
-def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, ...]:
-    """The scenarios of the paths; the one that is recorded to may be empty, or not be there."""
+def _check_there(paths: tuple[Path, ...], target: Path | None) -> None:
+    """Refuses paths that are not there, but for the one that is recorded to."""
     for path in paths:
         if not path.exists() and path != target:
             raise click.BadParameter(f"Path '{path}' does not exist.", param_hint="'PATH...'")
-    if target is None:
+
+
+def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, ...]:
+    """The scenarios of the paths; the one that is recorded to may have none."""
+    if target not in paths:
         return read_scenarios(paths)
     from mockllm.recording.folder import Folder
 

@@ -8,12 +8,11 @@ the report says so. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from mockllm.checking.masking import first_difference, masked
 from mockllm.derive import derive
 from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireError
 from mockllm.events import Start, StreamError, Timed
@@ -21,10 +20,10 @@ from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.recording.addresses import Address, addressed
 from mockllm.recording.authored import authored
 from mockllm.recording.captured import Captured
+from mockllm.recording.failures import asked_wait, told_error
 from mockllm.recording.tape import Asked, Tape, digest
 from mockllm.request import Request
-from mockllm.scenario.durations import MAX_DURATION
-from mockllm.scenario.model import APIS, ErrorSpec, Http, TurnSpec
+from mockllm.scenario.model import APIS, Http, TurnSpec
 from mockllm.sse import Decoder, Frame
 from mockllm.timeline import expand, fold
 from mockllm.turn import TokenUsage, Turn, beats
@@ -36,8 +35,6 @@ _NOT_OURS = frozenset(
     | {"retry-after", "retry-after-ms", "trailer", "transfer-encoding", "upgrade"}
 )
 """Headers of an error that its neutral form makes anew, or that are of the connection."""
-
-_MOST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +247,7 @@ def _body(plain: Captured, protocol: WireProtocol) -> _Read:
 
 def _failed(value: object, text: str) -> Turn:
     """A turn that ends in the error which a body tells."""
-    error = _told(value, text)
+    error = told_error(value, text)
     message = error.message or "The service sent nothing."
     return Turn(error=StreamError(message, error.type, error.code))
 
@@ -265,8 +262,8 @@ def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Answere
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    retry = _seconds(plain)
-    told = _told(value, text)
+    retry = asked_wait(plain)
+    told = told_error(value, text)
     headers = tuple(
         (name, header)
         for name, header in dict(plain.headers).items()
@@ -277,45 +274,11 @@ def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Answere
     error = RequestError(
         told.message or "", status=plain.status, type=told.type, code=told.code, retry_after=retry
     )
-    same = value is not None and masked(protocol.name, [Frame(dumps(value))]) == masked(
-        protocol.name, [Frame(dumps(protocol.error_body(error)))]
-    )
+    usual = Frame(dumps(protocol.error_body(error)))
+    same = value is not None and not _difference(protocol, [Frame(dumps(value))], [usual])
     words = "" if same else "the error is not in the usual words of its API"
     tape = _tape(plain, request, spec)
     return Answered(spec, tape, "neutral" if same else "frames", words)
-
-
-def _told(value: object, text: str) -> ErrorSpec:
-    """The error that a body tells, in whatever words; at least its text."""
-    found = value[0] if isinstance(value, list) and value else value
-    if isinstance(found, Mapping):
-        found = found.get("error") or found
-    if not isinstance(found, Mapping):
-        return ErrorSpec(_short(found if isinstance(found, str) else text))
-    message = found.get("message") or found.get("detail")
-    type, code = (found.get(name) for name in ("type", "code"))
-    return ErrorSpec(
-        _short(message if isinstance(message, str) else text),
-        type if isinstance(type, str) else None,
-        code if isinstance(code, str) else None,
-    )
-
-
-def _short(text: str) -> str | None:
-    words = " ".join(text.split())
-    return (words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}...") or None
-
-
-def _seconds(plain: Captured) -> float | None:
-    """How long the service asks to wait; None where it asks for no number of seconds."""
-    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            seconds = float(plain.header(name)) / unit
-        except ValueError:
-            continue
-        if 0 <= seconds <= MAX_DURATION / 1_000_000:
-            return seconds
-    return None
 
 
 # Whether the turn gives the same again
@@ -334,8 +297,15 @@ def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Rea
         made = _made(protocol, read.turn, reply, streamed=request.stream)
     except (MockLLMError, ValueError) as error:
         return f"the turn cannot be encoded: {error}"
-    name = protocol.name
-    return first_difference(masked(name, read.frames), masked(name, made)) or ""
+    return _difference(protocol, read.frames, made)
+
+
+def _difference(protocol: WireProtocol, recorded: Sequence[Frame], made: Sequence[Frame]) -> str:
+    """Where two streams first differ, but for what services make up; "" where they do not."""
+    # Imported here: it brings the whole of `checking`, which a server can do without at first.
+    from mockllm.checking.masking import first_difference, masked
+
+    return first_difference(masked(protocol.name, recorded), masked(protocol.name, made)) or ""
 
 
 def _made(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -> list[Frame]:

@@ -108,6 +108,7 @@ class Drafting:
 
     Args:
         overwrite: let conversations of this run take the place of `known` ones that begin alike.
+        reserved: names that are taken by scenarios elsewhere.
     """
 
     def __init__(
@@ -118,8 +119,10 @@ class Drafting:
         tape: TapeOf = lambda recorded: None,
         pattern: Pattern = no_pattern,
         overwrite: bool = False,
+        reserved: Iterable[str] = (),
     ) -> None:
         self._tape = tape
+        self._reserved = frozenset(reserved)
         self._matches = Matches(match, pattern, self._first)
         self._places = Places(self._is_cut, overwrite)
         self._conversations: dict[str, Conversation] = {}
@@ -222,11 +225,7 @@ class Drafting:
             spec = tried_before(base.turns[-1], spec)
         scenario = _appended(replace(base, turns=kept), spec)
         first = request if place.kind == "anew" else self._first(conversation)
-        self._matches.drop(conversation)
-        try:
-            scenario, others = self._matched(scenario, first)
-        finally:
-            self._matches.keep(conversation)
+        scenario, others = self._matched(scenario, first)
         self._matches.drop(conversation)
         conversation.change(scenario)
         conversation.first = first
@@ -247,7 +246,7 @@ class Drafting:
             opening = self._matches.condition(text) if text else None
             turns = self._echoes(said)
         scenario = Scenario(
-            name=free_name(name, self._conversations.__contains__),
+            name=free_name(name, self._is_taken),
             turns=turns,
             description=f"Recorded from {host}." if host else "Recorded.",
         )
@@ -256,6 +255,9 @@ class Drafting:
         begun = Conversation(scenario, len(self._conversations), opening, first)
         self._keep(begun)
         return begun, None, others
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._conversations or name in self._reserved
 
     def _asking(self, place: Place, spec: TurnSpec) -> TurnSpec:
         said = place.said
@@ -283,10 +285,10 @@ class Drafting:
             scenario = replace(scenario, match=self._matches.opening(first, opening))
         scenario, changes = self._matches.settled(scenario, first)
         others = []
-        for conversation, match in changes:
+        for conversation, changed in changes:
             base = conversation.scenario
             self._matches.drop(conversation)
-            conversation.change(replace(base, match=match))
+            conversation.change(changed)
             self._matches.keep(conversation)
             others.append(Draft(conversation.scenario, (None,) * len(base.turns), (), base))
         return scenario, tuple(others)

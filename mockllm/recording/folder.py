@@ -53,11 +53,10 @@ class Folder:
         Raises:
             ScenarioError: with every problem of every file.
         """
-        with os.scandir(self.path) as entries:
-            if not any(
-                entry.name.endswith((".yaml", ".yml")) or entry.is_dir() for entry in entries
-            ):
-                return ()
+        found = (file for end in ("yaml", "yml") for file in self.path.rglob(f"*.{end}"))
+        shown = (file.relative_to(self.path).parts for file in found)
+        if all(any(part.startswith(".") for part in parts) for parts in shown):
+            return ()
         return load([self.path])
 
     def tape(self, recorded: Recorded) -> Tape | None:
@@ -130,8 +129,10 @@ class Folder:
         """The scenario under a name of its own."""
         scenario, base = draft.scenario, draft.base
         assert scenario is not None
-        if base is not None and there.get(base.name) == base and self._file(base.name).exists():
-            return replace(scenario, name=base.name)
+        if base is not None:
+            _, found = self._read.get(f"{base.name}.yaml", (None, ()))
+            if found == (base,):
+                return replace(scenario, name=base.name)
         taken = {*there, *(Path(name).stem for name in self._read)}
         return replace(scenario, name=free_name(scenario.name, taken.__contains__))
 
@@ -207,7 +208,10 @@ def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
         return False
     key = alike(match)
     return any(
-        other.match is not None and alike(other.match) == key and not told_apart(scenario, other)
+        other.match is not None
+        and alike(other.match) == key
+        and not set(scenario.apis).isdisjoint(other.apis)
+        and not told_apart(scenario, other)
         for other in others
     )
 

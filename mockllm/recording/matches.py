@@ -7,15 +7,15 @@ The rule is told in docs/recording.md. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Literal
 
 from mockllm.conditions import check_match
 from mockllm.recording.conversations import Conversation
 from mockllm.request import Request
-from mockllm.scenario.check import alike
-from mockllm.scenario.model import Match, Scenario, TextCondition
+from mockllm.scenario.model import APIS, Match, Scenario, TextCondition
 from mockllm.scenario.told_apart import precedence, told_apart
 
 __all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
@@ -52,7 +52,7 @@ class Matches:
     rule: MatchRule
     pattern: Pattern
     first: Callable[[Conversation], Request | None]
-    _by_key: dict[Hashable, list[Conversation]] = field(default_factory=dict)
+    _by_user: dict[TextCondition | None, list[Conversation]] = field(default_factory=dict)
 
     def condition(self, text: str) -> TextCondition:
         """What a text has to be to be this one."""
@@ -93,77 +93,102 @@ class Matches:
         """Regards a conversation from now on."""
         match = conversation.scenario.match
         if match is not None:
-            self._by_key.setdefault(alike(match), []).append(conversation)
+            self._by_user.setdefault(match.user, []).append(conversation)
 
     def drop(self, conversation: Conversation) -> None:
         """Regards a conversation no more."""
         match = conversation.scenario.match
-        if match is not None:
-            found = self._by_key.get(alike(match), [])
-            if conversation in found:
-                found.remove(conversation)
+        if match is not None and conversation in self._by_user.get(match.user, ()):
+            self._by_user[match.user].remove(conversation)
 
-    def rivals(self, scenario: Scenario) -> list[Conversation]:
-        """The conversations that answer the same requests, so that nobody could say which."""
+    def settled(
+        self, scenario: Scenario, request: Request | None
+    ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]]:
+        """A scenario with a match by which its first request finds it and no other's does, if
+        need be with conditions more.
+
+        Args:
+            request: its first one; None where that is not known.
+
+        Returns:
+            the scenario, without a match where nothing tells it from one that is there; and the
+            others that have to change for it, as they are then.
+        """
+        rivals = self._rivals(scenario, request)
+        if not rivals:
+            return scenario, []
+        for told in self._narrower(scenario, request):
+            if not self._rivals(told, request):
+                return told, []
+        if len(rivals) == 1 and request is not None:
+            rival, first = rivals[0], self.first(rivals[0])
+            for mine, theirs in self._both(scenario, request, rival.scenario, first):
+                if self._part(mine, request, theirs, first) and not (
+                    self._rivals(mine, request, but=rival) or self._rivals(theirs, first, but=rival)
+                ):
+                    return mine, [(rival, theirs)]
+        if all(precedence(scenario) < precedence(rival.scenario) for rival in rivals):
+            return scenario, [(rival, replace(rival.scenario, match=None)) for rival in rivals]
+        return replace(scenario, match=None), []
+
+    def _rivals(
+        self, scenario: Scenario, request: Request | None, but: Conversation | None = None
+    ) -> list[Conversation]:
+        """The conversations whose requests, or its own, would not find the right one."""
         if scenario.match is None:
             return []
         return [
             other
-            for other in self._by_key.get(alike(scenario.match), ())
-            if other.scenario.name != scenario.name and not told_apart(scenario, other.scenario)
+            for other in self._by_user.get(scenario.match.user, ())
+            if other is not but
+            and other.scenario.name != scenario.name
+            and not self._part(scenario, request, other.scenario, self.first(other))
         ]
 
-    def settled(
-        self, scenario: Scenario, request: Request | None
-    ) -> tuple[Scenario, list[tuple[Conversation, Match | None]]]:
-        """A scenario with a match that no other has, if need be with a condition more.
+    def _part(
+        self, one: Scenario, request: Request | None, other: Scenario, first: Request | None
+    ) -> bool:
+        """Whether each of two scenarios is found by its own first request."""
+        mine, theirs = one.match, other.match
+        if mine is None or theirs is None or set(one.apis).isdisjoint(other.apis):
+            return True
+        if mine.conditions == theirs.conditions and told_apart(one, other):
+            return True
+        shadowed = theirs.conditions >= mine.conditions and _holds(other, request)
+        shadows = mine.conditions >= theirs.conditions and _holds(one, first)
+        return not shadowed and not shadows
 
-        Args:
-            request: its first one.
+    def _narrower(self, scenario: Scenario, request: Request | None) -> Iterator[Scenario]:
+        """The scenario with further conditions that its request meets, as few as may be."""
+        for count in range(1, len(_TELLING) + 1 if request is not None else 1):
+            for names in combinations(_TELLING, count):
+                match = scenario.match
+                for name in names:
+                    assert request is not None
+                    match = self._with(match, name, request) if match is not None else None
+                if match is not None:
+                    yield replace(scenario, match=match)
 
-        Returns:
-            the scenario, without a match where nothing tells it from one that is there; and the
-            others that need another match, or can have none.
-        """
-        rivals, match = self.rivals(scenario), scenario.match
-        if not rivals or match is None:
-            return scenario, []
-        for name in _TELLING if request is not None else ():
-            assert request is not None
-            more = self._with(match, name, request)
-            told = replace(scenario, match=more)
-            if more is None or self.rivals(told):
-                continue
-            if not any(self._meets(rival, more) for rival in rivals):
-                return told, []
-        if len(rivals) == 1 and request is not None:
-            for more in self._of_rival(rivals[0], match, request):
-                if not self.rivals(replace(rivals[0].scenario, match=more)):
-                    return scenario, [(rivals[0], more)]
-        if all(precedence(scenario) < precedence(rival.scenario) for rival in rivals):
-            return scenario, [(rival, None) for rival in rivals]
-        return replace(scenario, match=None), []
-
-    def _meets(self, rival: Conversation, match: Match) -> bool:
-        """Whether the first request of a conversation meets a match; so it is taken to where
-        that request is not known."""
-        first = self.first(rival)
-        return first is None or _holds(match, first)
-
-    def _of_rival(self, rival: Conversation, match: Match, request: Request) -> Iterator[Match]:
-        """The rival's match with a condition more, which the request does not meet."""
-        first = self.first(rival)
-        for name in _TELLING if first is not None else ():
-            assert first is not None
-            more = self._with(match, name, first)
-            if more is not None and more != match and not _holds(more, request):
-                yield more
+    def _both(
+        self, scenario: Scenario, request: Request, rival: Scenario, first: Request | None
+    ) -> Iterator[tuple[Scenario, Scenario]]:
+        """Two scenarios that came over two APIs, each with its own; or with what the second's
+        first request has and the first's has not."""
+        if first is not None and first.api != request.api:
+            own = tuple(api for api in APIS if api == request.api)
+            others = tuple(api for api in rival.apis if api != request.api)
+            yield replace(scenario, apis=own), replace(rival, apis=others)
+        for changed in self._narrower(rival, first):
+            yield scenario, changed
 
 
-_NO_HEADERS: Mapping[str, str] = {}
-
-
-def _holds(match: Match, request: Request) -> bool:
-    """Whether a request meets a match, but for its `user`."""
-    found: Sequence[str | None] = list(check_match(match, request, _NO_HEADERS, user=""))
+def _holds(scenario: Scenario, request: Request | None) -> bool:
+    """Whether a request meets a scenario's match, but for its `user`; so it is taken to where
+    the request is not known."""
+    if request is None:
+        return True
+    assert scenario.match is not None
+    if request.api not in scenario.apis:
+        return False
+    found = check_match(scenario.match, request, {}, user="")
     return all(problem is None for problem in found)

@@ -68,7 +68,8 @@ class Pending:
             os.close(held)
 
     def close(self) -> None:
-        """Ends it, when everything has become a scenario."""
-        shutil.rmtree(self._path, ignore_errors=True)
+        """Ends it; what has not become a scenario stays for another recorder."""
+        if not any(self._path.glob("*.jsonl")):
+            shutil.rmtree(self._path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)

@@ -104,7 +104,8 @@ class Handler:
         """
         from mockllm.server.proxy import Proxy
 
-        self._proxy = Proxy(options, self._serving)
+        names = [scenario.name for scenario in self._scenarios]
+        self._proxy = Proxy(options, self._serving, names)
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from aiohttp import StreamReader, web
@@ -48,15 +48,18 @@ class Proxy:
 
     Args:
         options: the services, what is recorded, and where to.
-        written: as of `Recorder`.
+        written, reserved: as of `Recorder`.
 
     Raises:
         ScenarioError: what is in the folder cannot be loaded.
     """
 
-    def __init__(self, options: RecordOptions, written: Written | None = None) -> None:
+    def __init__(
+        self, options: RecordOptions, written: Written, reserved: Iterable[str] = ()
+    ) -> None:
         self._options = options
-        self._recorder = Recorder(options, written if options.mode == "new_episodes" else None)
+        heard = written if options.mode == "new_episodes" else None
+        self._recorder = Recorder(options, heard, reserved)
         self._upstreams = Upstreams(trust_env=options.trust_env)
         self.mode: RecordMode = options.mode
         if options.mode == "once":
@@ -199,7 +202,7 @@ class _Copy:
         self.cut = ""
         safe = self.hand_over()
         if safe is not None:
-            await asyncio.shield(safe)
+            await asyncio.wait([safe])  # whatever came of it: the client has its answer
 
     def hand_over(self) -> asyncio.Future[None] | None:
         """Gives it to the recorder, if nobody has."""

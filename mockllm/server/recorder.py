@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,12 +40,18 @@ class Recorder:
         options: where to, and what is secret.
         written: called in the thread with all scenarios of the folder after each change; what
             it gives is called in the event loop.
+        reserved: the names of the scenarios that are served beside those of the folder.
 
     Raises:
         ScenarioError: what is in the folder cannot be loaded.
     """
 
-    def __init__(self, options: RecordOptions, written: Written | None = None) -> None:
+    def __init__(
+        self,
+        options: RecordOptions,
+        written: Written | None = None,
+        reserved: Iterable[str] = (),
+    ) -> None:
         self._folder = Folder(options.folder)
         self._redactor = Redactor() if options.rules is None else Redactor(options.rules)
         self._told = options.told
@@ -58,17 +65,20 @@ class Recorder:
             tape=self._folder.tape,
             pattern=self._redactor.pattern,
             overwrite=options.mode == "all",
+            reserved={*reserved} - self._scenarios.keys(),
         )
         self._pending = Pending(options.folder)
         self._loop = asyncio.get_running_loop()
         self._saving = ThreadPoolExecutor(1, thread_name_prefix="mockllm-saving")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="mockllm-writing")
         for captured, file in self._pending.left():
-            self._writing.submit(self._write, captured, file)
+            self._submit(captured, file)
 
     def put(self, captured: Captured) -> asyncio.Future[None]:
         """Hands over an exchange; when the result is there, it does not get lost any more."""
-        return self._loop.run_in_executor(self._saving, self._save, captured)
+        saved = self._loop.run_in_executor(self._saving, self._save, captured)
+        saved.add_done_callback(partial(self._check, captured.source))
+        return saved
 
     async def close(self) -> None:
         """Waits until everything that was handed over has become scenarios."""
@@ -86,7 +96,20 @@ class Recorder:
         except (MockLLMError, OSError) as error:
             self._say([Line(captured.source, "skipped", f"not recorded: {error}")])
             return
-        self._writing.submit(self._write, plain, file)
+        self._submit(plain, file)
+
+    def _submit(self, captured: Captured, file: Path) -> None:
+        def check(done: Future[None]) -> None:
+            self._loop.call_soon_threadsafe(self._check, captured.source, done)
+
+        self._writing.submit(self._write, captured, file).add_done_callback(check)
+
+    def _check(self, source: str, done: Future[None] | asyncio.Future[None]) -> None:
+        """Tells of a fault of ours; streams must not suffer from it."""
+        error = done.exception()
+        if error is not None:
+            words = f"not recorded, by a fault of mockllm: {type(error).__name__}: {error}"
+            self._tell([Line(source, "skipped", words)])
 
     def _write(self, captured: Captured, file: Path) -> None:
         try:

@@ -82,29 +82,9 @@ def asked_again(player, one):
     return answer, exchange
 
 
-KNOWN = {
-    "cassettes/test_google_streaming_tool_call_thought_signature.yaml#2": (
-        "a recorded call without an id is told by the id that mockllm gives it, and the client "
-        "made up another"
-    ),
-    "streams/responses/test-background-mode-streaming-starting-after-vcr-0": (
-        "another recording with more conditions meets the same request"
-    ),
-    "streams/responses/test-openai-responses-model-file-search-tool-stream-3": (
-        "a recording of another API meets the same request"
-    ),
-    "streams/chat/test-dbos-agent-iter-in-workflow-0": (
-        "another recording with more conditions meets the same request"
-    ),
-}
-"""What is not found again yet, and why; what is on the list and is found fails the test."""
-
-
 @every_exchange
-def test_every_exchange_replays_byte_for_byte(imported, source, request):
+def test_every_exchange_replays_byte_for_byte(imported, source):
     """The recorded request is answered with the recorded bytes, letter for letter."""
-    if IDS[source] in KNOWN and IDS[source].startswith("cassettes/"):
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[IDS[source]], strict=True))
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     scenario = scenarios[line.scenario]
@@ -117,10 +97,8 @@ def test_every_exchange_replays_byte_for_byte(imported, source, request):
 
 
 @every_exchange
-def test_its_own_request_finds_it(imported, player, source, request):
+def test_its_own_request_finds_it(imported, player, source):
     """Among all scenarios, one with a `match` answers the request that it was recorded from."""
-    if IDS[source] in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[IDS[source]], strict=True))
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     if scenarios[line.scenario].match is None:

@@ -269,6 +269,25 @@ def test_the_earlier_scenario_gets_the_condition_where_only_it_can():
     assert played(scenarios, *hello) == ("hello-2", 0)
 
 
+def test_as_many_conditions_as_it_takes():
+    """Each of many recordings of the same words is found by its own request."""
+    hello = [user("hello")]
+    tools = [{"type": "function", "function": {"name": "look"}}]
+    asked = [{}, {"tools": tools}, {"model": "x"}, {"model": "x", "tools": tools}]
+    scenarios = made(*[answer(hello, str(n), **more) for n, more in enumerate(asked)])
+    for number, more in enumerate(asked):
+        name, _ = played(scenarios, *hello, **more)
+        assert texts(scenarios[name]) == [str(number)]
+
+
+def test_the_same_words_over_two_apis():
+    """Recordings of two services are told by the API; the first plays over all others."""
+    scenarios = made(answer([user("hello")], "one"), responding("hello", "resp_1", "two"))
+    assert scenarios["hello-2"].apis == ("responses",)
+    assert "responses" not in scenarios["hello"].apis
+    assert played(scenarios, user("hello")) == ("hello", 0)
+
+
 def test_rules():
     """`--match` names the conditions; none of them means that scenarios play when named."""
     system = {"role": "system", "content": "Be [brief]"}
@@ -376,6 +395,9 @@ def test_call_ids_that_are_used_again():
     second = [*hello, model(None, ("call_0", "look", "{}")), result("call_0", "1")]
     (scenario,) = made(calling(hello, "call_0"), calling(second, "call_0")).values()
     assert [turn.reply[0].id for turn in scenario.turns] == ["call_0", None]
+    third = [*second, model(None, ("call_0", "look", "{}")), result("call_0", "2")]
+    scenarios = made(*[calling(m, "call_0") for m in (hello, second)], answer(third, "done"))
+    assert played(scenarios, *third) == ("hello", 2)
 
 
 def test_a_very_long_answer_is_written_without_its_fragments():

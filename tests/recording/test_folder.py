@@ -205,26 +205,44 @@ def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
 # What is put aside
 
 
+def bodies(pending):
+    """What was left, which is taken away."""
+    found = []
+    for captured, file in pending.left():
+        found.append((captured.request_body, captured.body))
+        file.unlink()
+    return found
+
+
 def test_what_is_put_aside_is_found_again(path):
-    """The exchanges of a recorder that was killed come back whole, in order; those of one that
-    lives are left alone."""
+    """The exchanges of a recorder that was killed come back whole, in order, once; those of one
+    that lives are left alone, and one that was not whole yet is gone."""
     path.mkdir()
     killed, alive = Pending(path), Pending(path)
     told = [answer(HELLO, "hi"), answer(MORE, "yes")]
     for exchange in told:
         killed.put(exchange)
-    alive.put(answer([user("else")], "no"))
-    (broken := killed._path / "00000009.jsonl").write_bytes(b'{"mockllm-tape": 1')
+    (killed._path / "00000009.jsonl").write_bytes(b'{"mockllm-tape": 1')
+    mine = alive.put(answer([user("else")], "no"))
     os.close(killed._lock)
     heir = Pending(path)
-    found = [captured for captured, _ in heir.left()]
-    assert [one.body for one in found] == [one.body for one in told]
-    assert [one.request_body for one in found] == [one.request_body for one in told]
-    assert not broken.exists()
-    assert list(heir.left()) == []
-    alive.close()
-    heir.close()
+    assert bodies(heir) == [(one.request_body, one.body) for one in told]
+    assert bodies(heir) == []
+    mine.unlink()
+    for pending in (alive, heir):
+        pending.close()
     assert list(path.iterdir()) == []
+
+
+def test_what_could_not_become_a_scenario_stays(path):
+    """A recorder that ends leaves to the next one what it has not finished."""
+    path.mkdir()
+    first = Pending(path)
+    first.put(answer(HELLO, "hi"))
+    first.close()
+    second = Pending(path)
+    assert len(bodies(second)) == 1
+    second.close()
 
 
 def test_locks_end_with_their_holder(path):
@@ -236,3 +254,12 @@ def test_locks_end_with_their_holder(path):
     taken = locking.lock(path / "x", wait=False)
     fcntl.flock(taken, fcntl.LOCK_UN)
     os.close(taken)
+
+
+def test_a_file_of_several_scenarios_is_not_rewritten(path):
+    """A conversation that continues one of several in a file goes on in a file of its own."""
+    write(Folder(path), answer(HELLO, "hi"))
+    file = path / "hello.yaml"
+    file.write_text(file.read_text() + "---\nscenario: beside\nturns: [{reply: {text: mine}}]\n")
+    write(Folder(path), answer(MORE, "yes"))
+    assert all_texts(path) == {"hello": ["hi"], "beside": ["mine"], "hello-2": ["hi", "yes"]}

@@ -71,13 +71,16 @@ class OddUpstream:
 
     async def _connected(self, reader, writer):
         self._tasks.add(asyncio.current_task())
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            while not writer.is_closing():
-                request = await _request(reader)
-                self.asked.append(request)
-                await self.script(request, Wire(reader, writer))
-        with contextlib.suppress(ConnectionError):
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                while not writer.is_closing():
+                    request = await _request(reader)
+                    self.asked.append(request)
+                    await self.script(request, Wire(reader, writer))
+        finally:
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 async def _request(reader):
