@@ -23,9 +23,6 @@ KNOWN = {
     ("litellm stream_chunk_builder() of anthropic/", "sample-interleaved"): (
         "The fragments of all calls are added to the one that was opened last."
     ),
-    ("litellm stream_chunk_builder() of anthropic/", "sample-unicode"): (
-        "U+2028 ends a line, and with it the text."
-    ),
 }
 """What clients make wrong of samples that are as they should be, and how."""
 
