@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm import ServerOptions, ServerThread
+from mockllm.checking.conversations import verify
 from mockllm.errors import ScenarioError
 from mockllm.piece import Piece
 from mockllm.player import Player
@@ -97,7 +98,7 @@ class Client:
     def __call__(
         self, body: dict[str, Any], api: str = "chat", **headers: str
     ) -> tuple[Answer, Exchange]:
-        exchange = Exchange("POST", "/", {}, json.dumps(body).encode())
+        exchange = Exchange("POST", "/", {}, json.dumps(body).encode(), api=api, params={})
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         answer = self.player.play(PROTOCOLS[api], {}, named, self.session, exchange)
         self.session.record(exchange)
@@ -331,6 +332,25 @@ def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
         looked,
     )
     assert json.loads(found.data[0])["id"] == "resp_of_the_service"
+
+
+@pytest.mark.parametrize(("id", "broken"), [("call_1", []), ("call_9", ["answer-each-once"])])
+def test_who_continues_a_recorded_response_is_judged(
+    folder: Folder, id: str, broken: list[str]
+) -> None:
+    """What the answer with the service's id called for has to be answered, and nothing else."""
+    created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
+    data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
+    tape = Tape("responses", True, 200, (("content-type", "text/event-stream"),), (Piece(1, data),))
+    text = YAML.replace("{text: Hi!, split: [H, i!]}", "{tool: look, id: call_1}")
+    client = Client(folder.record(tape, text=text), strict=False)
+    tools = [{"type": "function", "name": "look", "parameters": {}}]
+    first = {"model": "m", "input": "hello", "stream": True, "tools": tools}
+    result = {"type": "function_call_output", "call_id": id, "output": "42"}
+    assert client(first, "responses")[1].recorded == "exact"
+    client({**first, "input": [result], "previous_response_id": "resp_of_the_service"}, "responses")
+    found = verify(client.session, client.player.catalogue.by_name).violations
+    assert [one.invariant for one in found] == broken
 
 
 def test_an_answer_that_broke_off_breaks_off(folder: Folder) -> None:

@@ -111,6 +111,9 @@ class History:
             self._streamed.setdefault(made.id, exchange.number)
         token = mint_token(self.scenarios[exchange.scenario or ""], exchange.position)
         self._tokens.setdefault(token, []).append(step)
+        recorded = (exchange.answer_id or "").removeprefix("resp_")
+        if recorded not in ("", token):  # the id that the service gave it
+            self._tokens.setdefault(recorded, []).append(step)
         if step.request.conversation is not None:
             self._conversations[step.request.conversation] = token
 
