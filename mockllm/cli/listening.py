@@ -150,9 +150,11 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     report.listening(server.url)
     # What only requests need is imported now, while the first client finds its way here.
     with uncollected():
-        report.serving(server.player.catalogue.scenarios, server.base_urls)
-        if server.options.record is not None:
-            report.recording(server.options.record)
+        scenarios, record = server.player.catalogue.scenarios, server.options.record
+        keys = record is not None and record.mode != "none"
+        report.serving(scenarios, server.base_urls, keys=keys)
+        if record is not None:
+            report.recording(record)
     await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())

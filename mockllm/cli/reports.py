@@ -44,7 +44,9 @@ class Report(Protocol):
 
     def listening(self, url: str) -> None: ...
 
-    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None: ...
+    def serving(
+        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+    ) -> None: ...
 
     def recording(self, options: RecordOptions) -> None: ...
 
@@ -60,7 +62,8 @@ class Report(Protocol):
 
 
 class QuietReport:
-    """The line that tells where the server listens, and what is wrong with reloaded files."""
+    """The line that tells where the server listens, and after that what went wrong: with files
+    that were reloaded, and with recordings."""
 
     def __init__(self, output: LineOutput) -> None:
         self._output = output
@@ -68,7 +71,9 @@ class QuietReport:
     def listening(self, url: str) -> None:
         self._output.line(_where(url))
 
-    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
+    def serving(
+        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+    ) -> None:
         return
 
     def recording(self, options: RecordOptions) -> None:
@@ -78,7 +83,8 @@ class QuietReport:
         return
 
     def recorded(self, line: Line) -> None:
-        return
+        if line.outcome == "skipped":
+            self._output.line(_became(line))
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         return
@@ -105,7 +111,9 @@ class JsonReport:
         self._output.line(_where(url))
         self._url = url
 
-    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
+    def serving(
+        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+    ) -> None:
         names = [scenario.name for scenario in scenarios]
         self._line("listening", url=self._url, scenarios=names, base_urls=dict(base_urls))
 
@@ -143,7 +151,9 @@ class TextReport:
     def listening(self, url: str) -> None:
         self._output.line(_where(url))
 
-    def serving(self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str]) -> None:
+    def serving(
+        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+    ) -> None:
         line = self._output.line
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
@@ -156,7 +166,7 @@ class TextReport:
             line(f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)")
         if scenarios:
             line("")
-        line("Give to clients (any API key will do):")
+        line(f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):")
         for base in client_base_urls(base_urls):
             setting = f"{base.variable}={base.url}" if base.variable else base.url
             line(f"  {setting}  # {', '.join(base.apis)}")
@@ -174,8 +184,7 @@ class TextReport:
         self._output.line("")
 
     def recorded(self, line: Line) -> None:
-        told = "not recorded" if line.outcome == "skipped" else "recorded"
-        self._output.line(f"          {told}: {line.words}")
+        self._output.line(f"          {_became(line)}")
 
     def _measure(self, scenarios: Sequence[Scenario]) -> None:
         longest = max((len(scenario.name) for scenario in scenarios), default=1)
@@ -221,6 +230,10 @@ def _clock(second: int) -> str:
 
 def _where(url: str) -> str:
     return f"mockllm listening on {url}"
+
+
+def _became(line: Line) -> str:
+    return f"{'not recorded' if line.outcome == 'skipped' else 'recorded'}: {line.words}"
 
 
 def _count(number: int) -> str:

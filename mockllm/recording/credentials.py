@@ -61,7 +61,12 @@ _ANSWERED = _BOTH | frozenset(
         "x-mockllm-turn",
     ]
 )
-_ANSWERED_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "ratelimit-")
+_ANSWERED_PREFIXES = (
+    "x-ratelimit-",
+    "anthropic-ratelimit-",
+    "ratelimit-",
+    "access-control-",
+)
 
 
 class Headers:

@@ -94,7 +94,7 @@ class Recorder:
             plain = self._redactor.captured(_settled(captured))
             file = self._pending.put(plain)
         except (MockLLMError, OSError) as error:
-            self._say([Line(captured.source, "skipped", f"not recorded: {error}")])
+            self._say([Line(captured.source, "skipped", str(error))])
             return
         self._submit(plain, file)
 
@@ -108,14 +108,14 @@ class Recorder:
         """Tells of a fault of ours; streams must not suffer from it."""
         error = done.exception()
         if error is not None:
-            words = f"not recorded, by a fault of mockllm: {type(error).__name__}: {error}"
+            words = f"a fault of mockllm: {type(error).__name__}: {error}"
             self._tell([Line(source, "skipped", words)])
 
     def _write(self, captured: Captured, file: Path) -> None:
         try:
             lines = list(self._lines(captured))
         except (MockLLMError, OSError) as error:
-            lines = [Line(captured.source, "skipped", f"not recorded: {error}")]
+            lines = [Line(captured.source, "skipped", str(error))]
         file.unlink(missing_ok=True)
         self._say(lines)
 

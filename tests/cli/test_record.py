@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -29,6 +30,7 @@ def test_a_recording(program, upstream, tmp_path):
     recorder = program(
         "record", "--upstream", upstream.url, "-o", folder, "--port", "0"
     ).listening()
+    assert recorder.line_with("Give to") == "Give to clients (with their own API keys):"
     assert recorder.line_with("OPENAI_BASE_URL") == (
         f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses"
     )
@@ -42,6 +44,18 @@ def test_a_recording(program, upstream, tmp_path):
     code, _, errors = recorder.end()
     assert (code, errors) == (0, "")
     assert [one.name for one in load([folder])] == ["hello"]
+
+
+@pytest.mark.slow
+def test_what_is_lost_is_told_even_quietly(program, upstream, tmp_path):
+    """Where the disk lets nothing be written the client has its answer, and the user is told."""
+    folder = tmp_path / "recorded"
+    options = ("--upstream", upstream.url, "-o", folder, "--port", "0", "--quiet")
+    recorder = program("record", *options).listening()
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    assert chat(recorder.url, "hello")[0] == 200
+    assert recorder.line_with("not recorded: ").startswith("not recorded: [Errno")
 
 
 @pytest.mark.slow
