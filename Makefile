@@ -2,6 +2,7 @@
 # make test   install what tests need and run everything
 # make check  ruff, mypy --strict and the fast tests, within a minute; run before each commit
 # make bench  all benchmarks
+# make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,20 +11,26 @@ BIN := $(VENV)/bin
 LOCK := $(if $(CI),-c constraints.txt,)
 
 # Clients that run under Node; without npm their tests skip and say so.
-NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json tests/conformance/node/package.json))
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json tests/conformance/node/package.json tests/upstreams/*/package.json))
 
 # Clients whose dependencies do not agree with the others' have environments of their own.
 APART := $(patsubst tests/conformance/%_env/requirements.txt,.venv-%/.installed,$(wildcard tests/conformance/*_env/requirements.txt))
 
+# llama.cpp's server, to be recorded; where there is no wheel of it its tests skip and say so.
+LLAMA := .venv-llama/.installed
+
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
-.PHONY: demo test check bench lint types lock clean
+# Compiled once and not in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check bench upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS)
+test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(LLAMA)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-test lint types
@@ -39,6 +46,9 @@ types: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
+	$(BIN)/python -m pytest tests/upstreams
+
 tests/%/node_modules/.installed: tests/%/package.json
 	@if command -v npm >/dev/null; then \
 		cd tests/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
@@ -47,6 +57,16 @@ tests/%/node_modules/.installed: tests/%/package.json
 .venv-%/.installed: tests/conformance/%_env/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet -r $<
+	@touch $@
+
+$(LLAMA): tests/upstreams/llama_env/requirements.txt
+	$(PYTHON) -m venv .venv-llama
+	@if .venv-llama/bin/python -m pip install --quiet --only-binary :all: -r $<; then touch $@; \
+	else echo "there is no llama.cpp for this machine; the tests with it will skip"; fi
+
+.venv-llama_python/.installed: tests/upstreams/llama_python_env/requirements.txt
+	$(PYTHON) -m venv .venv-llama_python
+	.venv-llama_python/bin/python -m pip install --quiet -r $<
 	@touch $@
 
 $(OTHERS): tests/plugin/collisions_env/requirements.txt pyproject.toml

@@ -90,6 +90,11 @@ finishes = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "r
 errors = st.builds(StreamError, texts.filter(bool), st.none() | names, st.none() | names)
 
 
+def _identity(part: object) -> object:
+    """What no other part of a turn has: the id of a call, by which AG-UI tells calls apart."""
+    return part.id if isinstance(part, ToolCall) else object()
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -106,7 +111,7 @@ def turns(
         interleaved: whether fragments of different parts may alternate.
         endings: whether the stream may also be cut, or end in an error.
     """
-    own = tuple(draw(st.lists(part, max_size=max_parts)))
+    own = tuple(draw(st.lists(part, max_size=max_parts, unique_by=_identity)))
     sequence = tuple(chain.from_iterable([i] * beats(p) for i, p in enumerate(own)))
     order = tuple(draw(st.permutations(sequence))) if interleaved and sequence else ()
     gaps = draw(

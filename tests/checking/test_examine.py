@@ -80,6 +80,7 @@ def _broken(client: Any, **options: Any) -> set[str]:
     return set(examine(client, found, policy).broken())
 
 
+@pytest.mark.slow
 def test_who_is_right_is_not_blamed() -> None:
     """A client that is right for plain streams passes all of them, however they are cut."""
     report = check(Naive, SCENARIOS, api="chat", variations=10, policy=Policy(intermediate=True))
@@ -160,6 +161,7 @@ def test_a_failure_can_be_played_again(tmp_path: Path) -> None:
     assert "breaks arguments-concatenate" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_cases() -> None:
     """The cases follow from the seed, and from nothing else."""
     names = [[c.name for c in cases("chat", SCENARIOS, variations=2, seed=s)] for s in "112"]

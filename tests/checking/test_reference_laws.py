@@ -38,6 +38,7 @@ def sendable(turn: Turn, api: str) -> Turn:
     return turn
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(turn=turns(), data=st.data())
@@ -50,6 +51,7 @@ def test_bytes_add_up_to_the_turn_however_they_are_cut(api, turn, data):
     assert record.pending == 0
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(turn=turns())
@@ -63,6 +65,7 @@ def test_events_and_single_bytes_add_up_to_the_same(api, turn):
     assert events == before
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(turn=turns(st.one_of(parts, tool_calls(well_formed=False)), endings=False))
@@ -75,6 +78,7 @@ def test_malformed_arguments_harm_no_other_call(api, turn):
         assert any(call.name in trouble.message for call in meant.tool_calls)
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(turn=turns(tool_calls(well_formed=False), endings=False))
@@ -97,6 +101,7 @@ def grown(record: Record, name: str) -> bool:
     return all(after.startswith(before) for before, after in pairwise(values))
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(turn=turns())
@@ -117,6 +122,7 @@ def test_what_is_handed_on_is_what_there_is_in_the_end(api, turn):
         ]
 
 
+@pytest.mark.slow
 @every_api
 @few
 @given(

@@ -76,6 +76,7 @@ def _reported(outcome: Outcome, sent: list[tuple[str, Any]]) -> list[str]:
     return found + [f"not complete, or never sent: {call}" for call in made_up]
 
 
+@pytest.mark.slow
 @every_case
 def test_a_quirk_in_bytes_comes_out_right(quirk, variant, api):
     """As the table of quirks says it is right, whole and in small pieces."""

@@ -72,6 +72,7 @@ def told(scenario, position, api):
     return calls, [texts.get(one.id, "fine") for one in calls]
 
 
+@pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("scenario", load([shipped_scenarios()]), ids=lambda one: one.name)
 def test_shipped_conversations(api, scenario):
@@ -137,6 +138,7 @@ def right(talk, scenario, name):
         items += [gave(one, f"{one.id} gave this") for one in calls] or ["Go on."]
 
 
+@pytest.mark.slow
 @every_api
 @given(play=plays())
 @settings(max_examples=40)

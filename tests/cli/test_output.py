@@ -70,7 +70,7 @@ def test_many_scenarios_are_cut_short(pipe, shipped):
     """The list of what is served ends after twenty and tells how many more there are."""
     reader, writer = pipe
     scenarios = load([shipped])
-    TextReport(LineOutput(writer)).serving(scenarios, {})
+    TextReport(LineOutput(writer)).serving(scenarios, {}, keys=False)
     lines = read_all(reader).decode().splitlines()
     assert lines[1] == f"Serving {len(scenarios)} scenarios:"
     assert lines[2].startswith(f"  {scenarios[0].name} ")

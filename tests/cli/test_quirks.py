@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from mockllm.quirks import QUIRKS
 
 
@@ -31,6 +33,7 @@ def test_one_is_told_with_what_it_changes(mockllm) -> None:
     assert '+data: {"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"' in told
 
 
+@pytest.mark.slow
 def test_every_one_can_be_told(mockllm) -> None:
     """Nobody who asks for one gets a traceback."""
     told = mockllm("quirks", *QUIRKS)

@@ -38,6 +38,7 @@ def sent(server, protocol, scenario, **fields):
         return response.status, response.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("api", ASKING)
 def test_the_bytes_are_the_servers(mockllm, server, name, api):

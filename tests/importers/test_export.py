@@ -58,6 +58,7 @@ EXCHANGES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(EXCHANGES, max_size=2))
 def test_a_cassette_reads_back(tmp_path_factory, exchanges):
@@ -167,6 +168,7 @@ def test_vcrpy_replays_it(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_every_shipped_scenario_exports(api, shipped):
     """Whatever a scenario does, it comes out, and reads as exchanges of the API."""

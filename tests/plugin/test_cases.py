@@ -12,6 +12,7 @@ from mockllm.shipped import shipped_scenarios
 SOME = load([shipped_scenarios()])[:4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["payloads", "bytes"])
 @pytest.mark.parametrize("api", APIS)
 def test_plans_are_the_cases_before_they_are_compiled(api, level):
@@ -151,6 +152,7 @@ def test_cases_of_bytes_say_so(run):
     assert result.parseoutcomes()["passed"] > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("marker", "words"),
     [

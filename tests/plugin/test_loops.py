@@ -42,6 +42,7 @@ ASYNC = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("marker", "head", "arguments"),
     [
@@ -62,6 +63,7 @@ def test_async_tests_are_served_and_judged(run, marker, head, arguments):
     result.stdout.fnmatch_lines(["mockllm: turn 2 of 2 of secret-numbers was not played"])
 
 
+@pytest.mark.slow
 def test_no_loop_is_made_for_the_user(run):
     """A sync test has no event loop, and the policy is the user's."""
     run(

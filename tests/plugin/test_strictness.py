@@ -147,6 +147,7 @@ FORGED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argument", WRONGS)
 def test_the_suggested_marker_allows_it(project, argument: str):
     """Each kind of wrong fails, and the line that the message suggests makes it pass."""
@@ -164,6 +165,7 @@ def test_the_suggested_marker_allows_it(project, argument: str):
     outcome(line.removeprefix("To allow it: ")).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_all_violations_may_be_allowed(project):
     """`violations=True` allows whatever a client may get wrong between turns."""
     text = "".join(
@@ -218,6 +220,7 @@ def test_it(mockllm_session):
     ).assert_outcomes(skipped=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("marker", "words"),
     [

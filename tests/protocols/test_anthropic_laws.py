@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import given
@@ -107,6 +108,7 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
     assert decoded(got) == whole
 
 
+@pytest.mark.slow
 def test_split_at_every_place() -> None:
     """A stream cut in two at any byte gives the same events."""
     call = ToolCall("get_time", "toolu_q", ('{"z', 'one":"UTC"}'))

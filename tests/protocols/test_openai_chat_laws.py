@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -93,6 +94,7 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
     assert decoded(got) == whole
 
 
+@pytest.mark.slow
 def test_split_at_every_place() -> None:
     """A stream cut in two at any byte gives the same events."""
     call = ToolCall("get_time", "call_q", ('{"z', 'one":"UTC"}'))

@@ -186,6 +186,7 @@ def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Varia
     assert _values(meant(play(quirk, variant, api), api)) == _expected(turn, api, variant)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 @forms
@@ -194,6 +195,7 @@ def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataO
     assert_plays(data.draw(ODD_TURNS[api]), api, quirk, variant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ODD)
 def test_every_odd_frame_plays(api: str) -> None:
     """No frame that has the names of an API and other values makes any variant fail."""
@@ -204,6 +206,7 @@ def test_every_odd_frame_plays(api: str) -> None:
                 assert_plays(turn, api, quirk, variant)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 @read_forms

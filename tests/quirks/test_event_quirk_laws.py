@@ -115,6 +115,7 @@ def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Varia
     assert said(meant(play(quirk, variant, api), api)) == _expected(turn, api, variant)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 @forms
@@ -123,6 +124,7 @@ def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataO
     assert_plays(data.draw(odd_turns(api)), api, quirk, variant)
 
 
+@pytest.mark.slow
 @few
 @given(st.data())
 @read_forms

@@ -124,6 +124,7 @@ odd_frames = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=20)
 @given(data=st.data())
@@ -173,6 +174,7 @@ def comparable(found):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=20)
 @given(data=st.data())
@@ -189,6 +191,7 @@ def test_the_data_stay_the_same(api, data):
         assert comparable(again) == told, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=20)
 @given(turn=turns())

@@ -156,6 +156,7 @@ odd_frames = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
 @settings(max_examples=15)
 @given(data=st.data())

@@ -41,6 +41,7 @@ def test_every_turn_comes_back(turn: Turn) -> None:
     assert again(turn) == normal(turn)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
 )

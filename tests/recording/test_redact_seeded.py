@@ -24,6 +24,7 @@ def everything(captured):
     return "\n".join((repr(captured), body, reply, *said))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_nothing_is_left(part):
     """No secret and no 12 characters of one are in any byte; the events stay what they were."""
@@ -41,6 +42,7 @@ def test_nothing_is_left(part):
         assert Redactor(RULES).captured(clean) == clean
 
 
+@pytest.mark.slow
 def test_all_secrets_of_a_run():
     """One redactor for all of them lets nothing through either."""
     redactor = Redactor(RULES)

@@ -101,6 +101,7 @@ def test_contradictions_are_beyond_a_schema(text: str) -> None:
     assert accepted(text)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=20)
 @given(scenarios())
 def test_what_is_dumped_is_accepted(scenario: Scenario) -> None:

@@ -165,6 +165,7 @@ def test_the_server_goes_on(serve, ending):
     assert sent == {len(b"".join(whole(serve)))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_slow_reader_gets_all(serve, ending):
     """What the kernel still holds when the connection is to end is not thrown away."""
@@ -178,6 +179,7 @@ def test_a_slow_reader_gets_all(serve, ending):
     assert b"".join(http_chunks(data + b"0\r\n\r\n")) == b"".join(whole(serve, reply=reply))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_reader_that_goes_away_is_not_waited_for(serve, ending):
     """A client that leaves in the middle of an answer that would break frees everything."""

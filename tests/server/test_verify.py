@@ -68,6 +68,7 @@ def blamed(served, **query) -> set[str]:
     return {one["invariant"] for one in verified(served, **query)["violations"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [one for one in BAD if one not in TIMED], ids=lambda o: o.__name__)
 def test_a_bad_client(serve, bad):
     """A client that gets one thing wrong is told by the name of that, and by no other."""
@@ -115,6 +116,7 @@ def test_results_after_a_cancellation(serve, api):
     assert blamed(served) == {"cancel-stops"}
 
 
+@pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("flush", ["answer", "event"])
 def test_a_client_that_waits_for_the_end(serve, api, flush):
