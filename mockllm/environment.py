@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 __all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment", "unproxied"]
 
@@ -42,6 +43,8 @@ _KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
+# Credentials of another kind, beside which a key of ours would be sent, too.
+_OTHER_KEYS = {"anthropic": ("ANTHROPIC_AUTH_TOKEN",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,28 @@ def _base_urls(base_urls: Mapping[str, str]) -> Iterator[BaseURL]:
             yield BaseURL("", url, (api,))
 
 
-def client_environment(base_urls: Mapping[str, str]) -> dict[str, str]:
+def client_environment(
+    base_urls: Mapping[str, str], own: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """The variables under which the SDKs find the server: their base URLs, and keys for it.
 
     Args:
         base_urls: by the name of the API (`MockServer.base_urls`).
+        own: the environment of a client that keeps the credentials it has, for a service behind
+            the server asks for them. Only where it has none for an API is the mock key set.
     """
     variables = {one.variable: one.url for one in client_base_urls(base_urls) if one.variable}
-    keys = {key: MOCK_KEY for api in base_urls for key in _KEYS.get(api, ())}
+    keys = {
+        key: MOCK_KEY
+        for api in base_urls
+        if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
+        for key in _KEYS.get(api, ())
+    }
     return variables | keys
+
+
+def _credentials(api: str) -> tuple[str, ...]:
+    return (*_KEYS.get(api, ()), *_OTHER_KEYS.get(api, ()))
 
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")

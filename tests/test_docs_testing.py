@@ -67,6 +67,7 @@ def run(folder: Path, console: str) -> None:
     [
         "Check my accumulator",
         "Test my agent end to end",
+        "Record a test's traffic once",
         "Test a client that is not written in Python",
     ],
 )

@@ -147,20 +147,29 @@ def record_options(
     )
 
 
-def services(given: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+def services(
+    given: Iterable[str], environment: Mapping[str, str], option: str = "--upstream"
+) -> dict[str, str]:
     """The base URL of the service for each API: options count more than the environment, and
-    those for one API more than those for all."""
+    those for one API more than those for all.
+
+    Args:
+        option: what the user calls it, for messages.
+
+    Raises:
+        UsageError: something is no base URL.
+    """
     found: dict[str, str] = {}
     for variable, apis in _VARIABLES.items():
         if environment.get(variable):
             found |= dict.fromkeys(apis, _checked(environment[variable], variable))
     named: dict[str, str] = {}
-    for option in given:
-        name, equals, url = option.partition("=")
+    for one in given:
+        name, equals, url = one.partition("=")
         if equals and name in _GROUPS:
-            named |= dict.fromkeys(_GROUPS[name], _checked(url, f"--upstream {name}="))
+            named |= dict.fromkeys(_GROUPS[name], _checked(url, f"{option} {name}="))
         else:
-            found |= dict.fromkeys(APIS, _checked(option, "--upstream"))
+            found |= dict.fromkeys(APIS, _checked(one, option))
     return found | named
 
 

@@ -3,6 +3,7 @@ has to be so that the file can be loaded. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
 )
+from mockllm.scenario.parts import TOOL_NAME
 
 __all__ = ["asking", "echoed", "tried_before", "with_turn"]
 
@@ -35,6 +37,8 @@ _MOST_WRITTEN = 256 * 1024
 longer ones, and writing YAML takes its time: half a millisecond for each fragment."""
 
 _MOST_TEXT = 1024 * 1024
+
+_is_usual = re.compile(TOOL_NAME).fullmatch
 
 _UNWRITTEN = ErrorPart(ErrorSpec("The neutral form of this answer cannot be written."))
 
@@ -51,13 +55,13 @@ def tried_before(failed: TurnSpec, spec: TurnSpec) -> TurnSpec:
 
 
 def echoed(spoken: Spoken) -> TurnSpec:
-    """A turn that was not recorded, from what the client says of it."""
+    """A turn that was not recorded, from what the client says of it; it can be loaded."""
     reply: list[AnyPart] = [TextPart(spoken.text)] if spoken.text else []
     for call in spoken.calls:
         arguments = call.arguments or None
-        malformed = not _is_object(call.arguments or "{}")
+        malformed = not _is_usual(call.name) or not _is_object(call.arguments or "{}")
         reply.append(ToolPart(call.name, call.id or None, arguments, malformed))
-    return TurnSpec(reply=tuple(reply) or (PausePart(0),))
+    return _loadable(TurnSpec(reply=tuple(reply) or (PausePart(0),)))
 
 
 def _is_object(arguments: str) -> bool:

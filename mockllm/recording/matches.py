@@ -7,9 +7,10 @@ The rule is told in docs/recording.md. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Literal
 
 from mockllm.conditions import check_match
@@ -120,29 +121,31 @@ class Matches:
         for told in self._narrower(scenario, request):
             if not self._rivals(told, request):
                 return told, []
-        if len(rivals) == 1 and request is not None:
-            rival, first = rivals[0], self.first(rivals[0])
-            for mine, theirs in self._both(scenario, request, rival.scenario, first):
-                if self._part(mine, request, theirs, first) and not (
-                    self._rivals(mine, request, but=rival) or self._rivals(theirs, first, but=rival)
-                ):
-                    return mine, [(rival, theirs)]
+        changed = self._with_changes(scenario, request, rivals) if request is not None else None
+        if changed is not None:
+            return changed
         if all(precedence(scenario) < precedence(rival.scenario) for rival in rivals):
             return scenario, [(rival, replace(rival.scenario, match=None)) for rival in rivals]
         return replace(scenario, match=None), []
 
     def _rivals(
-        self, scenario: Scenario, request: Request | None, but: Conversation | None = None
+        self,
+        scenario: Scenario,
+        request: Request | None,
+        changed: Mapping[str, Scenario] = MappingProxyType({}),
     ) -> list[Conversation]:
-        """The conversations whose requests, or its own, would not find the right one."""
+        """The conversations whose requests, or its own, would not find the right one.
+
+        Args:
+            changed: by name, the scenarios that are to be others than they are now.
+        """
         if scenario.match is None:
             return []
         return [
             other
             for other in self._by_user.get(scenario.match.user, ())
-            if other is not but
-            and other.scenario.name != scenario.name
-            and not self._part(scenario, request, other.scenario, self.first(other))
+            if (theirs := changed.get(other.scenario.name, other.scenario)).name != scenario.name
+            and not self._part(scenario, request, theirs, self.first(other))
         ]
 
     def _part(
@@ -169,17 +172,54 @@ class Matches:
                 if match is not None:
                     yield replace(scenario, match=match)
 
-    def _both(
-        self, scenario: Scenario, request: Request, rival: Scenario, first: Request | None
-    ) -> Iterator[tuple[Scenario, Scenario]]:
-        """Two scenarios that came over two APIs, each with its own; or with what the second's
-        first request has and the first's has not."""
+    def _with_changes(
+        self, scenario: Scenario, request: Request, rivals: list[Conversation]
+    ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]] | None:
+        """The scenario, and its rivals as they are told from it; None where that cannot be."""
+        firsts = [self.first(rival) for rival in rivals]
+        if any(first is not None and first.api != request.api for first in firsts):
+            scenario = replace(scenario, apis=tuple(api for api in APIS if api == request.api))
+        ways: dict[str, list[Scenario]] = {}
+        for mine in (scenario, *self._narrower(scenario, request)):
+            changes = self._changes(mine, request, ways)
+            if changes is not None:
+                return mine, changes
+        return None
+
+    def _changes(
+        self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
+    ) -> list[tuple[Conversation, Scenario]] | None:
+        """A scenario's rivals, each as it is told from it and from all others.
+
+        Args:
+            ways: what is known of how the rivals can change, by name; it is added to.
+        """
+        changed = {mine.name: mine}
+        changes = []
+        for rival in self._rivals(mine, request):
+            name, first = rival.scenario.name, self.first(rival)
+            if name not in ways:
+                ways[name] = list(self._giving_way(rival.scenario, first, request))
+            for theirs in ways[name]:
+                if self._part(mine, request, theirs, first) and not self._rivals(
+                    theirs, first, changed
+                ):
+                    changed[name] = theirs
+                    changes.append((rival, theirs))
+                    break
+            else:
+                return None
+        return changes
+
+    def _giving_way(
+        self, rival: Scenario, first: Request | None, request: Request
+    ) -> Iterator[Scenario]:
+        """A scenario without the API of another one's request, if its own is another; or with
+        what its first request has."""
         if first is not None and first.api != request.api:
-            own = tuple(api for api in APIS if api == request.api)
             others = tuple(api for api in rival.apis if api != request.api)
-            yield replace(scenario, apis=own), replace(rival, apis=others)
-        for changed in self._narrower(rival, first):
-            yield scenario, changed
+            yield replace(rival, apis=others)
+        yield from self._narrower(rival, first)
 
 
 def _holds(scenario: Scenario, request: Request | None) -> bool:

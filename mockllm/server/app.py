@@ -18,7 +18,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from mockllm.scenario.model import Scenario
-from mockllm.server.options import ServerOptions
+from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.player import Player
@@ -89,18 +89,34 @@ class MockServer:
         *,
         named: str | None = None,
         quirks: Iterable[str] = (),
+        record: RecordOptions | None = None,
+        in_order: bool = False,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
         Args:
             named: the one that answers every request that names none.
             quirks: what every streamed answer has, besides those of the server.
+            record: what is recorded in this session from now on, and from where; None leaves
+                that as it is. What is recorded does not answer before it is assigned. It ends
+                with `end_recording`. To be called in the event loop.
+            in_order: recordings of the same requests are played one after the other.
+
+        Raises:
+            ScenarioError: what is in the folder of `record` cannot be loaded.
         """
-        self._handler.assign(session, scenarios, named=named, quirks=quirks)
+        self._handler.assigned.assign(
+            session, scenarios, named=named, quirks=quirks, record=record, in_order=in_order
+        )
+
+    async def end_recording(self, session: str) -> None:
+        """Asks no service any more in a session. What it recorded is on the disk afterwards, of
+        streams that are still open what came so far."""
+        await self._handler.assigned.end_recording(session)
 
     def forget(self, session: str) -> None:
         """Forgets a session: its journal, and the scenarios that were assigned to it."""
-        self._handler.release(session)
+        self._handler.assigned.release(session)
         self.sessions.delete(session)
 
     def player_of(self, session: str) -> Player:
@@ -140,7 +156,7 @@ class MockServer:
             for task in late:
                 task.cancel()
         await runner.cleanup()
-        if self.options.record is not None:
+        if "_handler" in vars(self):
             await self._handler.close()
 
     def _make_request(

@@ -23,6 +23,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay import Answer, json_answer, listed
 from mockllm.scenario.model import Scenario
+from mockllm.server.assigned import Assigned
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
@@ -55,6 +56,7 @@ _PREFLIGHT = {
 class _Forward:
     """Says that the real service of a protocol is to answer, and whether that is recorded."""
 
+    proxy: Proxy
     protocol: WireProtocol
     record: bool = False
 
@@ -71,7 +73,7 @@ class Handler:
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self._proxy: Proxy | None = None
-        self._assigned: dict[str, Player] = {}
+        self.assigned = Assigned(self._player)
         self._routes = Routes(PROTOCOLS.values())
         hosts = (options.host, *options.allowed_hosts)
         self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
@@ -81,9 +83,10 @@ class Handler:
         scenarios: Iterable[Scenario],
         named: str | None = None,
         quirks: Iterable[str] = (),
+        kind: type[Player] = Player,
     ) -> Player:
         options = self.options
-        return Player(
+        return kind(
             scenarios,
             strict=options.strict,
             fallback=options.fallback,
@@ -109,6 +112,7 @@ class Handler:
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""
+        await self.assigned.close()
         if self._proxy is not None:
             await self._proxy.close()
 
@@ -123,29 +127,10 @@ class Handler:
 
         return swap
 
-    def assign(
-        self,
-        session: str,
-        scenarios: Iterable[Scenario],
-        *,
-        named: str | None = None,
-        quirks: Iterable[str] = (),
-    ) -> None:
-        """Serves a session from scenarios of its own, from the next request on.
-
-        Args:
-            named: the one that answers every request that names none.
-            quirks: what every streamed answer has, besides those of the server.
-        """
-        self._assigned[session] = self._player(scenarios, named, quirks)
-
-    def release(self, session: str) -> None:
-        """Forgets the scenarios that were assigned to a session."""
-        self._assigned.pop(session, None)
-
     def player_of(self, session: str) -> Player:
         """What decides about the answers in a session."""
-        return self._assigned.get(session, self.player)
+        own = self.assigned.find(session)
+        return self.player if own is None else own.player
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
@@ -175,7 +160,9 @@ class Handler:
             self.streaming.add(task)
         try:
             if isinstance(answer, _Forward):
-                return await self._forward(request, target, answer, exchange)
+                return await answer.proxy.forward(
+                    request, target, answer.protocol, exchange, record=answer.record
+                )
             return await deliver(
                 request,
                 answer,
@@ -203,10 +190,13 @@ class Handler:
         exchange: Exchange,
     ) -> tuple[Answer | _Forward, bool]:
         """The answer, and whether the connection has to be closed after it."""
-        player = self._assigned.get(session.name, self.player)
+        player, proxy = self.player, self._proxy
+        own = self.assigned.find(session.name)
+        if own is not None:
+            player, proxy = own.player, own.proxy or proxy
         endpoint = self._routes.find(request.method, path, headers)
-        if self._proxy is not None:
-            forward = self._passing(path, endpoint, session)
+        if proxy is not None:
+            forward = self._passing(proxy, path, endpoint, session)
             if forward is not None:
                 return forward, False
         if endpoint is None:
@@ -220,8 +210,8 @@ class Handler:
             exchange.params = params
         try:
             exchange.body = await self._body(request, headers)
-            if self._proxy is not None and self._proxy.forwards_all:
-                return _Forward(protocol, record=True), False
+            if proxy is not None and proxy.forwards_all:
+                return _Forward(proxy, protocol, record=True), False
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(headers, query)
         except RequestError as error:
@@ -234,32 +224,25 @@ class Handler:
             if made and protocol.lists_errors and protocol.lists_errors(params):
                 answer = listed(answer)
             refused = exchange.outcome in ("unmatched", "invalid")
-            if refused and self._proxy is not None and self._proxy.serves(protocol):
-                return _Forward(protocol, record=True), False
+            if refused and proxy is not None and proxy.serves(protocol):
+                return _Forward(proxy, protocol, record=True), False
             return answer, False
         answer = player.look_up(
             protocol, endpoint.operation, params, session, exchange, query=query
         )
         return answer, False
 
-    def _passing(self, path: str, endpoint: Endpoint | None, session: Session) -> _Forward | None:
+    def _passing(
+        self, proxy: Proxy, path: str, endpoint: Endpoint | None, session: Session
+    ) -> _Forward | None:
         """Whether a service answers what is not recorded: look-ups, and paths not known here."""
-        assert self._proxy is not None
         protocol = self._routes.nearest(path)
         if endpoint is not None:
             protocol = endpoint.protocol
             kept = session.answer(endpoint.params.get("response_id", "")) is not None
             if endpoint.operation == "generate" or kept:
                 return None
-        return _Forward(protocol) if self._proxy.serves(protocol) else None
-
-    async def _forward(
-        self, request: web.BaseRequest, target: str, forward: _Forward, exchange: Exchange
-    ) -> web.StreamResponse:
-        assert self._proxy is not None
-        return await self._proxy.forward(
-            request, target, forward.protocol, exchange, record=forward.record
-        )
+        return _Forward(proxy, protocol) if proxy.serves(protocol) else None
 
     async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
         limit = self.options.max_body

@@ -31,6 +31,7 @@ class RecordOptions:
         rules: what is a secret besides what is known to be one; None for nothing.
         trust_env: reach the services through the proxies that the environment names.
         told: called with what became of each recorded exchange.
+        option: what the user calls the option that names a service, for messages.
     """
 
     folder: Path
@@ -40,6 +41,7 @@ class RecordOptions:
     rules: Rules | None = None
     trust_env: bool = False
     told: Callable[[Line], None] | None = None
+    option: str = "--upstream"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,13 @@ class Proxy:
     """
 
     def __init__(
-        self, options: RecordOptions, written: Written, reserved: Iterable[str] = ()
+        self, options: RecordOptions, written: Written | None, reserved: Iterable[str] = ()
     ) -> None:
         self._options = options
         heard = written if options.mode == "new_episodes" else None
         self._recorder = Recorder(options, heard, reserved)
         self._upstreams = Upstreams(trust_env=options.trust_env)
+        self._passing: set[asyncio.Task[object]] = set()
         self.mode: RecordMode = options.mode
         if options.mode == "once":
             self.mode = "add" if self._recorder.was_empty else "none"
@@ -75,7 +76,15 @@ class Proxy:
         return self.mode != "none" and protocol.name in self._options.upstreams
 
     async def close(self) -> None:
-        """Ends the connections; everything that was seen is on the disk afterwards."""
+        """Ends the connections; everything that was seen is on the disk afterwards.
+
+        What is still passing is cut, and recorded up to there.
+        """
+        self.mode = "none"
+        for task in self._passing:
+            task.cancel()
+        if self._passing:
+            await asyncio.wait(self._passing)
         await self._upstreams.close()
         await self._recorder.close()
 
@@ -95,6 +104,23 @@ class Proxy:
             exchange: its `body` has been read if `record`.
             record: whether the exchange is kept.
         """
+        task = asyncio.current_task()
+        assert task is not None
+        self._passing.add(task)
+        try:
+            return await self._ask(request, target, protocol, exchange, record=record)
+        finally:
+            self._passing.discard(task)
+
+    async def _ask(
+        self,
+        request: web.BaseRequest,
+        target: str,
+        protocol: WireProtocol,
+        exchange: Exchange,
+        *,
+        record: bool,
+    ) -> web.StreamResponse:
         exchange.api, exchange.outcome, exchange.problems = protocol.name, "forwarded", ()
         exchange.scenario = exchange.turn = exchange.position = None
         if not self.serves(protocol):
@@ -107,7 +133,7 @@ class Proxy:
         except UpstreamError as error:
             message = (
                 f"The service for {protocol.name!r} does not answer at {_shown(url)}: {error}. "
-                f"Is that the address? Give another with --upstream {protocol.name}=URL."
+                f"Is that the address? Give another with {self._named(protocol)}."
             )
             return await self._refuse(request, protocol, exchange, message)
         kept = _Copy(exchange, url, headers, upstream, self._recorder if record else None)
@@ -127,8 +153,11 @@ class Proxy:
             return "Nothing is recorded here, so no service is asked."
         return (
             f"There is no service to ask for {protocol.name!r}. Give its address with "
-            f"--upstream {protocol.name}=URL."
+            f"{self._named(protocol)}."
         )
+
+    def _named(self, protocol: WireProtocol) -> str:
+        return f"{self._options.option} {protocol.name}=URL"
 
     async def _refuse(
         self, request: web.BaseRequest, protocol: WireProtocol, exchange: Exchange, message: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario
@@ -50,6 +50,15 @@ class ServerThread:
             return function(*args, **kwargs)
 
         return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
+
+    def wait(
+        self,
+        function: Callable[_P, Coroutine[Any, Any, _R]],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> _R:
+        """What a coroutine function gives or raises in the server's loop, when it is over."""
+        return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()
 
     def __enter__(self) -> Self:
         self._thread.start()

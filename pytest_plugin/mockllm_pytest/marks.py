@@ -1,4 +1,4 @@
-"""What the markers say: `@pytest.mark.mockllm` and `@pytest.mark.mockllm_cases`.
+"""What the markers say: `@pytest.mark.mockllm`, `mockllm_cases` and `mockllm_recorded`.
 
 Only reading of markers may live here.
 """
@@ -13,7 +13,22 @@ from typing import Any, Literal
 
 import pytest
 
-__all__ = ["Allowed", "CasesMark", "Mark", "allowed", "cases_mark", "session_mark"]
+from mockllm_pytest.options import MODES
+
+__all__ = [
+    "Allowed",
+    "CasesMark",
+    "Mark",
+    "RecordedMark",
+    "allowed",
+    "cases_mark",
+    "recorded_mark",
+    "session_mark",
+]
+
+
+CONDITIONS = ("user", "system", "model", "tools")
+"""What may decide when a recorded scenario answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,21 @@ class CasesMark:
     seed: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedMark:
+    """What `@pytest.mark.mockllm_recorded` says.
+
+    Args:
+        mode: None where it says nothing.
+        upstream: `[API=]URL`, as on the command line.
+        match: the conditions of recorded scenarios; empty for the usual ones.
+    """
+
+    mode: str | None = None
+    upstream: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()
+
+
 def session_mark(node: pytest.Item) -> Mark:
     """What the markers of a test say; of several, the one nearest to the test goes first."""
     names: tuple[str, ...] = ()
@@ -111,6 +141,45 @@ def allowed(
     if not isinstance(violations, bool):
         violations = frozenset(_several(violations))
     return Allowed(unplayed, unmatched, invalid, violations or frozenset(), depth)
+
+
+def recorded_mark(node: pytest.Item) -> RecordedMark | None:
+    """What the markers of a test say of its recording; None where it has none. Of several, the
+    one nearest to the test goes first.
+
+    Raises:
+        pytest.UsageError: one says something that is not known.
+    """
+    given: dict[str, Any] = {}
+    marks = list(node.iter_markers("mockllm_recorded"))
+    for mark in marks:
+        if mark.args:
+            raise pytest.UsageError(
+                f"@pytest.mark.mockllm_recorded takes names only, got {mark.args[0]!r}; a "
+                'recording has its place by the test: @pytest.mark.mockllm_recorded(mode="once")'
+            )
+        given = {**mark.kwargs, **given}
+    _check("mockllm_recorded", given, _read_recorded)
+    return _read_recorded(**given) if marks else None
+
+
+def _read_recorded(
+    *,
+    mode: str | None = None,
+    upstream: str | Iterable[str] = (),
+    match: str | Iterable[str] = (),
+) -> RecordedMark:
+    _one_of("mode", () if mode is None else (mode,), MODES)
+    _one_of("match", _several(match), CONDITIONS)
+    return RecordedMark(mode, _several(upstream), _several(match))
+
+
+def _one_of(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
+    for value in given:
+        if value not in known:
+            raise pytest.UsageError(
+                f"@pytest.mark.mockllm_recorded: {name} {value!r} is none of {', '.join(known)}"
+            )
 
 
 def cases_mark(node: pytest.Item | pytest.Function) -> CasesMark:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-__all__ = ["MARKERS", "add_options", "chosen", "flag", "paths"]
+__all__ = ["MARKERS", "MODES", "add_options", "chosen", "flag", "paths", "upstreams"]
 
 _T = TypeVar("_T")
 
@@ -25,8 +25,16 @@ MARKERS = (
     "invariants may be broken (names, or True for all).",
     "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
     "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
+    "mockllm_recorded(mode=None, upstream=(), match=()): plays what real services answered the "
+    "test when it was recorded, from recorded/MODULE/TEST beside its module; --mockllm-record "
+    "records it.",
 )
 """As `pytest --markers` lists them."""
+
+
+MODES = ("none", "once", "new_episodes", "all")
+"""What may be recorded of a test: nothing; everything, if nothing was; what is new; everything,
+in place of what was."""
 
 
 def _speed(value: str) -> float:
@@ -45,6 +53,12 @@ def _count(value: str) -> int:
     return int(value)
 
 
+def _mode(value: str) -> str:
+    if value not in MODES:
+        raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(MODES)}")
+    return value
+
+
 # Name, reader of its text, metavar, help.
 _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
     (
@@ -61,10 +75,19 @@ _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
         "Ways of cutting each answer that a case or a suite goes through (default: 25, of whole "
         "clients 3).",
     ),
+    (
+        "record",
+        _mode,
+        "MODE",
+        "What is recorded of tests that are marked mockllm_recorded. none (default): nothing, "
+        "their recordings are played; once: those that have no recording; new_episodes: requests "
+        "that are in no recording; all: everything again.",
+    ),
 )
 _FLAGS = (
     ("show", "Print the exchanges of every test that has a session."),
     ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
+    ("trust_env", "Record through the proxies that the environment names."),
 )
 _READERS = {name: read for name, read, _, _ in _VALUES}
 
@@ -82,11 +105,21 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"{text} May be repeated.",
     )
     parser.addini("mockllm_scenarios", text, type="paths", default=[])
+    text = "The real service to record from, [API=]URL, for one API (chat, responses, openai for "
+    text += "both, anthropic, gemini, agui) or for all."
+    group.addoption(
+        "--mockllm-upstream",
+        action="append",
+        metavar="[API=]URL",
+        help=f"{text} May be repeated; also MOCKLLM_UPSTREAM, MOCKLLM_UPSTREAM_OPENAI and so on.",
+    )
+    parser.addini("mockllm_upstream", text, type="linelist", default=[])
     for name, read, metavar, text in _VALUES:
         group.addoption(f"--mockllm-{name}", type=read, metavar=metavar, help=text)
         parser.addini(f"mockllm_{name}", text, default="")
     for name, text in _FLAGS:
-        group.addoption(f"--mockllm-{name}", action="store_true", default=False, help=text)
+        option = f"--mockllm-{name.replace('_', '-')}"
+        group.addoption(option, action="store_true", default=False, help=text)
         parser.addini(f"mockllm_{name}", text, type="bool", default=False)
 
 
@@ -122,3 +155,20 @@ def paths(config: pytest.Config) -> tuple[Path, ...]:
     """The scenario files and folders of the run; those of the command line replace the ini's."""
     given = config.getoption("mockllm_scenarios") or config.getini("mockllm_scenarios")
     return tuple(map(Path, given))
+
+
+def upstreams(config: pytest.Config, marked: Iterable[str]) -> dict[str, str]:
+    """The base URL of the real service for each API that has one: command line, else what the
+    test says, else environment, else ini.
+
+    Raises:
+        UsageError: something is no base URL.
+    """
+    from mockllm.cli.recording import services
+
+    return {
+        **services(config.getini("mockllm_upstream"), {}, "mockllm_upstream"),
+        **services((), os.environ),
+        **services(marked, {}, "mockllm_recorded(upstream=...)"),
+        **services(config.getoption("mockllm_upstream") or (), {}, "--mockllm-upstream"),
+    }

@@ -22,6 +22,7 @@ _SESSION = pytest.StashKey["MockSession"]()
 _LIBRARY = pytest.StashKey["Library"]()
 _PLAYED = pytest.StashKey[set[str]]()
 _SECTION = "mockllm"
+_RECORDING = "mockllm recording"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,25 +80,38 @@ def mockllm_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[MockSession]:
     """A session of the mock server for this test, with the SDKs' variables leading to it."""
-    from mockllm_pytest.marks import session_mark
-    from mockllm_pytest.sessions import MockSession
-
     node = request.node
     with _told():
-        mark = session_mark(node)
-        speed = options.chosen(request.config, "speed", mark.speed, mockllm_server.speed)
-        session = MockSession(mockllm_server, node.nodeid, node.path.parent, mark, speed)
+        session = _session(request, mockllm_server)
     for name, value in session.environment.items():
         monkeypatch.setenv(name, value)
     node.stash[_SESSION] = session
     yield session
     session.close()
+    if session.told:
+        node.add_report_section("teardown", _RECORDING, session.told)
+
+
+def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:
+    from mockllm_pytest.marks import recorded_mark, session_mark
+    from mockllm_pytest.sessions import MockSession
+
+    node, config = request.node, request.config
+    mark, recorded = session_mark(node), recorded_mark(node)
+    if recorded is None:
+        speed = options.chosen(config, "speed", mark.speed, server.speed)
+        return MockSession(server, node.nodeid, node.path.parent, mark, speed)
+    from mockllm_pytest.recorded import RecordedSession
+    from mockllm_pytest.recording import Recording
+
+    speed = options.chosen(config, "speed", mark.speed, 0.0)
+    return RecordedSession(server, node, mark, speed, Recording(config, node, recorded))
 
 
 @pytest.fixture(autouse=True)
 def _mockllm_marked(request: pytest.FixtureRequest) -> None:
-    """Gives a session to tests that have the marker and do not name the fixture."""
-    if request.node.get_closest_marker("mockllm") is not None:
+    """Gives a session to tests that have a marker and do not name the fixture."""
+    if any(request.node.get_closest_marker(name) for name in ("mockllm", "mockllm_recorded")):
         request.getfixturevalue("mockllm_session")
 
 
@@ -155,6 +169,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Tells a session whether its test has passed; shows it where nothing else does, as after
+    failures of unittest, which keeps them to itself until now."""
+    report = yield
+    session = item.stash.get(_SESSION, None)
+    if session is not None and report.when == "call":
+        session.passed = report.passed
+        told = (report.longreprtext, *(text for _, text in report.sections))
+        if report.failed and not any(session.session in text for text in told):
+            report.sections.append((f"Captured {_SECTION} call", session.drawn()))
+    return report
+
+
 # Reports
 
 
@@ -176,9 +204,11 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the exchanges of tests that passed, and the scenarios that nothing played."""
+    """Prints the exchanges of tests that passed, what was recorded, and the scenarios that
+    nothing played."""
     if options.flag(config, "show"):
         _write_exchanges(terminalreporter)
+    _write_recordings(terminalreporter)
     if options.flag(config, "unused"):
         _write_unused(terminalreporter, config)
 
@@ -194,6 +224,22 @@ def _write_exchanges(reporter: pytest.TerminalReporter) -> None:
     if shown:
         reporter.section("mockllm exchanges")
     for nodeid, text in shown:
+        reporter.write_line(nodeid)
+        reporter.write_line(f"{text}\n")
+
+
+def _write_recordings(reporter: pytest.TerminalReporter) -> None:
+    told = [
+        (report.nodeid, text)
+        for reports in reporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for title, text in report.sections
+        if title == f"Captured {_RECORDING} teardown"
+    ]
+    if told:
+        reporter.section("mockllm recordings")
+    for nodeid, text in sorted(told):
         reporter.write_line(nodeid)
         reporter.write_line(f"{text}\n")
 

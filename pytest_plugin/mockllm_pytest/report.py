@@ -40,6 +40,7 @@ _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
     "error": "the error that the scenario asks for",
+    "forwarded": "from the service",
 }
 
 
@@ -51,11 +52,13 @@ class Verdict:
         wrongs: what was not, the first thing first.
         exchanges: all of them, drawn.
         allow: the marker that would allow it.
+        again: the commands that would record it otherwise.
     """
 
     wrongs: tuple[str, ...]
     exchanges: str
     allow: str
+    again: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -67,7 +70,7 @@ class Verdict:
         lines = [f"mockllm: {first}", "", self.exchanges, ""]
         if more:
             lines += [f"Also: {more[0]}", *(f"      {wrong}" for wrong in more[1:]), ""]
-        lines.append(f"To allow it: {self.allow}")
+        lines += [*self.again, f"To allow it: {self.allow}"]
         return "\n".join(lines)
 
 
@@ -127,13 +130,41 @@ def _wrongs(
             problem = "; ".join(at[number].problems)
             words = "matches nothing" if name == "unmatched" else "was refused"
             yield _Wrong(number, f"request {number} {words}: {problem}", name)
+    for number, exchange in at.items():
+        if exchange.outcome == "error" and exchange.scenario is None:
+            words = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
+            yield _Wrong(number, words, "unmatched")
+    tapes = _tapes_played(session, scenarios)
     for name in own:
         if name not in session.played and name in scenarios:
-            yield _Wrong(float("inf"), _never(scenarios[name], bool(at)), "unplayed")
+            turns = range(len(scenarios[name].turns))
+            if any(_is_due(scenarios[name], index, tapes) for index in turns):
+                yield _Wrong(float("inf"), _never(scenarios[name], bool(at)), "unplayed")
     for name, index in found.unplayed:
-        count = len(scenarios[name].turns)
-        words = f"turn {index + 1} of {count} of {name} was not played"
-        yield _Wrong(float("inf"), words, "unplayed")
+        if _is_due(scenarios[name], index, tapes):
+            count = len(scenarios[name].turns)
+            words = f"turn {index + 1} of {count} of {name} was not played"
+            yield _Wrong(float("inf"), words, "unplayed")
+
+
+def _tapes_played(session: Session, scenarios: Mapping[str, Scenario]) -> set[str]:
+    played = (
+        scenarios[name].turns[index].recorded
+        for name, turns in session.played.items()
+        if name in scenarios
+        for index in turns
+    )
+    return {recorded.path or recorded.file for recorded in played if recorded is not None}
+
+
+def _is_due(scenario: Scenario, index: int, tapes: set[str]) -> bool:
+    """Whether a turn that was not played should have been. Not due is a recorded turn whose tape
+    another scenario has played, which begins alike; nor one that was not recorded but told by
+    the client, as the history before the first one that was."""
+    recorded = scenario.turns[index].recorded
+    if recorded is not None:
+        return (recorded.path or recorded.file) not in tapes
+    return all(turn.recorded is None for turn in scenario.turns[index:])
 
 
 def _never(scenario: Scenario, asked: bool) -> str:
@@ -194,7 +225,9 @@ def _exchange(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator
         told.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
         if exchange.attempt > 1:
             told.append(f"attempt {exchange.attempt}")
-    if exchange.outcome in _OUTCOMES:
+    if exchange.outcome == "error" and exchange.scenario is None:
+        told.append("no service answers")
+    elif exchange.outcome in _OUTCOMES:
         told.append(_OUTCOMES[exchange.outcome])
     told += _answered(exchange, scenario, request)
     if exchange.client_gone:

@@ -148,8 +148,9 @@ class MockService:
 
     def session_name(self, nodeid: str) -> str:
         """A name for a session that no other has, made from the id of a test."""
-        _, _, file = nodeid.rpartition("/")
-        words = re.sub(r"[^A-Za-z0-9_]+", ".", file.replace(".py::", ".")).strip(".")
+        path, _, test = nodeid.partition("::")
+        file = path.rpartition("/")[2].removesuffix(".py")
+        words = re.sub(r"[^A-Za-z0-9_]+", ".", f"{file}.{test}").strip(".")
         return f"{words[:_LONGEST]}-{next(self._numbers)}"
 
     def close(self) -> None:

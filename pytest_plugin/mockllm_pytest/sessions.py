@@ -50,6 +50,10 @@ class MockSession:
         self._turns: list[Part] = []
         self._inline: tuple[Scenario, ...] = ()
         self._quirks = _known(mark.quirks)
+        self.passed = False
+        """Whether the test has passed."""
+        self.told = ""
+        """What is to be told of the session when it is over."""
         self.session = service.session_name(nodeid)
         """The name of the session."""
         self.url = f"{self._thread.url}/s/{self.session}"
@@ -92,8 +96,13 @@ class MockSession:
         """The variables under which SDKs find the session."""
         from mockllm.environment import client_environment, unproxied
 
-        variables = client_environment(self.base_urls)
+        variables = client_environment(self.base_urls, self._credentials)
         return {**variables, "MOCKLLM_URL": self.url, **unproxied(os.environ)}
+
+    @property
+    def _credentials(self) -> Mapping[str, str]:
+        """Variables with credentials that the client keeps."""
+        return {}
 
     @property
     def journal(self) -> list[Exchange]:

@@ -81,9 +81,17 @@ def test_a_run_that_uses_nothing_imports_nothing(project):
 def test_the_markers_are_documented(project):
     """`pytest --markers` and `--help` explain what there is."""
     result = project.runpytest_inprocess("--markers")
-    result.stdout.fnmatch_lines(["@pytest.mark.mockllm(*", "@pytest.mark.mockllm_cases(*"])
+    marks = ("", "_cases", "_recorded")
+    result.stdout.fnmatch_lines([f"@pytest.mark.mockllm{name}(*" for name in marks])
     result = project.runpytest_inprocess("--help")
-    result.stdout.fnmatch_lines(["mockllm: a mock server for LLM streams:", "*mockllm_speed*"])
+    result.stdout.fnmatch_lines(
+        [
+            "mockllm: a mock server for LLM streams:",
+            "*--mockllm-upstream=*",
+            "*--mockllm-record=MODE*",
+            "*mockllm_speed*",
+        ]
+    )
 
 
 def names_with(python: str, project, environment=None) -> dict:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -120,6 +121,15 @@ def test_the_same_conversation_twice():
     drafts_ = list(drafts([answer(hello, "one"), answer(hello, "two")]))
     assert [draft.scenario.match is None for draft in drafts_] == [False, True]
     assert "plays only when it is named" in drafts_[1].report[0].words
+
+
+@pytest.mark.parametrize("name", ["look" * 20, "look up", "", "\u2028"])
+@pytest.mark.parametrize("id", ["call_1", "a\nb", ""])
+def test_calls_that_nobody_would_make_in_a_history(name, id):
+    """Whatever a client says that was called before, the scenario can be loaded."""
+    history = [user("hello"), model(None, (id, name, "{}")), result(id, "1")]
+    (scenario,) = made(answer(history, "yes")).values()
+    assert texts(scenario)[-1] == "yes"
 
 
 def test_a_conversation_that_is_taken_up_half_way_again():
@@ -288,6 +298,27 @@ def test_the_same_words_over_two_apis():
     assert played(scenarios, user("hello")) == ("hello", 0)
 
 
+def test_the_same_words_over_two_apis_streamed_and_not():
+    """Several recordings that give way to one another are each found by their own request, in
+    whatever order they came."""
+    hello = [user("hello")]
+    asked = {
+        "one": answer(hello, "one", stream=True),
+        "two": answer(hello, "two", stream=False),
+        "three": responding("hello", "resp_1", "three"),
+        "four": responding("hello", "resp_2", "four", model="other"),
+    }
+    for order in permutations(asked):
+        scenarios = made(*(asked[name] for name in order))
+        found = {texts(scenario)[0]: name for name, scenario in scenarios.items()}
+        assert played(scenarios, *hello, stream=True)[0] == found["one"]
+        assert played(scenarios, *hello, stream=False)[0] == found["two"]
+        for name in ("three", "four"):
+            request = PROTOCOLS["responses"].parse(json.loads(asked[name].request_body), {}, False)
+            picked = pick(Catalogue(scenarios.values()), request, {}, "call_")
+            assert picked.scenario.name == found[name]
+
+
 def test_rules():
     """`--match` names the conditions; none of them means that scenarios play when named."""
     system = {"role": "system", "content": "Be [brief]"}
@@ -400,6 +431,7 @@ def test_call_ids_that_are_used_again():
     assert played(scenarios, *third) == ("hello", 2)
 
 
+@pytest.mark.slow
 def test_a_very_long_answer_is_written_without_its_fragments():
     """The file stays readable; the tape has all."""
     words = [f"word{n} " for n in range(10_000)]

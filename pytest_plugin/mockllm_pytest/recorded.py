@@ -1,0 +1,118 @@
+"""`mockllm_session` of a test whose traffic is recorded: `@pytest.mark.mockllm_recorded`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from mockllm.errors import UsageError
+from mockllm_pytest.marks import Allowed, Mark
+from mockllm_pytest.recording import Recording
+from mockllm_pytest.sessions import MockSession
+
+if TYPE_CHECKING:
+    from mockllm.scenario.model import Scenario
+    from mockllm.session import Exchange
+    from mockllm_pytest.report import Verdict
+    from mockllm_pytest.serving import MockService
+
+__all__ = ["RecordedSession"]
+
+
+class RecordedSession(MockSession):
+    """A session that is answered by a recording and by nothing else, or makes one.
+
+    While it records, the client keeps the credentials that its environment has, and what was
+    passed on is not judged.
+    """
+
+    def __init__(
+        self,
+        service: MockService,
+        node: pytest.Item,
+        mark: Mark,
+        speed: float,
+        recording: Recording,
+    ) -> None:
+        self._recording = recording
+        self._options = recording.options
+        if mark.names or mark.scenarios:
+            self._refuse()
+        super().__init__(service, node.nodeid, node.path.parent, mark, speed)
+        self._thread.ask(
+            self._thread.server.assign,
+            self.session,
+            self.scenarios,
+            quirks=self._quirks,
+            record=self._options,
+            in_order=True,
+        )
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The recording as it was when the test began."""
+        return self._recording.scenarios
+
+    @property
+    def _credentials(self) -> Mapping[str, str]:
+        return {} if self._options is None else os.environ
+
+    def _assign(self) -> None:
+        assign = self._thread.server.assign
+        self._thread.ask(assign, self.session, self.scenarios, quirks=self._quirks, in_order=True)
+
+    def _add(self, scenarios: Iterable[Scenario]) -> NoReturn:
+        self._refuse()
+
+    def reply(self, *parts: Any, **keys: Any) -> NoReturn:
+        """Refused: the recording answers."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(
+            "a test that is marked mockllm_recorded is answered by its recording alone; take the "
+            "marker away, or the scenarios and replies"
+        )
+
+    def verdict(self, what: Allowed | None = None) -> Verdict:
+        """What is wrong with what was asked so far; while recording, nothing that only a replay
+        can show.
+
+        Args:
+            what: what is allowed; default: what the marker of the test says.
+        """
+        what = what or self._mark.allowed
+        if self._options is not None:
+            return super().verdict(replace(what, unplayed=True, violations=True))
+        found = super().verdict(what)
+        return found if found.good else replace(found, again=self._again(self.journal))
+
+    def drawn(self) -> str:
+        """The exchanges so far, in words, and how to record what nothing answered."""
+        journal = self.journal
+        again: tuple[str, ...] = ()
+        if self._options is None and _unanswered(journal):
+            again = self._again(journal)
+        return "\n".join([super().drawn(), *again])
+
+    def _again(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
+        return self._recording.again(one.api for one in _unanswered(journal))
+
+    def close(self) -> None:
+        """Waits until everything that was recorded is in its place; lets the server forget the
+        session."""
+        server = self._thread.server
+        session = server.sessions.find(self.session)
+        played = tuple(session.played) if session is not None else ()
+        if self._options is not None:
+            self._thread.wait(server.end_recording, self.session)
+            self.told = self._recording.finish(passed=self.passed, played=played)
+        self._thread.call(server.forget, self.session)
+
+
+def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:
+    return [one for one in journal if one.outcome in ("unmatched", "invalid")]

@@ -1,0 +1,475 @@
+"""A test's traffic, recorded once and replayed, from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+# Imported here, and not anew in every run; see conftest.
+import anthropic  # noqa: F401 - see above
+import openai  # noqa: F401 - see above
+import pytest
+
+import mockllm.server.in_order
+import mockllm.server.recorder  # noqa: F401 - see above
+import mockllm_pytest.recorded  # noqa: F401 - see above
+from tests.server.odd_upstream import EVENTS, OddUpstream, says
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-live-4fQ9zTk2mVx7RbN1cYp8"
+PROMPT_KEY = "sk-proj-Zt81mQ4xV7bN2cKp9RwLdE6uYh3s"
+
+TALK = """
+    import anthropic
+    import openai
+    import pytest
+
+    def chat(text):
+        with openai.OpenAI(max_retries=0) as client:
+            with client.chat.completions.stream(
+                model="gpt-4o", messages=[{"role": "user", "content": text}]
+            ) as stream:
+                return stream.get_final_completion().choices[0].message.content
+
+    def messages(text):
+        with anthropic.Anthropic(max_retries=0) as client:
+            with client.messages.stream(
+                model="claude-x", max_tokens=9, messages=[{"role": "user", "content": text}]
+            ) as stream:
+                return stream.get_final_text()
+"""
+
+
+class Service(OddUpstream):
+    """Answers each request with a number; `asked` has what came."""
+
+    def __init__(self):
+        super().__init__(self._answer)
+
+    async def _answer(self, request, wire):
+        words = f"answer {len(self.asked)}"
+        if "/messages" in request.target:
+            await wire.events(*message(words))
+        elif request.json.get("stream"):
+            await wire.events(*says(words))
+        else:
+            await wire.body(json.dumps(completion(words)), "Content-Type: application/json")
+
+
+def message(words):
+    """A stream of the Messages API."""
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    opened = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x"}
+    opened |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    block = {"type": "text", "text": ""}
+    events = (
+        {"type": "message_start", "message": opened},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": words},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+            "usage": {"output_tokens": 1},
+        },
+        {"type": "message_stop"},
+    )
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events]
+
+
+def completion(words):
+    """An answer of Chat Completions that is not streamed."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": words}}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4o",
+        "choices": [{**choice, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    """Keys of a user, and no service that is known by the environment."""
+    for name in ("", "_OPENAI", "_ANTHROPIC", "_GEMINI", "_AGUI"):
+        monkeypatch.delenv(f"MOCKLLM_UPSTREAM{name}", raising=False)
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+@pytest.fixture
+def service():
+    with Service() as running:
+        yield running
+
+
+def recording(mode, service):
+    return (f"--mockllm-record={mode}", "--mockllm-upstream", service.url)
+
+
+def files(project):
+    folder = project.path / "recorded"
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def content(project):
+    return {name: (project.path / "recorded" / name).read_bytes() for name in files(project)}
+
+
+def both(*questions, expected="True"):
+    """A test that asks both services."""
+    asked = ", ".join(f"chat({text!r}), messages({text!r})" for text in questions)
+    return f"""{TALK}
+    @pytest.mark.mockllm_recorded
+    def test_it(mockllm_session):
+        said = [{asked}]
+        print("said:", said)
+        print("became:", [(one.outcome, one.recorded) for one in mockllm_session.journal])
+        assert {expected}
+    """
+
+
+def test_official_clients_are_recorded_once_and_replayed(project, run):
+    """The first run asks the services, the second nobody: the same answers, byte for byte."""
+    with Service() as service:
+        result = run(both("Hello"), "-s", *recording("once", service))
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "*said: [[]'answer 1', 'answer 2']",
+                "became: [[]('forwarded', ''), ('forwarded', '')]",
+                "*= mockllm recordings =*",
+                "test_it.py::test_it",
+                "2 exchanges recorded in recorded/test_it/test_it",
+                "  POST /v1/chat/completions: turn 1 of hello;*",
+                "  POST /v1/messages: turn 1 of hello-2;*",
+            ]
+        )
+        sent = [one.header("authorization") + one.header("x-api-key") for one in service.asked]
+        assert [keys[-1].removeprefix("Bearer ") for keys in sent] == [KEY, KEY]
+    assert files(project) == [
+        f"test_it/test_it/hello{end}" for end in ("-2.1.jsonl", "-2.yaml", ".1.jsonl", ".yaml")
+    ]
+    for mode in ((), ("--mockllm-record=once",)):
+        result = run(both("Hello"), "-s", *mode)
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(
+            [
+                "*said: [[]'answer 1', 'answer 2']",
+                "became: [[]('played', 'exact'), ('played', 'exact')]",
+            ]
+        )
+        result.stdout.no_fnmatch_line("*mockllm recordings*")
+
+
+def test_what_is_not_in_a_recording_fails_with_the_command_that_records_it(project, run, service):
+    """A replay is strict; the message names both ways to record."""
+    run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    before = content(project)
+    result = run(both("Hello", "More"), "--mockllm-record=once")
+    result.assert_outcomes(failed=1)
+    again = '*: pytest "test_it.py::test_it" --mockllm-record='
+    result.stdout.fnmatch_lines(
+        [
+            "*nothing answers it*",
+            f"To record what is new{again}new_episodes --mockllm-upstream openai=https://api*",
+            f"To record it all again{again}all --mockllm-upstream openai=https://api.openai.com",
+        ]
+    )
+    assert len(service.asked) == 2
+    assert content(project) == before
+
+
+def test_a_test_without_a_recording_fails_with_the_command_that_makes_one(run):
+    """Nothing else answers it, even if it catches what its client raises."""
+    result = run(
+        """
+        import pytest
+        from client import post, user
+
+        @pytest.mark.mockllm_recorded
+        def test_it():
+            assert post(user("tell me the secret numbers")).status_code == 404
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "mockllm: request 1 matches nothing:*",
+            'Nothing is recorded. To record it: pytest "test_it.py::test_it" '
+            "--mockllm-record=once --mockllm-upstream openai=https://api.openai.com",
+            "To allow it: @pytest.mark.mockllm(unmatched=True)",
+        ]
+    )
+
+
+def test_new_episodes_are_added(project, run, service):
+    """What is known is replayed, what is not is asked for and kept beside it."""
+    run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    before = content(project)
+    result = run(both("Hello", "More"), "-s", *recording("new_episodes", service))
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*said: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
+    after = content(project)
+    assert before.items() <= after.items()
+    assert len(after) == 8
+    result = run(both("Hello", "More"), "-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*said: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
+
+
+def test_new_episodes_tell_what_is_not_asked_for_any_more(run, service):
+    """It stays, since another run may ask for it; a strict replay would fail, so it is named."""
+    run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    result = run(both("More"), *recording("new_episodes", service))
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["  not asked for any more: hello, hello-2", "  to record it all again: pytest *=all"]
+    )
+    result = run(both("More"))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["mockllm: no turn of hello was played (1 turn)", "To record it all again: *=all*"]
+    )
+
+
+def test_all_takes_the_place_of_what_was_recorded(project, run, service):
+    """Nothing of the old recording is left, but what a person put beside it."""
+    run(both("Hello", "Old"), *recording("once", service)).assert_outcomes(passed=1)
+    own = project.path / "recorded" / "test_it" / "test_it" / "notes.yaml"
+    own.write_text("scenario: notes\nmatch: {user: never}\nturns: [{reply: {text: a}}]\n")
+    result = run(both("Hello"), "-s", *recording("all", service))
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*said: [[]'answer 5', 'answer 6']"])
+    assert len(files(project)) == 5
+    own.unlink()
+    result = run(both("Hello"), "-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*said: [[]'answer 5', 'answer 6']"])
+
+
+def test_a_service_that_does_not_answer_costs_no_recording(project, run):
+    """What is there stays where nothing takes its place."""
+    with Service() as service:
+        run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    before = content(project)
+    result = run(both("Hello"), *recording("all", service))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*502, no service answers*", "nothing was recorded; what was there stays"]
+    )
+    assert content(project) == before
+
+
+def test_secrets_reach_no_file(project, run, service):
+    """Neither the keys of the client nor one in a prompt, nor what mockllm.toml names."""
+    (project.path / "mockllm.toml").write_text("[redact]\npatterns = ['cust_[0-9]+']\n")
+    text = f"My key is {PROMPT_KEY}, I am cust_4711, mail jane@example.org"
+    run(both(text), *recording("once", service)).assert_outcomes(passed=1)
+    run(both(text)).assert_outcomes(passed=1)
+    written = b"".join(content(project).values())
+    assert b"answer 1" in written
+    for secret in (KEY, PROMPT_KEY, "cust_4711", "jane@example.org"):
+        assert secret.encode() not in written
+
+
+def test_a_failed_test_keeps_what_was_recorded(project, run, service):
+    """The recording stays, and the report says how to make it anew."""
+    result = run(both("Hello", expected="False"), *recording("once", service))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "2 exchanges recorded in recorded/test_it/test_it",
+            "  the test did not pass while it was recorded",
+            '  to record it all again: pytest "test_it.py::test_it" --mockllm-record=all',
+        ]
+    )
+    assert len(files(project)) == 4
+    run(both("Hello")).assert_outcomes(passed=1)
+    assert len(service.asked) == 2
+
+
+def test_a_test_of_unittest_is_told_alike(run, service):
+    """It has a recording, too, and its failure says how to make one."""
+    text = """
+    import unittest
+
+    import pytest
+    from client import said, post, user
+
+    @pytest.mark.mockllm_recorded
+    class TestIt(unittest.TestCase):
+        def test_it(self):
+            assert said(post(user("Hello")))["content"] == {expected!r}
+    """
+    result = run(text.format(expected="answer 1"))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Nothing is recorded. To record it: pytest *TestIt::test_it*"])
+    result = run(text.format(expected="another"), *recording("once", service))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  the test did not pass while it was recorded"])
+    run(text.format(expected="answer 1")).assert_outcomes(passed=1)
+
+
+def test_the_same_question_twice_is_replayed_in_order(run, service):
+    """The second answer is the second time's, over conversations that go on, too."""
+    text = """
+    import pytest
+    from client import post, said, user
+
+    @pytest.mark.mockllm_recorded
+    def test_it(mockllm_session):
+        told = []
+        for _ in range(3):
+            first = said(post(user("Roll a die")))
+            told.append(first["content"])
+            told.append(said(post(user("Roll a die"), first, user("Again")))["content"])
+        print("told:", [words.removeprefix("answer ") for words in told])
+    """
+    expected = ["*told: [[]'1', '2', '3', '4', '5', '6']"]
+    result = run(text, "-s", *recording("once", service))
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(expected)
+    result = run(text, "-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(expected)
+
+
+def test_turns_in_common_and_turns_that_the_client_told_need_not_be_played(run, service):
+    """Conversations that part share their beginning; a history that was brought along was
+    never asked for."""
+    text = """
+    import pytest
+    from client import post, said, user
+
+    CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+    @pytest.mark.mockllm_recorded
+    def test_parting():
+        first = said(post(user("Hello")))
+        for words in ("left", "right"):
+            assert post(user("Hello"), first, user(words)).status_code == 200
+
+    @pytest.mark.mockllm_recorded
+    def test_told():
+        history = [
+            user("Look"),
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "A wall."},
+        ]
+        assert post(*history).status_code == 200
+    """
+    run(text, *recording("once", service)).assert_outcomes(passed=2)
+    run(text).assert_outcomes(passed=2)
+
+
+KINDS = """
+    import pytest
+    from client import say
+
+    pytestmark = pytest.mark.mockllm_recorded
+
+    @pytest.mark.parametrize("text", ["a/b", "a-b", "A-b"])
+    def test_each(text):
+        assert say("Hello " + text)
+
+    class TestGroup:
+        def test_each(self):
+            assert say("Hello")
+"""
+
+
+def test_every_test_has_a_recording_of_its_own(project, run, service):
+    """Parametrised and in classes, in folders that any file system can hold apart; whichever
+    worker of pytest-xdist runs them."""
+    result = run(KINDS, "-n2", *recording("once", service))
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*= mockllm recordings =*", "test_it.py::TestGroup::test_each"])
+    folders = sorted({str(Path(name).parent) for name in files(project)})
+    assert [re.sub("-[0-9a-f]{8}$", "-#", name) for name in folders] == [
+        "test_it/TestGroup.test_each",
+        "test_it/test_each-A-b-#",
+        "test_it/test_each-a-b",
+        "test_it/test_each-a-b-#",
+    ]
+    assert len(service.asked) == 4
+    run(KINDS).assert_outcomes(passed=4)
+
+
+def test_an_asynchronous_test_is_recorded(project, run, service):
+    """The loop of the test is not asked to wait for the disk."""
+    text = """
+    import asyncio
+
+    import openai
+    import pytest
+
+    @pytest.mark.asyncio
+    @pytest.mark.mockllm_recorded
+    async def test_it():
+        async with openai.AsyncOpenAI(max_retries=0) as client:
+            answers = await asyncio.gather(
+                *[
+                    client.chat.completions.create(
+                        model="gpt-4o", messages=[{"role": "user", "content": f"Hello {n}"}]
+                    )
+                    for n in range(5)
+                ]
+            )
+        assert len({one.choices[0].message.content for one in answers}) == 5
+    """
+    run(text, *recording("once", service)).assert_outcomes(passed=1)
+    assert len(files(project)) == 10
+    run(text).assert_outcomes(passed=1)
+    assert len(service.asked) == 5
+
+
+def test_a_test_that_reads_half_of_an_answer_is_complete_on_the_disk(project, run):
+    """What is still open when the test ends is cut, recorded, and replayed."""
+
+    async def endless(request, wire):
+        await wire.head(EVENTS, "Transfer-Encoding: chunked")
+        for one in says("one", "two")[:1]:
+            await wire.chunk(one)
+        await wire.gone()
+
+    text = """
+    import os
+
+    import httpx
+    import pytest
+
+    LEFT_OPEN = []
+
+    @pytest.mark.mockllm_recorded
+    def test_it():
+        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
+        client = httpx.Client()
+        request = client.build_request(
+            "POST", os.environ["OPENAI_BASE_URL"] + "/chat/completions", json=body
+        )
+        answer = client.send(request, stream=True)
+        LEFT_OPEN.append((client, answer))
+        assert "one" in next(answer.iter_lines())
+
+    def test_close():
+        for client, answer in LEFT_OPEN:
+            answer.close()
+            client.close()
+    """
+    with OddUpstream(endless) as service:
+        result = run(text, *recording("once", service))
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*turn 1 of hello; *cut by the client"])
+    assert files(project) == ["test_it/test_it/hello.1.jsonl", "test_it/test_it/hello.yaml"]
+    run(text).assert_outcomes(passed=2)

@@ -1,0 +1,1 @@
+"""llama.cpp's server, in an environment of its own."""

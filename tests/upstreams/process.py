@@ -1,0 +1,68 @@
+"""A service in a process of its own, which says where it listens."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.conformance.apart import _environment as environment
+
+__all__ = ["ROOT", "Service"]
+
+ROOT = Path(__file__).parents[2]
+_PATIENCE = 60.0
+"""Seconds until the first line; then something is wrong."""
+
+
+class Service:
+    """Runs while the `with` block lasts, or until `stop`.
+
+    The program prints its URL on a line of its own, of a port that it chose itself, and ends when
+    its standard input does.
+    """
+
+    def __init__(self, command: Sequence[str | Path]) -> None:
+        self._command = [str(part) for part in command]
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        self._errors = tempfile.TemporaryFile("w+")  # closed by `stop`
+        self._process = subprocess.Popen(
+            self._command,
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        watchdog = threading.Timer(_PATIENCE, self._process.kill)
+        watchdog.start()
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        watchdog.cancel()
+        if not self.url:
+            self._errors.seek(0)
+            words = self._errors.read()[-2000:]
+            self.stop()
+            raise RuntimeError(f"{self._command[-1]} did not say where it listens: {words}")
+        return self
+
+    def stop(self) -> None:
+        """Ends it, for good."""
+        with self._process as process:
+            process.kill()
+        self._errors.close()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
