@@ -142,7 +142,10 @@ class Player:
         key = (protocol.name, exchange.body, *asked, *map(headers.get, self._headers))
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plan(protocol, params, headers, session, exchange)
+            try:
+                plan = self._plan(protocol, params, headers, session, exchange, self.strict)
+            except RequestError as refusal:
+                plan = self._as_recorded(refusal, protocol, params, headers, session, exchange)
             if plan.lasting:
                 self._plans.keep(key, plan)
         request, picked = plan.request, plan.picked
@@ -215,9 +218,10 @@ class Player:
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
+        strict: bool,
     ) -> Plan:
         """What follows from the request alone: which turn is to answer it, if it deserves it."""
-        request = protocol.parse(parse_object(exchange.body), params, self.strict)
+        request = protocol.parse(parse_object(exchange.body), params, strict)
         exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
@@ -235,7 +239,7 @@ class Player:
                 request = replace(request, model=plain, scenario=name)
         picked = pick(self.catalogue, request, headers, protocol.call_prefix)
         _note(exchange, request, picked)
-        if picked.continued and self.strict:
+        if picked.continued and strict:
             _check_continuation(picked, request, protocol)
         spec = turn_at(picked.scenario, picked.position, protocol.name)
         assert spec is not None
@@ -243,6 +247,39 @@ class Player:
             _check_expectations(picked, spec, request, protocol)
         quirks = self._asked_quirks(headers.get(QUIRK_HEADER))
         return Plan(request, picked, spec, quirks, lasting)
+
+    def _as_recorded(
+        self,
+        refusal: RequestError,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Plan:
+        """The plan for a request that the API refuses, where the turn that it asks for was
+        recorded from a service which was asked so, too; else raises the refusal."""
+        if not self.strict or isinstance(refusal, NoMatchError):
+            raise refusal
+        try:
+            plan = self._plan(protocol, params, headers, session, replace(exchange), False)
+        except RequestError:
+            raise refusal from None
+        recorded = plan.picked.scenario.turns[plan.picked.index].recorded
+        if recorded is None:
+            raise refusal
+        from mockllm.recording.taken import alike, taken
+
+        found = taken(recorded, protocol)
+        if found is None:
+            raise refusal
+        then = Exchange("POST", exchange.path, {}, found.body)
+        try:
+            self._plan(protocol, found.params, headers, Session(session.name), then, True)
+        except RequestError as refused:
+            if alike(refused, refusal):
+                return plan
+        raise refusal
 
     def _previous(self, id: str, session: Session) -> str:
         """The token of the answer with this id, where it was played as recorded: such answers

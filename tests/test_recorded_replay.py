@@ -21,7 +21,7 @@ from mockllm.piece import Piece
 from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.playing import answer as recorded_answer
-from mockllm.recording.tape import Tape, digest, write
+from mockllm.recording.tape import Asked, Tape, digest, write
 from mockllm.replay import Answer, chunk
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import load, loads
@@ -351,6 +351,32 @@ def test_who_continues_a_recorded_response_is_judged(
     client({**first, "input": [result], "previous_response_id": "resp_of_the_service"}, "responses")
     found = verify(client.session, client.player.catalogue.by_name).violations
     assert [one.invariant for one in found] == broken
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "status"),
+    [
+        ({"tools": []}, {"tools": []}, 200),
+        ({"tools": []}, {"tools": [], "temperature": 0.5}, 200),
+        ({}, {"tools": []}, 400),
+        ({"tools": []}, {"temperature": 7}, 400),
+        ({"tools": []}, {"messages": []}, 400),
+        ({"temperature": 9}, {"temperature": 7}, 200),
+    ],
+)
+def test_what_the_service_took_is_taken(
+    folder: Folder, then: dict[str, Any], now: dict[str, Any], status: int
+) -> None:
+    """A request that OpenAI refuses is answered where the recorded service was asked so; what
+    else is wrong in a request is refused as ever."""
+    asked = Asked("POST", "http://odd/v1/chat/completions", (), json.dumps(HELLO | then).encode())
+    client = Client(folder.record(replace(STREAM, request=asked)))
+    for _ in range(2):
+        answer, exchange = client(HELLO | now)
+        assert answer.status == status, exchange.problems
+        assert exchange.recorded == ("exact" if status == 200 else "")
+    found = verify(client.session, client.player.catalogue.by_name).violations
+    assert {one.invariant for one in found} == ({"request-valid"} if status == 400 else set())
 
 
 def test_an_answer_that_broke_off_breaks_off(folder: Folder) -> None:

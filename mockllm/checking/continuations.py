@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockllm.asking import ASKING
 from mockllm.checking.histories import History
@@ -16,6 +17,7 @@ from mockllm.conditions import check_expect
 from mockllm.errors import RequestError
 from mockllm.player import parse_object
 from mockllm.protocols import PROTOCOLS
+from mockllm.recording.taken import taken
 from mockllm.scenario.model import Expect
 from mockllm.session import Exchange
 
@@ -227,8 +229,8 @@ def _brought(round: Round) -> tuple[object, ...]:
 def _request_valid(record: Record) -> Found:
     yield from _pairs("request-valid")(record)
     for step in record.history.steps:
-        problem = _refusal_of_tools(step)
-        if problem is not None:
+        problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.params)
+        if problem is not None and problem != _refusal_when_recorded(step, record.history):
             yield 0, Violation("request-valid", step.number, problem)
             record.told.add(step.number)
     for exchange in record.journal:
@@ -241,15 +243,34 @@ def _request_valid(record: Record) -> Found:
 _OF_TOOLS = ("tools", "tool_choice", "functions", "function_call", "toolConfig", "tool_config")
 
 
-def _refusal_of_tools(step: Step) -> str | None:
+def _refusal_when_recorded(step: Step, history: History) -> str | None:
+    """Why the API would have refused the request from which the answer was recorded, if it
+    was: the service takes more than the API."""
+    scenario, index = history.scenarios.get(step.exchange.scenario or ""), step.exchange.turn
+    if scenario is None or index is None or index >= len(scenario.turns):
+        return None
+    recorded = scenario.turns[index].recorded
+    asked = taken(recorded, PROTOCOLS[step.request.api]) if recorded is not None else None
+    if asked is None:
+        return None
+    try:
+        body = parse_object(asked.body)
+    except RequestError:
+        return None
+    return _refusal_of_tools(step.request.api, body, asked.params)
+
+
+def _refusal_of_tools(
+    api: str, body: Mapping[str, Any], params: Mapping[str, str] | None
+) -> str | None:
     """Why the API would refuse how tools are offered; None where it would not."""
-    body, params = step.request.body, step.exchange.params or {}
     of_tools = {name: body[name] for name in _OF_TOOLS if name in body}
     if not of_tools:
         return None
-    api = step.request.api
     try:
-        PROTOCOLS[api].parse({**ASKING[api].first("mock", "Hello"), **of_tools}, params, True)
+        PROTOCOLS[api].parse(
+            {**ASKING[api].first("mock", "Hello"), **of_tools}, dict(params or {}), True
+        )
     except RequestError as error:
         return f"{error.message} (which is what the API says of how tools are offered)"
     return None

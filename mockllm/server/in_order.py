@@ -63,15 +63,16 @@ class InOrder(Player):
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
+        strict: bool,
     ) -> Plan:
-        plan = super()._plan(protocol, params, headers, session, exchange)
+        plan = super()._plan(protocol, params, headers, session, exchange, strict)
         match = plan.picked.scenario.match
         if plan.picked.continued or match is None:
             return plan
         group = self._groups.get(alike(match), ())
         for one in group:
             try:
-                other = one.plan(protocol, params, headers, session, exchange)
+                other = one.plan(protocol, params, headers, session, exchange, strict)
             except RequestError:
                 continue
             played = session.played.get(other.picked.scenario.name, ())
@@ -92,9 +93,10 @@ class _Alone(Player):
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
+        strict: bool,
     ) -> Plan:
         """What follows if nothing else were there; raises as `play` would refuse."""
-        return self._plan(protocol, params, headers, session, exchange)
+        return self._plan(protocol, params, headers, session, exchange, strict)
 
 
 def _matched(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 # What the tests below import is imported once, here, and not again in every run. pytester forgets
-# what a run imported: httpx would then have other exceptions of httpcore than it raises.
+# what a run imported: httpx (and httpx2, of the SDKs) would then have other exceptions of httpcore
+# than it raises.
 import httpcore  # noqa: F401 - see above
+import httpcore2  # noqa: F401 - see above
 import pytest
 
 import mockllm.server.handler  # noqa: F401 - see above

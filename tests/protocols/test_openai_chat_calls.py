@@ -176,6 +176,21 @@ def test_legacy_function_call() -> None:
     assert (got.finish, got.finish_raw) == ("tool_calls", "function_call")
 
 
+def test_a_call_told_in_both_ways() -> None:
+    """A delta that tells a call as `function_call` and in `tool_calls` tells it once."""
+    pieces = [{"name": "f", "arguments": '{"x"'}, {"name": None, "arguments": ":1}"}]
+    got = turn(
+        *(
+            chunk({"function_call": one, "tool_calls": [{"index": 0, "id": "c", "function": one}]})
+            for one in pieces
+        ),
+        chunk({}, "tool_calls"),
+    )
+    assert [(call.id, call.name, call.arguments) for call in got.tool_calls] == [
+        ("c", "f", '{"x":1}')
+    ]
+
+
 def test_indexes_that_clash_keep_all_calls() -> None:
     """Two calls with index 0 and then one with index 1 are three calls."""
     got = called(

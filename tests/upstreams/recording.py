@@ -44,24 +44,21 @@ class Runs:
             self._note(thread)
 
     @contextmanager
-    def replaying(self, *, strict: bool = True) -> Iterator[str]:
+    def replaying(self) -> Iterator[str]:
         """The URL of a server that knows of no service."""
-        options = ServerOptions(speed=0, strict=strict)
-        with ServerThread(load([self.folder]), options) as thread:
+        with ServerThread(load([self.folder]), ServerOptions(speed=0)) as thread:
             yield thread.url
             self._note(thread)
 
     def _note(self, thread: ServerThread) -> None:
         self.exchanges = thread.ask(lambda: list(thread.server.sessions.get("default").journal))
 
-    def both(
-        self, service: str, run: Callable[[str], Given], *, strict: bool = True
-    ) -> tuple[Given, Given]:
+    def both(self, service: str, run: Callable[[str], Given]) -> tuple[Given, Given]:
         """What `run` gives with the URL of the recorder, and with that of the replay, each of
         whose answers has to be the recorded bytes."""
         with self.recording(service) as url:
             recorded = run(url)
-        with self.replaying(strict=strict) as url:
+        with self.replaying() as url:
             replayed = run(url)
         assert {one.recorded for one in self.exchanges} == {"exact"}
         return recorded, replayed

@@ -144,19 +144,16 @@ def reasoning_of(delta: Mapping[str, Any]) -> str:
 
 
 def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entries of `tool_calls`, and a legacy `function_call` as one of them.
+    """The entries of `tool_calls`, or a legacy `function_call` as one of them.
 
-    Entries that say nothing of the call itself are left out: servers hang fields of their own
-    on them.
+    Where a delta has both they say the same (llama-cpp-python). Entries that say nothing of the
+    call itself are left out: servers hang fields of their own on them.
     """
     calls = delta.get("tool_calls")
-    if isinstance(calls, list):
-        for entry in calls:
-            if isinstance(entry, dict) and said(entry):
-                yield entry
+    entries = calls if isinstance(calls, list) else []
+    found = [entry for entry in entries if isinstance(entry, dict) and said(entry)]
     legacy = {"index": 0, "function": delta.get("function_call")}
-    if said(legacy):
-        yield legacy
+    yield from found or ([legacy] if said(legacy) else ())
 
 
 def said(entry: Mapping[str, Any]) -> bool:
