@@ -22,19 +22,23 @@ LLAMA := .venv-llama/.installed
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
-# Compiled once and not in each of the hundreds of processes that the tests start.
+# What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check bench upstreams lint types lock clean
+.PHONY: demo test ready check bench upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(LLAMA)
+test:
+	@$(MAKE) --no-print-directory --jobs 4 ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# Everything that the tests need; what takes time here is fetching and unpacking.
+ready: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(LLAMA)
+
 check: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n 2 -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -56,12 +60,12 @@ tests/%/node_modules/.installed: tests/%/package.json
 
 .venv-%/.installed: tests/conformance/%_env/requirements.txt
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet -r $<
+	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
 	@touch $@
 
 $(LLAMA): tests/upstreams/llama_env/requirements.txt
 	$(PYTHON) -m venv .venv-llama
-	@if .venv-llama/bin/python -m pip install --quiet --only-binary :all: -r $<; then touch $@; \
+	@if .venv-llama/bin/python -m pip install --quiet --no-compile --only-binary :all: -r $<; then touch $@; \
 	else echo "there is no llama.cpp for this machine; the tests with it will skip"; fi
 
 .venv-llama_python/.installed: tests/upstreams/llama_python_env/requirements.txt
@@ -71,7 +75,7 @@ $(LLAMA): tests/upstreams/llama_env/requirements.txt
 
 $(OTHERS): tests/plugin/collisions_env/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-collisions
-	.venv-collisions/bin/python -m pip install --quiet -r $< -e .
+	.venv-collisions/bin/python -m pip install --quiet --no-compile -r $< -e .
 	@touch $@
 
 lock: $(VENV)/.installed-test

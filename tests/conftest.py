@@ -20,6 +20,15 @@ settings.register_profile("fast", deadline=None, max_examples=10)  # for `make c
 settings.load_profile("mockllm")
 
 
+SLOW = (
+    "test_corpus",
+    "test_endings",
+    "test_openai_chat_corpus",
+    "test_proxy",
+    "test_reference_corpus",
+)
+
+
 class Served:
     """A server with an HTTP client for it."""
 
@@ -48,7 +57,9 @@ def serve() -> Iterator[Callable[..., Served]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with client SDKs are slow: importing one takes longer than all its tests here."""
+    """Tests with client SDKs are slow: importing one takes longer than all its tests here. So are
+    those that run pytest or break connections off, and those of all recordings."""
     for item in items:
-        if "clients" in item.path.parts:
+        runs_pytest = "pytester" in getattr(item, "fixturenames", ())
+        if "clients" in item.path.parts or runs_pytest or item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)

@@ -255,6 +255,7 @@ def test_an_item_that_is_pointed_at_tells_the_turn():
 words = st.text("ab c", min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(words, min_size=1, max_size=30, unique=True), st.text("ab c", max_size=40))
 def test_the_index_finds_what_a_search_finds(needles, text):

@@ -38,6 +38,7 @@ every_api = pytest.mark.parametrize("api", APIS)
 every_judging = pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.__name__)
 @every_api
 @every_judging

@@ -87,6 +87,7 @@ def test_who_is_right_is_not_blamed() -> None:
     assert report.runs > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("client", "invariant"),
     [

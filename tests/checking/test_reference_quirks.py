@@ -88,6 +88,7 @@ def test_a_quirk_in_bytes_comes_out_right(quirk, variant, api):
     assert by_bytes(api, cut_at(data, range(0, len(data), size))).outcome == record.outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quirk", "variant", "api"),
     [case for case in CASES if _in_events(case.values[1])],

@@ -33,6 +33,7 @@ variations = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 @given(scenario=st.sampled_from(SCENARIOS), variation=variations)
 def test_a_variation_means_the_same(api, scenario, variation) -> None:

@@ -68,6 +68,7 @@ def test_a_cassette_reads_back(tmp_path_factory, exchanges):
     assert [replace(one, source="") for one in vcr.read(path)] == exchanges
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(EXCHANGES, max_size=2))
 def test_vcrpy_reads_it_too(exchanges):

@@ -38,6 +38,7 @@ def _meant(data: list[str], api: str) -> Turn:
     return fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", PROTOCOLS)
 @given(turn=turns(), size=st.integers(2, 9))
 def test_joined_frames_mean_the_same(api: str, turn: Turn, size: int) -> None:

@@ -146,6 +146,7 @@ def test_project_is_idempotent(turn: Turn) -> None:
 # The stream itself
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(strategies.turns(interleaved=False), st.booleans())
 def test_events_are_of_the_official_types(turn: Turn, asked: bool) -> None:

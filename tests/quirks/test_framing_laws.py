@@ -138,6 +138,7 @@ def test_every_turn_can_be_played(api, data):
         assert all(a.at <= b.at for a, b in pairwise(pieces)), name
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(turn=turns(), names=st.lists(st.sampled_from(of_api(CELLS, "chat")), max_size=3))
 def test_quirks_go_together(turn, names):

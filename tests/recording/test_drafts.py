@@ -298,6 +298,7 @@ def test_the_same_words_over_two_apis():
     assert played(scenarios, user("hello")) == ("hello", 0)
 
 
+@pytest.mark.slow
 def test_the_same_words_over_two_apis_streamed_and_not():
     """Several recordings that give way to one another are each found by their own request, in
     whatever order they came."""

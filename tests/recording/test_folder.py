@@ -155,6 +155,7 @@ def test_tapes_that_nobody_has_any_more_go(path):
     assert files(path) == ["hello.1-2.jsonl", "hello.yaml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(12))
 def test_killed_at_any_step(path, monkeypatch, at):
     """Wherever writing stops, what was there is there, nothing is broken, and another recorder

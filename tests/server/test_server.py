@@ -120,6 +120,7 @@ def test_http_1_0_gets_no_chunk_framing(serve):
     assert rest.endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"flush": "event"}, {"speed": 0}])
 def test_every_way_of_delivery_sends_the_same_bytes(serve, options):
     """Flushing by event, timed and instant replay differ in when, never in what."""
