@@ -90,5 +90,5 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed constraints.txt
-	$(BIN)/python -m pip install --quiet --no-compile -e '.[test,dev,speed,reload]' $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-compile -e '.[test,dev,speed,reload,compression]' $(LOCK)
 	@touch $@

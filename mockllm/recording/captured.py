@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
-from mockllm.errors import WireError
 from mockllm.piece import Piece
+from mockllm.recording.compression import decompressed
 
-__all__ = ["Captured", "Cut", "decompressed"]
+__all__ = ["Captured", "Cut"]
 
 Cut = Literal["", "client", "upstream"]
 """Who broke an answer off before its end; nobody, where it is whole."""
@@ -76,26 +75,3 @@ class Captured:
         headers = tuple(pair for pair in self.headers if pair[0] != "content-encoding")
         chunks = decompressed(self.chunks, encoding, self.source)
         return replace(self, headers=headers, chunks=chunks)
-
-
-_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-
-
-def decompressed(chunks: tuple[Piece, ...], encoding: str, source: str = "") -> tuple[Piece, ...]:
-    """Chunks without their compression; those that bring nothing to light are left out."""
-    if encoding not in _WINDOWS:
-        known = ", ".join(_WINDOWS)
-        raise WireError(
-            f"{source}: the body is compressed as {encoding!r}, which is not known here; "
-            f"known are {known}. Ask the service without `accept-encoding: {encoding}`."
-        )
-    inflate = zlib.decompressobj(_WINDOWS[encoding])
-    plain = []
-    try:
-        for piece in chunks:
-            data = inflate.decompress(piece.data)
-            if data:
-                plain.append(Piece(piece.at, data))
-    except zlib.error as error:
-        raise WireError(f"{source}: the body is not {encoding} as it says: {error}") from None
-    return tuple(plain)

@@ -14,7 +14,7 @@ from typing import Literal
 from mockllm.errors import MockLLMError, Problem, ScenarioError
 from mockllm.events import Start
 from mockllm.protocols.base import WireProtocol
-from mockllm.recording.captured import decompressed
+from mockllm.recording.compression import decompressed
 from mockllm.recording.tape import Tape, digest, head, read
 from mockllm.replay import CORS, Answer, bytes_answer
 from mockllm.scenario.model import Recorded, TurnSpec

@@ -12,7 +12,8 @@ from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.piece import Piece
-from mockllm.recording.captured import Captured, decompressed
+from mockllm.recording.captured import Captured
+from mockllm.recording.compression import decompressed
 from mockllm.recording.credentials import Headers, clean_url, credentials, resized
 from mockllm.recording.json_paths import compiled
 from mockllm.recording.placeholders import Names, is_placeholder, wildcards

@@ -21,6 +21,7 @@ from mockllm.errors import RequestError, UpstreamError
 from mockllm.piece import Piece
 from mockllm.protocols.base import WireProtocol
 from mockllm.recording.captured import Captured, Cut
+from mockllm.recording.compression import codings
 from mockllm.replay import LAST_CHUNK, chunk, error_answer
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
 from mockllm.server.recorder import Recorder, Written
@@ -36,9 +37,6 @@ _OURS = b"x-mockllm-"
 _RECOMPUTED = (b"host", b"expect")
 _DECODED = ("gzip", "deflate", "br", "zstd")
 """What aiohttp has undone of a request's body before it comes here."""
-
-_READABLE = ("gzip", "x-gzip", "deflate", "identity")
-"""The compressions that a recording can undo, to look for secrets in it."""
 
 _NO_BODY = frozenset({204, 304})
 
@@ -292,8 +290,9 @@ def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
 
 
 def _readable(accepted: bytes) -> bytes:
-    codings = [part.strip() for part in accepted.decode("latin-1").split(",")]
-    kept = [part for part in codings if part.partition(";")[0].strip().lower() in _READABLE]
+    asked = [part.strip() for part in accepted.decode("latin-1").split(",")]
+    known = {*codings(), "identity"}
+    kept = [part for part in asked if part.partition(";")[0].strip().lower() in known]
     return ", ".join(kept).encode("latin-1") or b"identity"
 
 

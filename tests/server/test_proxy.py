@@ -193,12 +193,34 @@ def test_only_readable_compressions_are_asked_for(odd):
     """What a recording cannot undo is not asked for; the rest is as the client says."""
     odd.upstream.script = script(*says("hi"))
     with odd.recording():
-        odd.post(chat(), **{"accept-encoding": "gzip, deflate, br;q=0.9, zstd"})
-        odd.post(chat("again"), **{"accept-encoding": "br"})
+        odd.post(chat(), **{"accept-encoding": "gzip, deflate, compress;q=0.9"})
+        odd.post(chat("again"), **{"accept-encoding": "compress"})
     assert [one.header("accept-encoding") for one in odd.upstream.asked] == [
         ["gzip, deflate"],
         ["identity"],
     ]
+
+
+def test_packages_that_are_there_undo_more(odd):
+    """With the packages of the extra `compression`, what they know is asked for and undone."""
+    brotli = pytest.importorskip("brotli")
+    pytest.importorskip("zstandard")
+    events = says("hi")
+
+    async def play(request, wire):
+        squeeze = brotli.Compressor()
+        await wire.head(EVENTS, CHUNKED, "Content-Encoding: br")
+        for event in events:
+            await wire.chunk(squeeze.process(event) + squeeze.flush())
+        await wire.chunk(squeeze.finish())
+        await wire.end()
+
+    odd.upstream.script = play
+    with odd.recording():
+        odd.post(chat(), **{"accept-encoding": "br, zstd"})
+    (asked,) = odd.upstream.asked
+    assert asked.header("accept-encoding") == ["br, zstd"]
+    assert [piece.data for piece in odd.tape("hello").pieces] == events
 
 
 def test_trailers_pass(odd):
