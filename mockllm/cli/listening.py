@@ -72,7 +72,7 @@ def listening_options(command: _Command) -> _Command:
         click.option(
             "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
         ),
-        click.option("--quiet", is_flag=True, help="Print the first line only."),
+        click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
         click.option(
             "--loop",
             type=click.Choice(["auto", "asyncio", "uvloop"]),
