@@ -60,7 +60,7 @@ tests/%/node_modules/.installed: tests/%/package.json
 
 .venv-%/.installed: tests/conformance/%_env/requirements.txt
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
+	.venv-$*/bin/python -m pip install --quiet -r $<
 	@touch $@
 
 $(LLAMA): tests/upstreams/llama_env/requirements.txt

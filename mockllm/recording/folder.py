@@ -10,14 +10,13 @@ Recorders take turns by a lock that the system frees when its holder dies.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafts import Draft
-from mockllm.recording.locking import lock, put, sweep
+from mockllm.recording.locking import alone, put, sweep
 from mockllm.recording.naming import free_name
 from mockllm.recording.tape import Tape, read, write
 from mockllm.scenario.check import alike
@@ -29,7 +28,6 @@ from mockllm.scenario.told_apart import told_apart
 
 __all__ = ["Folder"]
 
-_LOCK = ".recording.lock"
 _TURNS = "\nturns:\n"
 _Version = tuple[int, int, int]
 
@@ -53,11 +51,12 @@ class Folder:
         Raises:
             ScenarioError: with every problem of every file.
         """
-        found = (file for end in ("yaml", "yml") for file in self.path.rglob(f"*.{end}"))
-        shown = (file.relative_to(self.path).parts for file in found)
-        if all(any(part.startswith(".") for part in parts) for parts in shown):
-            return ()
-        return load([self.path])
+        with alone(self.path):  # no tape is removed between reading its scenario and finding it
+            found = (file for end in ("yaml", "yml") for file in self.path.rglob(f"*.{end}"))
+            shown = (file.relative_to(self.path).parts for file in found)
+            if all(any(part.startswith(".") for part in parts) for parts in shown):
+                return ()
+            return load([self.path])
 
     def tape(self, recorded: Recorded) -> Tape | None:
         """A tape of the folder; None where it is not there, or cannot be read."""
@@ -77,7 +76,7 @@ class Folder:
         """
         if draft.scenario is None:
             return draft
-        with self._locked():
+        with alone(self.path):
             sweep(self.path)
             there = self._there()
             scenario = self._named(draft, there)
@@ -98,16 +97,6 @@ class Folder:
         return replace(draft, scenario=scenario)
 
     # Who else is there
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Alone among the recorders of this folder."""
-        handle = lock(self.path / _LOCK)
-        try:
-            yield
-        finally:
-            if handle is not None:
-                os.close(handle)
 
     def _there(self) -> dict[str, Scenario]:
         """The scenarios in the folder by name; only files that have changed are read again."""

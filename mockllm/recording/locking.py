@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 try:
@@ -10,9 +12,21 @@ try:
 except ImportError:  # without flock, recorders are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["lock", "put", "sweep", "synced"]
+__all__ = ["alone", "lock", "put", "sweep", "synced"]
 
+_LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Alone among the recorders of a folder; not to be entered twice at a time."""
+    handle = lock(folder / _LOCK)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def lock(file: Path, *, wait: bool = True) -> int | None:

@@ -18,7 +18,7 @@ from tempfile import mkdtemp
 from mockllm.errors import ScenarioError
 from mockllm.recording.answers import captured_of, taped
 from mockllm.recording.captured import Captured
-from mockllm.recording.locking import lock, synced
+from mockllm.recording.locking import alone, lock, synced
 from mockllm.recording.tape import read, write
 
 __all__ = ["Pending"]
@@ -36,8 +36,9 @@ class Pending:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = Path(mkdtemp(prefix=_PREFIX, dir=folder))
-        self._lock = lock(self._path / _LOCK)
+        with alone(folder):  # or another one takes what is not locked yet for left
+            self._path = Path(mkdtemp(prefix=_PREFIX, dir=folder))
+            self._lock = lock(self._path / _LOCK)
         self._count = 0
 
     def put(self, captured: Captured) -> Path:
@@ -51,10 +52,14 @@ class Pending:
         synced(file, write(taped(captured)))
         return file
 
-    def left(self) -> Iterator[tuple[Captured, Path]]:
+    def left(self) -> tuple[tuple[Captured, Path], ...]:
         """What recorders that are gone have put aside, in the order in which it came. It is this
         recorder's now: whoever takes an exchange removes its file."""
-        for path in sorted(self._folder.glob(f"{_PREFIX}*"), key=lambda path: path.stat().st_mtime):
+        with alone(self._folder):
+            return tuple(self._taken())
+
+    def _taken(self) -> Iterator[tuple[Captured, Path]]:
+        for path in sorted(self._folder.glob(f"{_PREFIX}*"), key=_changed):
             if path == self._path or (held := lock(path / _LOCK, wait=False)) is None:
                 continue
             for file in sorted(path.glob("*.jsonl")):
@@ -73,3 +78,11 @@ class Pending:
             shutil.rmtree(self._path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
+
+
+def _changed(path: Path) -> float:
+    """When something was last put aside there."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # its recorder has just ended
+        return 0.0

@@ -17,7 +17,7 @@ from aiohttp import StreamReader, web
 from aiohttp.http import HttpVersion10
 
 from mockllm.derive import derive
-from mockllm.errors import RequestError, UpstreamError
+from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.piece import Piece
 from mockllm.protocols.base import WireProtocol
 from mockllm.recording.captured import Captured, Cut
@@ -50,6 +50,7 @@ class Proxy:
 
     Raises:
         ScenarioError: what is in the folder cannot be loaded.
+        UsageError: it cannot be written to.
     """
 
     def __init__(
@@ -57,11 +58,21 @@ class Proxy:
     ) -> None:
         self._options = options
         heard = written if options.mode == "new_episodes" else None
-        self._recorder = Recorder(options, heard, reserved)
+        self._recorder: Recorder | None = None
+        if options.mode != "none":
+            try:
+                self._recorder = Recorder(options, heard, reserved)
+            except OSError as error:
+                why = error.strerror or error
+                raise UsageError(
+                    f"cannot record into {str(options.folder)!r}: {why}; name a folder that can be "
+                    "written to"
+                ) from None
         self._upstreams = Upstreams(trust_env=options.trust_env)
         self._passing: set[asyncio.Task[object]] = set()
         self.mode: RecordMode = options.mode
         if options.mode == "once":
+            assert self._recorder is not None
             self.mode = "add" if self._recorder.was_empty else "none"
 
     @property
@@ -84,7 +95,8 @@ class Proxy:
         if self._passing:
             await asyncio.wait(self._passing)
         await self._upstreams.close()
-        await self._recorder.close()
+        if self._recorder is not None:
+            await self._recorder.close()
 
     async def forward(
         self,

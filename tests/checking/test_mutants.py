@@ -21,7 +21,7 @@ LONG: dict[Level, tuple[str, ...]] = {
     "payloads": ("long-text", "unicode"),
     "bytes": ("long-text", "unicode", "hundred-tools"),
 }
-VARIATIONS: dict[Level, int] = {"payloads": 8, "bytes": 3}
+VARIATIONS: dict[Level, int] = {"payloads": 4, "bytes": 2}
 
 # A scenario cannot be written that calls a tool which it does not have; a model can.
 UNOFFERED = replace(TWO_CALLS, name="unoffered", tools=TWO_CALLS.tools[:1])

@@ -2,8 +2,10 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -232,7 +234,35 @@ def test_what_is_put_aside_is_found_again(path):
     mine.unlink()
     for pending in (alive, heir):
         pending.close()
-    assert list(path.iterdir()) == []
+    assert [file.name for file in path.iterdir()] == [".recording.lock"]
+
+
+def test_recorders_that_come_and_go_at_the_same_time(path):
+    """Whatever was put aside is taken over once, by one of those that begin while others do and
+    while others end."""
+    path.mkdir()
+    rounds, threads = 40, 4
+
+    def come_and_go(number):
+        taken = []
+        for turn in range(rounds):
+            pending = Pending(path)
+            taken += bodies(pending)
+            pending.put(answer([user(f"{number} {turn}")], "hi"))
+            if turn % 2:
+                pending.close()
+            else:
+                os.close(pending._lock)  # as if it were killed
+        return taken
+
+    with ThreadPoolExecutor(threads) as pool:
+        taken = [one for found in pool.map(come_and_go, range(threads)) for one in found]
+    heir = Pending(path)
+    taken += bodies(heir)
+    heir.close()
+    asked = [json.loads(request)["messages"][0]["content"] for request, _ in taken]
+    assert sorted(asked) == sorted(f"{n} {turn}" for n in range(threads) for turn in range(rounds))
+    assert [file.name for file in path.iterdir()] == [".recording.lock"]
 
 
 def test_what_could_not_become_a_scenario_stays(path):

@@ -9,8 +9,11 @@ import zlib
 import httpx
 import pytest
 
+from mockllm import ServerOptions, ServerThread
+from mockllm.errors import UsageError
 from mockllm.scenario.load import load
 from mockllm.scenario.model import Http
+from mockllm.server.options import RecordOptions
 from tests.server.odd_upstream import (
     CHUNKED,
     EVENTS,
@@ -199,6 +202,25 @@ def test_only_readable_compressions_are_asked_for(odd):
         ["gzip, deflate"],
         ["identity"],
     ]
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    """Who cannot record says so, before anybody asks anything."""
+    (tmp_path / "file").write_text("")
+    record = RecordOptions(tmp_path / "file", {"chat": "http://127.0.0.1:1"})
+    with (
+        pytest.raises(UsageError, match=r"cannot record into '.*file': File exists; name a folder"),
+        ServerThread((), ServerOptions(record=record)),
+    ):
+        raise AssertionError("it listens")
+
+
+def test_without_recording_nothing_is_written(tmp_path):
+    """With `none` the folder is left alone."""
+    record = RecordOptions(tmp_path / "new", {"chat": "http://127.0.0.1:1"}, mode="none")
+    with ServerThread((), ServerOptions(record=record)) as thread:
+        assert httpx.post(f"{thread.url}/v1/chat/completions", json=chat()).status_code == 404
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_packages_that_are_there_undo_more(odd):
