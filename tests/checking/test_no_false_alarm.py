@@ -44,7 +44,7 @@ def _compiled(api: Api) -> list[Case]:
     scenarios = load([shipped_scenarios()])
     small = [each for each in scenarios if each.name not in LARGE]
     large = [each for each in scenarios if each.name in LARGE]
-    found = list(cases(api, small, variations=6, quirks=False))
+    found = list(cases(api, small, variations=4, quirks=False))
     found += cases(api, large, variations=0)
     return [*found, *_quirks(api)]
 
