@@ -11,17 +11,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mockllm.admission import check_continuation, check_expectations
 from mockllm.catalogue import Catalogue, mint_token
-from mockllm.conditions import check_expect
 from mockllm.derive import derive
-from mockllm.errors import ExpectationError, NoMatchError, RequestError, UsageError
+from mockllm.errors import NoMatchError, RequestError, UsageError
 from mockllm.matching import Pick, pick, plain_model
 from mockllm.plans import Plan, Plans
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.quirks import find
 from mockllm.replay import Answer, Replayer, error_answer, http_answer, json_answer
 from mockllm.request import Request
-from mockllm.resolve import planned_calls, turn_at
+from mockllm.resolve import turn_at
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 from mockllm.session import Exchange, Session
 
@@ -240,11 +240,11 @@ class Player:
         picked = pick(self.catalogue, request, headers, protocol.call_prefix)
         _note(exchange, request, picked)
         if picked.continued and strict:
-            _check_continuation(picked, request, protocol)
+            check_continuation(picked, request, protocol)
         spec = turn_at(picked.scenario, picked.position, protocol.name)
         assert spec is not None
         if spec.request is not None:
-            _check_expectations(picked, spec, request, protocol)
+            check_expectations(picked, spec, request, protocol)
         quirks = self._asked_quirks(headers.get(QUIRK_HEADER))
         return Plan(request, picked, spec, quirks, lasting)
 
@@ -382,42 +382,3 @@ def _note(exchange: Exchange, request: Request, picked: Pick) -> None:
     exchange.model, exchange.stream = request.model, request.stream
     exchange.scenario = picked.scenario.name
     exchange.turn, exchange.position = picked.index, picked.position
-
-
-def _check_expectations(
-    picked: Pick, spec: TurnSpec, request: Request, protocol: WireProtocol
-) -> None:
-    assert spec.request is not None
-    made = [
-        (call.name, call.id)
-        for position in range(picked.position)
-        for call in planned_calls(picked.scenario, position, protocol.name, protocol.call_prefix)
-        or ()
-    ]
-    since = request.messages[picked.start :]
-    problems = check_expect(spec.request, request, since, made)
-    if problems:
-        raise ExpectationError(
-            f"Turn {picked.index + 1} of scenario {picked.scenario.name!r} expects another "
-            "request:\n" + "\n".join(f"- {problem}" for problem in problems),
-            code="unexpected_request",
-        )
-
-
-def _check_continuation(picked: Pick, request: Request, protocol: WireProtocol) -> None:
-    """A request that points at an earlier answer has to bring results for its calls, and for
-    no others."""
-    planned = planned_calls(
-        picked.scenario, picked.position - 1, protocol.name, protocol.call_prefix
-    )
-    if planned is None or any(message.role == "assistant" for message in request.messages):
-        return
-    sent = {message.call_id for message in request.messages if message.role == "tool"}
-    for call in planned:
-        if call.id not in sent and not call.malformed:
-            raise RequestError(f"No tool output found for function call {call.id}.", param="input")
-    known = {call.id for call in planned}
-    for id in sorted(sent - known):
-        raise RequestError(
-            f"No tool call found for function call output with call_id {id}.", param="input"
-        )

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mockllm.checking.masking import first_difference, masked
 from mockllm.derive import derive
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.events import Start, Timed
+from mockllm.masking import first_difference, masked
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.sse import Frame, decode

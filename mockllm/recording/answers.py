@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mockllm.derive import derive
 from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireError
 from mockllm.events import Start, StreamError, Timed
+from mockllm.masking import first_difference, masked
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.recording.addresses import Address, addressed
 from mockllm.recording.authored import authored
@@ -302,9 +303,6 @@ def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Rea
 
 def _difference(protocol: WireProtocol, recorded: Sequence[Frame], made: Sequence[Frame]) -> str:
     """Where two streams first differ, but for what services make up; "" where they do not."""
-    # Imported here: it brings the whole of `checking`, which a server can do without at first.
-    from mockllm.checking.masking import first_difference, masked
-
     return first_difference(masked(protocol.name, recorded), masked(protocol.name, made)) or ""
 
 

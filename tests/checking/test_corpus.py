@@ -16,8 +16,8 @@ from mockllm.checking.corpus import (
     summary,
     totals,
 )
-from mockllm.checking.masking import first_difference, masked
 from mockllm.errors import UsageError
+from mockllm.masking import first_difference, masked
 from mockllm.protocols import PROTOCOLS
 from mockllm.sse import Frame
 from tests.checking.streams import CORPUS, chat, recording, responses, write
