@@ -7,6 +7,7 @@ test with a `mockllm_session` costs beside one without; what the plugin adds to 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -112,15 +113,23 @@ def test_session(n{fixture}):
 """
 
 
-def suite(source: str, *options: str) -> float:
-    """The least time that a pytest run of a file takes, in seconds."""
+OURS = ("-p", "mockllm_pytest.plugin")
+
+
+def suite(source: str, *options: str, rounds: int = ROUNDS) -> float:
+    """The least time that a pytest run of a file takes, in seconds, with no plugins but those
+    that the options name, and everything compiled."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_it.py").write_text(source)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, folder]
         times = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             began = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+            subprocess.run(
+                command, check=True, stdout=subprocess.DEVNULL, cwd=folder, env=environment
+            )
             times.append(time.perf_counter() - began)
         return min(times)
 
@@ -128,18 +137,17 @@ def suite(source: str, *options: str) -> float:
 def plugin() -> None:
     """What the plugin costs."""
     few, many = 10, 310
-    usual = ("-p", "no:randomly", "-p", "no:xdist")
     costs = []
     for fixture in ("", ", mockllm_session"):
-        one = suite(_SESSIONS.format(count=few, fixture=fixture), *usual)
-        all_ = suite(_SESSIONS.format(count=many, fixture=fixture), *usual)
+        one = suite(_SESSIONS.format(count=few, fixture=fixture), *OURS)
+        all_ = suite(_SESSIONS.format(count=many, fixture=fixture), *OURS)
         costs.append((all_ - one) / (many - few) * 1000)
     print(f"  a test with mockllm_session: {costs[1]:.2f} ms, without: {costs[0]:.2f} ms")
     empty = "def test_nothing():\n    pass\n"
     with_plugin, without = [], []
-    for _ in range(3):
-        with_plugin.append(suite(empty, *usual))
-        without.append(suite(empty, *usual, "-p", "no:mockllm_harness"))
+    for _ in range(4 * ROUNDS):  # in turn, so that both meet the machine in the same moods
+        with_plugin.append(suite(empty, *OURS, rounds=1))
+        without.append(suite(empty, rounds=1))
     added = (min(with_plugin) - min(without)) * 1000
     print(
         f"  an empty run: {min(without) * 1000:.0f} ms without the plugin, {added:+.1f} ms with it"
