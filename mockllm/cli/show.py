@@ -121,6 +121,8 @@ def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
     if name not in by_name:
         near = get_close_matches(name, by_name, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`mockllm list` shows them all"
+        if Path(name).exists():
+            hint = f"it is a path: name a scenario of it, and the path with --scenarios {name}"
         raise UsageError(f"there is no scenario {name!r} among {len(by_name)}; {hint}")
     return by_name[name]
 

@@ -114,3 +114,10 @@ def test_an_api_that_it_does_not_play(mockllm, tmp_path):
     result = mockllm("show", "a", "--scenarios", tmp_path, "--api", "responses")
     assert result.exit_code == 2
     assert "does not play over responses; it plays over: chat" in result.stderr
+
+
+def test_a_path_in_place_of_a_name(mockllm, tmp_path):
+    """Who gives the file of a scenario is told how to."""
+    (tmp_path / "a.yaml").write_text("scenario: a\nturns: [{reply: {text: x}}]\n")
+    told = mockllm("show", tmp_path / "a.yaml").stderr
+    assert f"it is a path: name a scenario of it, and the path with --scenarios {tmp_path}" in told
