@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafts import Draft
-from mockllm.recording.locking import alone, put, sweep
+from mockllm.recording.locking import alone, is_unfinished, put
 from mockllm.recording.naming import free_name
 from mockllm.recording.tape import Tape, read, write
 from mockllm.scenario.check import alike
@@ -77,7 +77,6 @@ class Folder:
         if draft.scenario is None:
             return draft
         with alone(self.path):
-            sweep(self.path)
             there = self._there()
             scenario = self._named(draft, there)
             scenario = self._filed(scenario, draft)
@@ -99,11 +98,14 @@ class Folder:
     # Who else is there
 
     def _there(self) -> dict[str, Scenario]:
-        """The scenarios in the folder by name; only files that have changed are read again."""
+        """The scenarios in the folder by name; only files that have changed are read again. What
+        a writer that was killed has left goes, for who asks is alone to write."""
         found: dict[str, tuple[_Version, tuple[Scenario, ...]]] = {}
         with os.scandir(self.path) as entries:
             for entry in entries:
                 if entry.name.startswith(".") or not entry.name.endswith((".yaml", ".yml")):
+                    if is_unfinished(entry.name):
+                        (self.path / entry.name).unlink(missing_ok=True)
                     continue
                 status = entry.stat()
                 version = _version(status)
@@ -122,7 +124,7 @@ class Folder:
             _, found = self._read.get(f"{base.name}.yaml", (None, ()))
             if found == (base,):
                 return replace(scenario, name=base.name)
-        taken = {*there, *(Path(name).stem for name in self._read)}
+        taken = {*there, *(name.rpartition(".")[0] for name in self._read)}
         return replace(scenario, name=free_name(scenario.name, taken.__contains__))
 
     def _file(self, name: str) -> Path:
@@ -198,6 +200,7 @@ def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
     key = alike(match)
     return any(
         other.match is not None
+        and other.match.user == match.user  # or it takes long where there are many
         and alike(other.match) == key
         and not set(scenario.apis).isdisjoint(other.apis)
         and not told_apart(scenario, other)

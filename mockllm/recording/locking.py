@@ -12,7 +12,7 @@ try:
 except ImportError:  # without flock, recorders are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["alone", "lock", "put", "sweep", "synced"]
+__all__ = ["alone", "is_unfinished", "lock", "put", "synced"]
 
 _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
@@ -78,7 +78,6 @@ def put(file: Path, content: bytes) -> None:
     _sync_names(file.parent)
 
 
-def sweep(folder: Path) -> None:
-    """Removes what a writer that was killed has left; for who is alone to write."""
-    for file in folder.glob(f".*{_UNFINISHED}"):
-        file.unlink(missing_ok=True)
+def is_unfinished(name: str) -> bool:
+    """Whether a file is what `put` began and, if nobody is writing, has not ended."""
+    return name.startswith(".") and name.endswith(_UNFINISHED)
