@@ -143,7 +143,7 @@ class Player:
         plan = self._plans.get(key)
         if plan is None:
             try:
-                plan = self._plan(protocol, params, headers, session, exchange, self.strict)
+                plan = self.plan(protocol, params, headers, session, exchange, self.strict)
             except RequestError as refusal:
                 plan = self._as_recorded(refusal, protocol, params, headers, session, exchange)
             if plan.lasting:
@@ -211,7 +211,7 @@ class Player:
 
         return Recordings()
 
-    def _plan(
+    def plan(
         self,
         protocol: WireProtocol,
         params: Mapping[str, str],
@@ -220,7 +220,14 @@ class Player:
         exchange: Exchange,
         strict: bool,
     ) -> Plan:
-        """What follows from the request alone: which turn is to answer it, if it deserves it."""
+        """What follows from the request alone: which turn is to answer it, if it deserves it.
+
+        Args:
+            strict: whether it is held to what the API takes.
+
+        Raises:
+            RequestError: nothing answers it, or it is refused.
+        """
         request = protocol.parse(parse_object(exchange.body), params, strict)
         exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
@@ -262,7 +269,7 @@ class Player:
         if not self.strict or isinstance(refusal, NoMatchError):
             raise refusal
         try:
-            plan = self._plan(protocol, params, headers, session, replace(exchange), False)
+            plan = self.plan(protocol, params, headers, session, replace(exchange), False)
         except RequestError:
             raise refusal from None
         recorded = plan.picked.scenario.turns[plan.picked.index].recorded
@@ -275,7 +282,7 @@ class Player:
             raise refusal
         then = Exchange("POST", exchange.path, {}, found.body)
         try:
-            self._plan(protocol, found.params, headers, Session(session.name), then, True)
+            self.plan(protocol, found.params, headers, Session(session.name), then, True)
         except RequestError as refused:
             if alike(refused, refusal):
                 return plan

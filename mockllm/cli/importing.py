@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.recording import CONFIG, redaction_options
+from mockllm.cli.recording import redaction_options, redaction_rules
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import Told
@@ -59,9 +59,9 @@ def import_(
     from mockllm.importers.detect import files
     from mockllm.recording.drafts import MatchRule
     from mockllm.recording.folder import Folder
-    from mockllm.recording.redact import Redactor, rules_from
+    from mockllm.recording.redact import Redactor
 
-    rules = rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+    rules = redaction_rules(redact, redact_paths)
     found = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)
     told = import_files(found, Folder(output), redactor=Redactor(rules), match=rule)

@@ -15,6 +15,7 @@ from mockllm.scenario.model import APIS
 
 if TYPE_CHECKING:
     from mockllm.recording.drafts import Condition
+    from mockllm.recording.redact import Rules
     from mockllm.server.options import RecordMode, RecordOptions
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "record_options",
     "recording_options",
     "redaction_options",
+    "redaction_rules",
     "services",
 ]
 
@@ -90,6 +92,13 @@ def redaction_options(command: _Command) -> _Command:
     return command
 
 
+def redaction_rules(redact: Iterable[str], redact_paths: Iterable[str]) -> Rules:
+    """What is secret by the options and by `mockllm.toml`, where there is one."""
+    from mockllm.recording.redact import rules_from
+
+    return rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+
+
 def recording_options(command: _Command) -> _Command:
     """Adds the options of a server that records."""
     for option in (
@@ -127,7 +136,6 @@ def record_options(
         UsageError: no service is known, or something else that was said makes no sense.
     """
     from mockllm.recording.drafts import MatchRule
-    from mockllm.recording.redact import rules_from
     from mockllm.server.options import RecordOptions
 
     found = services(upstreams, os.environ)
@@ -142,7 +150,7 @@ def record_options(
         upstreams=found,
         mode=mode,
         match=None if match is None else MatchRule(match),
-        rules=rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths),
+        rules=redaction_rules(redact, redact_paths),
         trust_env=trust_env,
     )
 

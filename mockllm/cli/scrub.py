@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from mockllm.cli.params import EXISTING
-from mockllm.cli.recording import CONFIG
+from mockllm.cli.recording import redaction_rules
 
 __all__ = ["scrub"]
 
@@ -55,10 +55,10 @@ def scrub(
       mockllm scrub scenarios/ --check
       mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
     """
-    from mockllm.recording.redact import Redactor, rules_from
+    from mockllm.recording.redact import Redactor
     from mockllm.recording.scrubbing import scrub as scrubbed
 
-    rules = rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+    rules = redaction_rules(redact, redact_paths)
     files = {str(path): path.read_bytes() for path in _files(paths)}
     found = scrubbed(files, Redactor(rules))
     for one in found:

@@ -44,19 +44,19 @@ class InOrder(Player):
         self._options = options
 
     @cached_property
-    def _groups(self) -> dict[Hashable, tuple[_Alone, ...]]:
+    def _groups(self) -> dict[Hashable, tuple[Player, ...]]:
         """Recordings with the same match, where there are several: each by itself."""
         groups: dict[Hashable, list[Scenario]] = {}
         for scenario in sorted(self.catalogue.scenarios, key=precedence):
             if scenario.match is not None and is_recorded(scenario):
                 groups.setdefault(alike(scenario.match), []).append(scenario)
         return {
-            key: tuple(_Alone((one,), **self._options) for one in group)
+            key: tuple(Player((one,), **self._options) for one in group)
             for key, group in groups.items()
             if len(group) > 1
         }
 
-    def _plan(
+    def plan(
         self,
         protocol: WireProtocol,
         params: Mapping[str, str],
@@ -65,7 +65,7 @@ class InOrder(Player):
         exchange: Exchange,
         strict: bool,
     ) -> Plan:
-        plan = super()._plan(protocol, params, headers, session, exchange, strict)
+        plan = super().plan(protocol, params, headers, session, exchange, strict)
         match = plan.picked.scenario.match
         if plan.picked.continued or match is None:
             return plan
@@ -81,22 +81,6 @@ class InOrder(Player):
                 return other
         plan.lasting = plan.lasting and not group
         return plan
-
-
-class _Alone(Player):
-    """One scenario, asked whether it would answer."""
-
-    def plan(
-        self,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-        strict: bool,
-    ) -> Plan:
-        """What follows if nothing else were there; raises as `play` would refuse."""
-        return self._plan(protocol, params, headers, session, exchange, strict)
 
 
 def _matched(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
