@@ -1,0 +1,1 @@
+"""What mockllm does, as digests: a record to hold a restructuring against."""

@@ -1,0 +1,641 @@
+"""The golden record: what mockllm sends, prints, writes and finds, reduced to digests.
+
+    python -m tests.golden.record --check            which keys differ from digests.json
+    python -m tests.golden.record --write            make digests.json anew
+    python -m tests.golden.record --dump DIR         the texts themselves, for `diff -ra`
+
+`--only GROUP` may be repeated. A key begins with the name of its group.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.golden import access
+
+__all__ = ["CORPUS", "DIGESTS", "GROUPS", "OF_CORPUS", "changed", "digests", "main"]
+
+HERE = Path(__file__).parent
+DIGESTS = HERE / "digests.json"
+CORPUS = HERE.parents[2] / "shared" / "corpus"
+SUITE_SAMPLE = 40
+
+Texts = Iterator[tuple[str, bytes]]
+"""Keys without the group, and what is to be the same."""
+
+
+def _joined(parts: Iterable[tuple[str, bytes]]) -> bytes:
+    return b"".join(b"== %b\n%b\n" % (name.encode(), data) for name, data in parts)
+
+
+def _json(value: object) -> bytes:
+    return access.as_json(value).encode("utf-8", "surrogatepass")
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """An empty folder as the working directory, so that relative paths are all that is told."""
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        yield Path()
+
+
+def _run(*arguments: object, stdin: str | None = None) -> bytes:
+    """What a command prints, and its exit code."""
+    given = [str(one) for one in arguments]
+    runner = CliRunner()
+    result = runner.invoke(access.command_line, given, input=stdin, catch_exceptions=False)
+    head = f"$ mockllm {' '.join(given)}\nexit code {result.exit_code}\n".encode()
+    return head + result.stdout_bytes + b"--\n" + result.stderr_bytes
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Every file below a folder by its path."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.as_posix(), path.read_bytes()
+
+
+# The bytes on the wire
+
+
+def _wire() -> Texts:
+    yield from _wire_of_scenarios()
+    yield from _wire_of_samples()
+    for api in access.APIS:
+        for name, _ in access.quirk_forms(api):
+            yield f"quirk/{api}/{name}", _joined(_with_quirk(api, name))
+    yield from _refusals()
+
+
+def _wire_of_scenarios() -> Texts:
+    for scenario in access.shipped():
+        for api in access.APIS:
+            for form, stream in (("stream", True), ("body", False)):
+                turns = access.every_turn(scenario, api, stream=stream)
+                yield f"scenario/{scenario.name}/{api}/{form}", _joined(turns)
+
+
+def _wire_of_samples() -> Texts:
+    for sample in access.samples():
+        for api in access.APIS:
+            for form, stream in (("stream", True), ("body", False)):
+                yield f"{sample.name}/{api}/{form}", access.played(sample, api, 0, stream=stream)
+
+
+def _with_quirk(api: str, name: str) -> Texts:
+    """Every sample with a quirk; the long one only where it is the quirk's own."""
+    (own,) = (sample for form, sample in access.quirk_forms(api) if form == name)
+    for sample in access.samples():
+        if sample.name == "sample-long-text" != own.name:
+            continue
+        for form, stream in (("stream", True), ("body", False)):
+            answer = access.played(sample, api, 0, stream=stream, quirks=(name,))
+            yield f"{sample.name} {form}", answer
+
+
+PICKY = """
+scenario: picky
+match: {user: Hello}
+turns:
+  - request: {offers: [absent], body: {temperature: 0.5}, tool_choice: required}
+    reply: {tool: f, id: call_1}
+  - request: {results: {call_1: exactly this}}
+    reply: {text: Done.}
+---
+scenario: near
+match: {user: {equals: Hello there}, model: gpt-*, tools: [f]}
+turns: [{reply: {text: Hi}}]
+"""
+
+
+def _refusals() -> Texts:
+    """The error answers: unmatched, conditions that fail, and what the API does not take."""
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for api in access.APIS:
+        for name, answer in access.refusals(api, PICKY, dict(_bodies(api))):
+            found.setdefault(name, []).append((api, answer))
+    for name, answers in found.items():
+        yield f"refused/{name}", _joined(answers)
+
+
+def _bodies(api: str) -> Iterator[tuple[str, bytes]]:
+    yield from {
+        "no json": b'{"model": ',
+        "a list": b"[]",
+        "no utf-8": b'{"model": "\xff"}',
+        "nested": b'{"a":' * 100_000,
+        "empty": b"{}",
+    }.items()
+    least = access.first_request(api, "Hello")
+    changes = {
+        "conditions": {},
+        "unmatched": access.first_request(api, "What nobody answers"),
+        "nearly matched": access.first_request(api, "Hello there"),
+        "temperature": {"temperature": 3, "generationConfig": {"temperature": "hot"}},
+        "tools": {"tools": "none"},
+        "unknown": {"no_such_parameter": 1, "toolConfig": {"functionCallingConfig": 1}},
+        "no messages": {"messages": [], "input": [], "contents": []},
+        "odd messages": {"messages": [1], "input": [{"type": "odd"}], "contents": [{"parts": 1}]},
+        "stream": {"stream": "yes", "threadId": 1, "contents": None},
+        "unknown scenario": {"model": "mock/no-such-scenario"},
+    }
+    for name, change in changes.items():
+        yield name, json.dumps({**least, **change}).encode()
+
+
+# A server, asked over its socket
+
+
+def _server() -> Texts:
+    """Whole answers of a server with their heads: routes, lookups, control."""
+    options = access.ServerOptions(speed=0)
+    with access.ServerThread(access.shipped(), options) as served:
+        for api in access.APIS:
+            yield api, _joined(_answered(served.url, _asked_of_api(api)))
+        path, headers = access.address("responses")
+        body = json.dumps(access.first_request("responses", "stored")).encode()
+        answer = _answer(served.url, ("POST", path, headers, body))
+        found = re.search(rb"resp_\w+", answer)
+        stored = found[0].decode() if found else "none"
+        yield "stored", _joined(_answered(served.url, _asked_of_stored(path, stored, headers)))
+        yield "paths", _joined(_answered(served.url, _asked_of_paths()))
+        yield "control", _joined(_answered(served.url, _asked_of_control()))
+
+
+def _answered(url: str, asked: Iterable[tuple[str, _Asked]]) -> Texts:
+    for name, one in asked:
+        yield name, _answer(url, one)
+
+
+def _answer(url: str, asked: _Asked) -> bytes:
+    """Head and body of an answer, without what differs from run to run."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    method, path, headers, body = asked
+    with contextlib.closing(http.client.HTTPConnection(host, int(port), timeout=30)) as connection:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        data = response.read()
+    heads = [(name.lower(), value) for name, value in response.getheaders()]
+    plain = re.sub(TIMES, rb'"\1":0', data.replace(f":{port}".encode(), b":PORT"))
+    left_out = ("date",) if plain == data else ("date", "content-length")
+    lines = [f"{name}: {value}" for name, value in heads if name not in left_out]
+    return "\n".join([f"{response.status} {response.reason}", *lines, "", ""]).encode() + plain
+
+
+TIMES = rb'"(at|duration|ended|began|started|last|age)": ?[0-9.e-]+'
+"""Fields of control answers that say when."""
+_Asked = tuple[str, str, dict[str, str], bytes | None]
+
+
+def _asked_of_api(api: str) -> Iterator[tuple[str, _Asked]]:
+    path, headers = access.address(api)
+    headers = {"content-type": "application/json", **headers}
+    body = json.dumps(access.first_request(api, "the secret numbers")).encode()
+    yield "stream", ("POST", path, headers, body)
+    whole = path.replace(":streamGenerateContent?alt=sse", ":generateContent")
+    body = body.replace(b'"stream": true', b'"stream": false')
+    yield "body", ("POST", whole, headers, body)
+    yield "listed", ("POST", path.replace("?alt=sse", ""), headers, body)
+    yield "no json", ("POST", path, headers, b"{")
+    yield "no credentials", ("POST", path, {}, body)
+    yield "session", ("POST", f"/s/own{path}", headers, body)
+    yield "quirk", ("POST", path, {**headers, "x-mockllm-quirk": "sse-crlf"}, body)
+    for method in ("GET", "OPTIONS"):
+        yield method, (method, path, headers, None)
+    for name in ("/v1/models", "/v1beta/models", "/v1/models/gpt-4o", "/v1/models/mock/auto"):
+        yield name, ("GET", name, headers, None)
+    for name in ("/v1/messages/count_tokens", f"/v1beta/models/{access.MODEL}:countTokens"):
+        yield name, ("POST", name, headers, body)
+
+
+def _asked_of_stored(
+    path: str, stored: str, headers: dict[str, str]
+) -> Iterator[tuple[str, _Asked]]:
+    for name in (stored, f"{stored}/input_items", f"{stored}?stream=true", "resp_unknown"):
+        yield name, ("GET", f"{path}/{name}", headers, None)
+    for name in ("DELETE", "DELETE again"):
+        yield name, ("DELETE", f"{path}/{stored}", headers, None)
+
+
+def _asked_of_paths() -> Iterator[tuple[str, _Asked]]:
+    for name in ("/", "/v1", "/v1/embeddings", "/openai/models", "/s/a%20b/v1/models", "/agui/no"):
+        for method in ("GET", "POST", "HEAD"):
+            yield f"{method} {name}", (method, name, {}, None)
+
+
+def _asked_of_control() -> Iterator[tuple[str, _Asked]]:
+    for name in ("health", "scenarios", "journal", "verify", "sessions", "sessions/default", "no"):
+        yield name, ("GET", f"/_mockllm/{name}", {}, None)
+    for query in (
+        "journal?session=own",
+        "journal?session=no",
+        "verify?depth=x",
+        "verify?session=own",
+    ):
+        yield query, ("GET", f"/_mockllm/{query}", {}, None)
+    made = json.dumps({"session": "mine"}).encode()
+    yield "a session", ("POST", "/_mockllm/sessions", {}, made)
+    yield "an odd session", ("POST", "/_mockllm/sessions", {}, b'{"session": "a b"}')
+    yield "another host", ("GET", "/_mockllm/health", {"host": "example.com"}, None)
+    yield "another origin", ("GET", "/_mockllm/health", {"origin": "http://example.com"}, None)
+    yield "delete", ("DELETE", "/_mockllm/sessions/default", {}, None)
+
+
+# The command line
+
+
+def _cli() -> Texts:
+    yield from _help()
+    with _folder() as folder:
+        yield from _lists()
+        yield from _shows()
+        yield from _validations(folder)
+    with _folder() as folder:
+        yield from _scrubs(folder)
+
+
+def _help() -> Texts:
+    yield "help/mockllm", _run("--help")
+    for name in sorted(access.command_line.list_commands(None)):
+        yield f"help/{name}", _run(name, "--help")
+    yield "help/no such command", _run("shw") + _run("list", "--jsn") + _run("validate")
+    yield "help/version", _run("--version") + _run()
+
+
+def _lists() -> Texts:
+    yield "list/plain", _run("list") + _run("list", "--json")
+    yield "list/missing", _run("list", "missing.yaml")
+    yield "quirks/all", _run("quirks") + _run("quirks", "--json")
+    for api in access.APIS:
+        yield f"quirks/{api}", _run("quirks", "--api", api) + _run("quirks", "--api", api, "--json")
+    for api in access.APIS:
+        names = dict.fromkeys(name.partition(":")[0] for name, _ in access.quirk_forms(api))
+        yield f"quirks/each/{api}", _run("quirks", *names, "--api", api)
+    yield "quirks/unknown", _run("quirks", "chat-idx-missing")
+    yield "schema", _run("schema")
+    yield "env/plain", _run("env") + _run("env", "--export", "--session", "mine")
+    yield "env/url", _run("env", "--url", "https://h:1/p/") + _run("env", "--url", "h")
+    yield "env/session", _run("env", "--session", "a b")
+    yield "init", _run("init", "made") + _joined(_files(Path("made"))) + _run("init", "made")
+
+
+def _shows() -> Texts:
+    for scenario in access.shipped():
+        name = scenario.name
+        shown = (_run("show", name, "--api", api, *more) for api in access.APIS for more in _SHOWN)
+        yield f"show/{name}", b"\n".join(shown)
+        exported = (_run("export", name, "--to", "vcr", "--api", api) for api in access.APIS)
+        yield f"export/{name}", access.written(scenario).encode() + b"\n".join(exported)
+    yield "show/unknown", _run("show", "secret-nmbers") + _run("show", "auto", "--quirk", "no-such")
+    yield "show/sample", _run("show", "sample-call", "--quirk", "chat-index-missing")
+    usage = '{"stream_options": {"include_usage": true}}'
+    asked = (_run("show", "unicode", "--request", "-", stdin=one) for one in (usage, "[]", "{"))
+    yield "show/request", b"".join(asked)
+
+
+_SHOWN = (
+    (),
+    ("--body",),
+    ("--timing",),
+    ("--turn", "2", "--timing"),
+    ("--attempt", "1"),
+    ("--quirk", "sse-crlf"),
+)
+
+
+def _validations(folder: Path) -> Texts:
+    for kind, rows in access.BAD_DOCUMENTS.items():
+        yield f"validate/{kind}", _joined(_validated(folder / "bad.yaml", rows))
+    for title, text, _ in access.BAD_DOCUMENTS["meanings"][:20]:
+        place = folder / "many" / f"{title.replace('/', '-')}.yaml"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+    yield "validate/many", _run("validate", "many") + _run("validate", "--json", "many")
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        for scenario in access.shipped():
+            Path(name, f"{scenario.name}.yaml").write_text(access.written(scenario))
+        shutil.move(name, "good")
+        Path(name).mkdir()
+    yield "validate/losses", _run("validate", "--losses", "good")
+
+
+def _validated(path: Path, rows: list[tuple[str, str, list[str]]]) -> Texts:
+    for title, text, _ in rows:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        yield title, _run("validate", path) + _run("validate", "--json", path)
+
+
+def _scrubs(folder: Path) -> Texts:
+    """Secrets of every kind in files of every kind: told, then taken out."""
+    _write_secrets(folder / "s")
+    yield "scrub/check", _run("scrub", "s", "--check")
+    yield (
+        "scrub/options",
+        _run("scrub", "s", "--check", "--redact", "place-[0-9]", "--redact-path", "$.a"),
+    )
+    yield "scrub/wrong", _run("scrub", "s", "--redact", "(")
+    # Which of many secrets has which number depends on the order of a set, PYTHONHASHSEED.
+    done = _run("scrub", "s") + _joined(_files(folder / "s"))
+    yield "scrub/done", re.sub(rb"(REDACTED-|hidden-)\d+x*", rb"\1N", done)
+    yield "scrub/alone", _joined(_scrubbed_alone(folder / "one.json"))
+    yield "scrub/again", _run("scrub", "s", "--check")
+
+
+def _scrubbed_alone(path: Path) -> Texts:
+    """Every secret alone in a file, so that its placeholder is certain."""
+    for number, told in enumerate(_secrets()):
+        path.write_text(json.dumps({"a": told, "b": [told, "hidden-1"]}))
+        yield str(number), _run("scrub", path) + path.read_bytes()
+
+
+def _secrets() -> list[str]:
+    drawn = random.Random("golden")
+    return [access.secret(drawn, index)[0] for index in range(44)]
+
+
+def _write_secrets(folder: Path) -> None:
+    folder.mkdir()
+    told = _secrets()
+    (folder / "a.json").write_text(json.dumps({"a": told, "b": {"place-1": told[0]}}, indent=1))
+    (folder / "b.txt").write_text("\n\n".join(told))
+    lines = "".join(f"  - reply: {{text: {json.dumps(one)}}}\n" for one in told)
+    (folder / "c.yaml").write_text(f"scenario: c # eve@corp.io\nturns:\n{lines}")
+    (folder / "d.jsonl").write_text("".join(json.dumps({"x": one}) + "\n" for one in told))
+    (folder / "e.sse").write_text("".join(f"data: {json.dumps(one)}\n\n" for one in told))
+    (folder / "broken.1.jsonl").write_text('{"mockllm-tape": 1}\n')
+
+
+# The checking kit
+
+
+def _kit() -> Texts:
+    yield "invariants", _json(access.invariants())
+    for api, level in access.levels():
+        found = [(one, data) for one, data in access.kit_cases(api, level)]
+        facts = [(one.name, _json(access.case_json(one)) + b"\n" + data) for one, data in found]
+        yield f"cases/{api}/{level}", _joined(facts)
+        made = [(name, _json(value)) for name, value in access.by_reference(api, level)]
+        yield f"reference/{api}/{level}", _joined(made)
+    for api in access.APIS:
+        yield f"bodies/{api}", _json(access.wrong_bodies(api))
+        yield f"samples/{api}", _json(list(access.sample_cases(api)))
+    for mutant in access.MUTANTS:
+        report, words = access.report_of(mutant)
+        text = _json(report) + b"\n" + words.encode("utf-8", "surrogatepass")
+        yield f"mutant/{mutant}", re.sub(rb"unknown fields \{(.*?)\}", _sorted_fields, text)
+
+
+def _sorted_fields(found: re.Match[bytes]) -> bytes:
+    """The set that one mutant prints, in order."""
+    return b"unknown fields " + b", ".join(sorted(found[1].split(b", ")))
+
+
+# Requests, and conversations
+
+
+def _requests() -> Texts:
+    for scenario in access.shipped():
+        talks = ((api, _joined(access.conversation(scenario, api))) for api in access.APIS)
+        yield f"conversation/{scenario.name}", _joined(talks)
+    urls = {api: f"http://127.0.0.1:1/{api}/v1" for api in access.APIS}
+    yield "environment/all", _json(access.environments(urls))
+    for api, url in urls.items():
+        yield f"environment/{api}", _json(access.environments({api: url}))
+
+
+def _verify() -> Texts:
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for name, verdict in access.bad_conversations():
+        bad, _, how = name.partition("/")
+        found.setdefault(bad, []).append((how, _json(verdict)))
+    for bad, verdicts in found.items():
+        yield f"bad/{bad}", _joined(verdicts)
+    for api in access.APIS:
+        verdicts = [(name, _json(value)) for name, value in access.shipped_conversations(api)]
+        yield f"begun/{api}", _joined(verdicts)
+
+
+# Importing
+
+
+def _imported(path: Path, out: str = "out") -> bytes:
+    """What a file or folder imports to: report, files, and the report of a second time."""
+    report = _run("import", path, "-o", out)
+    files = _joined(_files(Path(out))) if Path(out).exists() else b""
+    return report + files + _run("import", path, "-o", out, "--json")
+
+
+def _imported_alone(source: Path) -> bytes:
+    """What a copy of a file or folder imports to, alone in the world."""
+    with _folder():
+        return _imported(_copied(source))
+
+
+def _copied(source: Path) -> Path:
+    place = Path(source.name)
+    if source.is_dir():
+        shutil.copytree(source, place)
+    else:
+        shutil.copyfile(source, place)
+    return place
+
+
+def _imports() -> Texts:
+    for path in sorted((CORPUS / "cassettes").glob("*.yaml")):
+        yield f"cassettes/{path.stem}", _imported_alone(path)
+    for path in sorted((CORPUS / "streams").glob("*/*/")):
+        yield f"streams/{path.parent.name}/{path.name}", _imported_alone(path)
+    for path in _of_suite():
+        yield f"suite/{_name(path)}", _imported_alone(path)
+    for name in ("cassettes", "streams/anthropic", "streams/gemini", "streams/responses"):
+        yield f"together/{name.replace('/', '-')}", _imported_alone(CORPUS / name)
+
+
+def _of_suite() -> list[Path]:
+    """Some cassettes of the suite, always the same."""
+    found = sorted((CORPUS / "suite").rglob("*.yaml"), key=lambda one: _digest(_name(one).encode()))
+    return sorted(found[:SUITE_SAMPLE])
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(CORPUS / "suite").with_suffix("").as_posix().replace("/", "-")
+
+
+def _made() -> Texts:
+    """The kinds of files that the corpus has none of, and what was exported, imported again."""
+    with _folder():
+        Path("a.har").write_text(json.dumps({"log": {"version": "1.2", "entries": _entries()}}))
+        yield "har", _imported(Path("a.har"), "har")
+        Path("fixtures.json").write_text(json.dumps({"fixtures": FIXTURES}))
+        yield "aimock", _imported(Path("fixtures.json"), "aimock")
+        for api in access.APIS:
+            yield f"sse/{api}", _imported(_sse_dump(api), f"sse-{api}")
+        for scenario in access.shipped():
+            name = scenario.name
+            _run("export", name, "--to", "vcr", "-o", f"{name}.yaml")
+            if Path(f"{name}.yaml").exists():
+                yield f"vcr/{name}", _imported(Path(f"{name}.yaml"), f"vcr-{name}")
+        yield "scrubbed", _run("scrub", "har", "--redact", "Hel+o") + _joined(_files(Path("har")))
+        Path("odd.yaml").write_text("scenario: a\nturns: []\n")
+        yield "odd", _run("import", "odd.yaml", "-o", "odd") + _run("import", "no", "-o", "odd")
+
+
+def _sse_dump(api: str) -> Path:
+    folder = Path(f"dump-{api}")
+    folder.mkdir()
+    (folder / "answer.sse").write_bytes(_stream("sample-text-and-two-calls", api))
+    (folder / "request.json").write_text(json.dumps(access.first_request(api, "Two calls")))
+    (folder / "alone.sse").write_bytes(_stream("sample-reasoning", api))
+    return folder
+
+
+def _stream(sample: str, api: str) -> bytes:
+    result = CliRunner().invoke(access.command_line, ["show", sample, "--api", api])
+    return result.stdout_bytes
+
+
+def _entries() -> list[dict[str, object]]:
+    """An archive with an answer of each API to some samples, and secrets in the requests."""
+    made = []
+    for api in access.APIS:
+        path, headers = access.address(api)
+        for sample in ("sample-text", "sample-two-calls", "sample-reasoning", "sample-unicode"):
+            sent = access.first_request(api, f"{sample}, says eve@corp.io")
+            request = {
+                "method": "POST",
+                "url": f"https://llm.example{path}",
+                "headers": [{"name": name, "value": value} for name, value in headers.items()],
+                "postData": {"mimeType": "application/json", "text": json.dumps(sent)},
+            }
+            content = {"mimeType": "text/event-stream", "text": _stream(sample, api).decode()}
+            event_stream = {"name": "content-type", "value": "text/event-stream"}
+            response = {"status": 200, "headers": [event_stream], "content": content}
+            began = {"startedDateTime": f"2026-01-02T03:04:{len(made):02}.500Z"}
+            made.append({**began, "request": request, "response": response})
+    return made
+
+
+FIXTURES = [
+    {"match": {"userMessage": "hello"}, "response": {"content": "Hi!"}},
+    {"match": {"userMessage": "json"}, "response": {"content": {"a": [1, None]}}},
+    {"match": {"userMessage": "again"}, "response": {"content": ""}, "chunkSize": 3},
+    {
+        "match": {"userMessage": "tools", "toolName": "f"},
+        "response": {"toolCalls": [{"name": "f", "arguments": '{"a":1}'}], "content": "Wait."},
+    },
+    {"match": {"toolCallId": "call_1"}, "response": {"content": "Done."}},
+    {"match": {"model": "gpt-4"}, "response": {"error": {"message": "No."}, "status": 429}},
+    {"match": {"odd": 1}, "response": {"content": "x"}},
+    {"match": {"userMessage": "image"}, "response": {"image": {"url": "x"}}},
+]
+
+
+def _corpus() -> Texts:
+    """Streams as they are compared and guessed, and whom every exchange is found to speak to."""
+    for name, found in access.streams(CORPUS / "streams"):
+        yield f"streams/{name}", _json(found)
+    for path in sorted((CORPUS / "cassettes").glob("*.yaml")):
+        yield f"cassettes/{path.stem}", _json(access.exchanges(path, path.name))
+    folders = sorted({path.parent for path in (CORPUS / "suite").rglob("*.yaml")})
+    for folder in folders:
+        paths = sorted(folder.glob("*.yaml"))
+        found = ((path.name, _json(access.exchanges(path, path.name))) for path in paths)
+        yield f"suite/{_name(folder)}", _joined(found)
+
+
+GROUPS: dict[str, Callable[[], Texts]] = {
+    "wire": _wire,
+    "server": _server,
+    "cli": _cli,
+    "kit": _kit,
+    "requests": _requests,
+    "verify": _verify,
+    "made": _made,
+    "import": _imports,
+    "corpus": _corpus,
+}
+OF_CORPUS = ("import", "corpus")
+"""The groups that need recorded traffic."""
+
+
+# The record
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()[:16]
+
+
+def digests(group: str, dump: Path | None = None) -> dict[str, str]:
+    """The digests of a group by key; with `dump`, the texts are written there."""
+    found: dict[str, str] = {}
+    for name, data in GROUPS[group]():
+        key = f"{group}/{name}"
+        if key in found:
+            raise ValueError(f"two texts have the key {key!r}")
+        found[key] = _digest(data)
+        if dump is not None:
+            path = dump / f"{key}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return found
+
+
+def recorded(group: str) -> dict[str, str]:
+    """The committed digests of a group."""
+    known = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
+    return {key: value for key, value in known.items() if key.startswith(f"{group}/")}
+
+
+def changed(group: str, found: dict[str, str]) -> list[str]:
+    """The keys of a group that differ from the committed ones, are new, or are gone."""
+    known = recorded(group)
+    return [
+        key if key in known and key in found else f"{key} ({'new' if key in found else 'gone'})"
+        for key in sorted(known.keys() | found.keys())
+        if known.get(key) != found.get(key)
+    ]
+
+
+def _write(found: dict[str, dict[str, str]]) -> None:
+    known = {key: value for group in GROUPS for key, value in recorded(group).items()}
+    kept = {key: known[key] for key in known if key.partition("/")[0] not in found}
+    for group in found.values():
+        kept |= group
+    DIGESTS.write_text(json.dumps(kept, indent=0, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; 1 where anything differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.golden.record", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--check", action="store_true", help="compare with digests.json (default)")
+    parser.add_argument("--write", action="store_true", help="write digests.json")
+    parser.add_argument("--only", action="append", choices=GROUPS, metavar="GROUP")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write the texts below DIR")
+    given = parser.parse_args(arguments)
+    dump = given.dump and given.dump.resolve()
+    groups = [one for one in given.only or GROUPS if one not in OF_CORPUS or CORPUS.is_dir()]
+    found = {group: digests(group, dump) for group in groups}
+    if given.write:
+        _write(found)
+    differing = [key for group in groups for key in changed(group, found[group])]
+    if given.check or not (given.dump or given.write):
+        print("\n".join([*differing, f"{len(differing)} keys differ"]))
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
