@@ -21,7 +21,7 @@ from mockllm.checking import Outcome, Policy, Usage, cases, examine
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.scenario.load import load
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 
 ROUNDS = 5
 

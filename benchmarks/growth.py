@@ -19,7 +19,7 @@ from instant import fetch
 MEASURE = """
 import resource, sys, time
 from mockllm.scenario.load import load
-from mockllm.catalogue import Catalogue
+from mockllm.matching.index import Catalogue
 def rss():
     for line in open("/proc/self/status"):
         if line.startswith("VmRSS"):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mockllm.checking import Case, Outcome, Policy, differences
-from mockllm.checking.cases import quirk_cases
-from mockllm.checking.examine import outcome_of
+from mockllm.checking.cases.compile import quirk_cases
+from mockllm.checking.judging.examine import outcome_of
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.server.options import ServerOptions

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.losses import lost
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.losses import lost
 from mockllm.scenario.load import load
 
 ROOT = Path(__file__).parents[1]

@@ -15,8 +15,8 @@ from pathlib import Path
 from mockllm.importers import read
 from mockllm.importers.batch import Told, import_files
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.addresses import addressed
-from mockllm.recording.folder import Folder
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.recording.store.folder import Folder
 from tests.importers.corpus import recorded_files, title
 
 PAGE = Path(__file__).parents[1] / "docs" / "recording.md"

@@ -8,10 +8,10 @@ from itertools import chain, pairwise
 
 from hypothesis import strategies as st
 
-from mockllm.events import Cite, StreamError
-from mockllm.sse import Frame
-from mockllm.timeline import normal
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn, beats
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import normal
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn, beats
 
 texts = st.text(
     alphabet=st.one_of(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mockllm.errors import ScenarioError
-from mockllm.recording.tape import read
 from mockllm.scenario.load import loads
+from mockllm.tapes.load import load_tape
 
 PAGE = Path(__file__).parents[1] / "docs" / "scenarios.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_the_sample_errors_are_real():
 def test_the_sample_tape_is_one():
     """The page shows a tape that can be played."""
     (shown,) = (block.values[0] for block in blocks("jsonl"))
-    assert [piece.at for piece in read(shown.encode(), "greeting.1.jsonl").pieces] == [
+    assert [piece.at for piece in load_tape(shown.encode(), "greeting.1.jsonl").pieces] == [
         412003,
         431877,
     ]

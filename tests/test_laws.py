@@ -15,19 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.catalogue import mint_token
-from mockllm.derive import derive
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive
+from mockllm.core.timeline import fold, normal
+from mockllm.core.turn import TokenUsage, Turn
+from mockllm.framing.sse import Decoder
+from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.replay import stream
-from mockllm.request import Request
-from mockllm.resolve import resolve
+from mockllm.replay.resolve import resolve
+from mockllm.replay.stream import stream
 from mockllm.scenario.load import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
-from mockllm.sse import Decoder
-from mockllm.timeline import fold, normal
-from mockllm.turn import TokenUsage, Turn
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = load([ROOT / "scenarios"])

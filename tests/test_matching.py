@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.catalogue import Catalogue, mint_token
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
-from mockllm.matching import pick
-from mockllm.request import CallEcho, Message, OfferedTool, Request
+from mockllm.matching.index import Catalogue, mint_token
+from mockllm.matching.select import pick
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, TurnSpec
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.load import loads
-from mockllm.session import Exchange, Session
 
 NUMBERS = """
 scenario: numbers

@@ -15,18 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.checking.conversations import verify
+from mockllm.checking.conversations.judge import verify
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
-from mockllm.piece import Piece
-from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.playing import answer as recorded_answer
-from mockllm.recording.tape import Asked, Tape, digest, write
-from mockllm.replay import Answer, chunk
+from mockllm.replay.answer import Answer, chunk
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
+from mockllm.replay.tape_player import answer as recorded_answer
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import load, loads
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.session import Exchange, Session
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.model import Asked, Tape, digest
 from tests.server.test_server import http_chunks
 
 YAML = """
@@ -38,10 +39,10 @@ turns:
 """
 # Nothing of ours would come out like this: CR LF, a comment, odd fields, a cut inside of é.
 PIECES = (
-    Piece(1_000, b": OPENROUTER PROCESSING\r\n\r\n"),
-    Piece(2_500, b'data: {"id":"x1","provider":"?","choices":[{"delta":{"content":"H\xc3'),
-    Piece(2_500, b'\xa9"}}]}\r\n\r\n'),
-    Piece(4_000, b"data: [DONE]\r\n\r\n"),
+    TimedBytes(1_000, b": OPENROUTER PROCESSING\r\n\r\n"),
+    TimedBytes(2_500, b'data: {"id":"x1","provider":"?","choices":[{"delta":{"content":"H\xc3'),
+    TimedBytes(2_500, b'\xa9"}}]}\r\n\r\n'),
+    TimedBytes(4_000, b"data: [DONE]\r\n\r\n"),
 )
 STREAM = Tape("chat", True, 200, (("content-type", "text/event-stream"),), PIECES)
 BODY = Tape(
@@ -49,7 +50,7 @@ BODY = Tape(
     False,
     200,
     (("content-type", "application/json"), ("content-length", "9"), ("x-ratelimit", "3")),
-    (Piece(1_500, b'{"id": '), Piece(2_000, b"1}")),
+    (TimedBytes(1_500, b'{"id": '), TimedBytes(2_000, b"1}")),
 )
 
 
@@ -67,7 +68,7 @@ class Folder:
             if tape is not None:
                 name = f"{scenario.name}.{index + 1}.jsonl"
                 own = replace(tape, digest=digest(turns[index], tape.api))
-                (self.path / name).write_bytes(write(own))
+                (self.path / name).write_bytes(dump_tape(own))
                 turns[index] = replace(turns[index], recorded=Recorded(name))
         self.yaml.write_text(dump(replace(scenario, turns=tuple(turns))))
         return self.load()
@@ -166,7 +167,7 @@ def test_errors_are_as_they_were(
     folder: Folder, status: int, headers: tuple[tuple[str, str], ...], body: bytes
 ) -> None:
     """Status, `retry-after` and body of an error are the service's, whatever they look like."""
-    tape = Tape("chat", True, status, headers, (Piece(10, body),))
+    tape = Tape("chat", True, status, headers, (TimedBytes(10, body),))
     text = YAML.replace("reply: {text: Hi!, split: [H, i!]}", f"http: {max(status, 400)}")
     answer, exchange = Client(folder.record(tape, text=text))(HELLO)
     assert (answer.status, answer.data) == (status, (body,))
@@ -179,7 +180,7 @@ def test_compression_is_kept(folder: Folder) -> None:
     """Compressed bytes stay what they were, and the header says so."""
     data = gzip.compress(b"".join(piece.data for piece in PIECES))
     headers = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
-    pieces = (Piece(1, data[:20]), Piece(2, data[20:]))
+    pieces = (TimedBytes(1, data[:20]), TimedBytes(2, data[20:]))
     answer, _ = Client(folder.record(Tape("chat", True, 200, headers, pieces)))(HELLO)
     assert answer.pieces == pieces
     assert ("content-encoding", "gzip") in answer.headers
@@ -201,7 +202,7 @@ def test_headers_of_the_connection_are_not_replayed(folder: Folder) -> None:
 @given(st.lists(st.tuples(st.integers(0, 10**7), st.binary(max_size=9)), max_size=6))
 def test_any_bytes_in_any_pieces_are_played(told: list[tuple[int, bytes]]) -> None:
     """Whatever was recorded goes out as it is, but for chunks without bytes."""
-    pieces = tuple(Piece(at, data) for at, data in told)
+    pieces = tuple(TimedBytes(at, data) for at, data in told)
     made = recorded_answer(replace(STREAM, pieces=pieces))
     assert made.pieces == tuple(piece for piece in pieces if piece.data)
     assert made.instant.partition(b"\r\n\r\n")[2] == (
@@ -211,7 +212,7 @@ def test_any_bytes_in_any_pieces_are_played(told: list[tuple[int, bytes]]) -> No
 
 def test_empty_chunks_do_not_end_the_body(folder: Folder) -> None:
     """A chunk without bytes, which HTTP could not send, is left out."""
-    tape = replace(STREAM, pieces=(Piece(0, b""), *PIECES))
+    tape = replace(STREAM, pieces=(TimedBytes(0, b""), *PIECES))
     assert Client(folder.record(tape))(HELLO)[0].pieces == PIECES
 
 
@@ -268,7 +269,7 @@ def test_what_is_around_the_answer_may_be_edited(folder: Folder) -> None:
     assert (exchange.attempt, exchange.recorded) == (2, "exact")
 
 
-@pytest.mark.parametrize("broken", [None, b"", b"{}\n", write(STREAM)[:-5]])
+@pytest.mark.parametrize("broken", [None, b"", b"{}\n", dump_tape(STREAM)[:-5]])
 def test_an_unreadable_tape_is_told(folder: Folder, broken: bytes | None) -> None:
     """A tape that goes missing or breaks after loading leaves the reply, and says what is wrong."""
     scenarios = folder.record(STREAM)
@@ -303,7 +304,7 @@ def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
 @pytest.mark.parametrize(("last", "turn"), [("then: restart", 0), ("    repeat: true", 1)])
 def test_turns_that_come_again_are_recorded_again(folder: Folder, last: str, turn: int) -> None:
     """With `restart` and `repeat` a later request gets the bytes of the turn that answers it."""
-    again = replace(STREAM, pieces=(Piece(3, b"data: again\n\n"),))
+    again = replace(STREAM, pieces=(TimedBytes(3, b"data: again\n\n"),))
     client = Client(folder.record(STREAM, again, text=YAML + last + "\n"))
     answer, exchange = client(ask("hello", "a", "b", "c", "d", stream=True))
     assert exchange.position == 2
@@ -314,7 +315,9 @@ def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
     """The id that the service gave to its answer leads to the next turn, and can be looked up."""
     created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
     data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
-    tape = Tape("responses", True, 200, (("content-type", "text/event-stream"),), (Piece(1, data),))
+    tape = Tape(
+        "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
+    )
     client = Client(folder.record(tape))
     first = {"model": "m", "input": "hello", "stream": True}
     then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
@@ -341,7 +344,9 @@ def test_who_continues_a_recorded_response_is_judged(
     """What the answer with the service's id called for has to be answered, and nothing else."""
     created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
     data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
-    tape = Tape("responses", True, 200, (("content-type", "text/event-stream"),), (Piece(1, data),))
+    tape = Tape(
+        "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
+    )
     text = YAML.replace("{text: Hi!, split: [H, i!]}", "{tool: look, id: call_1}")
     client = Client(folder.record(tape, text=text), strict=False)
     tools = [{"type": "function", "name": "look", "parameters": {}}]
@@ -433,7 +438,7 @@ def test_a_body_arrives_with_its_length(serve: Any) -> None:
 def test_an_error_arrives_as_it_was(serve: Any) -> None:
     """A 429 with `retry-after` reaches the client of a stream as the service sent it."""
     headers = (("retry-after", "7"), ("content-length", "2"))
-    with serve(Tape("chat", True, 429, headers, (Piece(5, b"no"),))) as server:
+    with serve(Tape("chat", True, 429, headers, (TimedBytes(5, b"no"),))) as server:
         head, rest = exchanged(server.url, HELLO)
     assert head.startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n")
     assert rest == b"no"
@@ -442,7 +447,7 @@ def test_an_error_arrives_as_it_was(serve: Any) -> None:
 def test_a_list_of_errors_is_not_listed_again(folder: Folder) -> None:
     """Errors of Gemini's JSON streams are lists already when they are recorded."""
     headers = (("content-type", "application/json"),)
-    error = (Piece(1, b'[{"err'), Piece(2, b'or": 1}]'))
+    error = (TimedBytes(1, b'[{"err'), TimedBytes(2, b'or": 1}]'))
     scenarios = folder.record(Tape("gemini", True, 400, headers, error))
     path = "/v1beta/models/m:streamGenerateContent"
     body = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}).encode()

@@ -4,11 +4,12 @@ from textwrap import dedent
 
 import pytest
 
-from mockllm.events import StreamError
-from mockllm.resolve import PlannedCall, planned_calls, resolve, turn_index
+from mockllm.core.events import StreamError
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Reasoning, Refusal, Text, TokenUsage
+from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.load import loads
-from mockllm.timeline import expand
-from mockllm.turn import Reasoning, Refusal, Text, TokenUsage
 
 
 def scenario(text):

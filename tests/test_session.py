@@ -1,7 +1,7 @@
 """Sessions keep what happened, within bounds, and nothing else."""
 
+from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
-from mockllm.session import Exchange, Session, Sessions
 
 TURN = TurnSpec(reply=(TextPart("x"),))
 SCENARIO = Scenario("s", (TURN, TURN, TURN))

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.catalogue import Catalogue
-from mockllm.resolve import resolve
+from mockllm.core.timeline import expand, fold
+from mockllm.matching.index import Catalogue
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.load import load
 from mockllm.scenario.model import APIS, ParallelPart, ToolPart
-from mockllm.timeline import expand, fold
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mockllm.core.frame import Frame
 from mockllm.errors import SSEError, StreamFormatError
-from mockllm.sse import LINE_ENDS, Decoder, Frame, decode, encode
+from mockllm.framing.sse import LINE_ENDS, Decoder, decode, encode
 
 BOM = b"\xef\xbb\xbf"
 

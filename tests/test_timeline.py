@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm import events as ev
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core import events as ev
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests.strategies import opaques, parts, tool_calls, turns
 
 

@@ -11,15 +11,21 @@ what the official client libraries make of them.
 
 from __future__ import annotations
 
-from mockllm.checking.case import Case, Payload
-from mockllm.checking.cases import Plan, case, cases, plans
-from mockllm.checking.check import check, told
-from mockllm.checking.compare import differences
-from mockllm.checking.examine import Failure, Report, examine, examine_bodies, examine_client
+from mockllm.checking.cases.case import Case, Payload
+from mockllm.checking.cases.compile import Plan, case, cases, plans
 from mockllm.checking.invariants import INVARIANTS
+from mockllm.checking.judging.compare import differences
+from mockllm.checking.judging.examine import (
+    Failure,
+    Report,
+    examine,
+    examine_bodies,
+    examine_client,
+)
 from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Delta, Probe, Run
+from mockllm.checking.reports.check import check, told
 
 __all__ = [
     "INVARIANTS",

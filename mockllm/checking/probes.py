@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Call, Outcome
 
 __all__ = ["ByteProbe", "Closing", "Delta", "Offering", "Probe", "Run", "Staging"]

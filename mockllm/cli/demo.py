@@ -17,10 +17,10 @@ from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.asking import Json
     from mockllm.cli.drawing import Screen
+    from mockllm.core.turn import Turn
     from mockllm.protocols.base import WireProtocol
-    from mockllm.turn import Turn
+    from mockllm.protocols.client_requests import Json
 
 __all__ = ["demo"]
 
@@ -52,8 +52,8 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
-    from mockllm.asking import ASKING
     from mockllm.cli.drawing import screen_for
+    from mockllm.protocols.client_requests import ASKING
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
@@ -73,7 +73,7 @@ def demo(speed: float) -> None:
 
 def _scenario() -> Scenario:
     """The shipped scenario, at a pace that eyes can follow."""
-    from mockllm.shipped import shipped_scenarios
+    from mockllm.scenario.shipped import shipped_scenarios
 
     (scenario,) = read_scenarios((shipped_scenarios() / f"{_NAME}.yaml",))
     defaults = replace(scenario.defaults, ttft=_TTFT, every=_EVERY)
@@ -89,7 +89,7 @@ def _evenly(turn: TurnSpec) -> TurnSpec:
 
 def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
     """Asks, answers the calls, and so on until an answer makes none; that answer."""
-    from mockllm.asking import ASKING, first_body, user_text
+    from mockllm.protocols.client_requests import ASKING, first_body, user_text
 
     asking = ASKING[protocol.name]
     path = asking.path.format(model=_MODEL)
@@ -110,11 +110,11 @@ def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Scre
 
 def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
-    from mockllm import events as ev
-    from mockllm.asking import ASKING
     from mockllm.cli.drawing import Board
-    from mockllm.sse import Decoder
-    from mockllm.timeline import fold
+    from mockllm.core import events as ev
+    from mockllm.core.timeline import fold
+    from mockllm.framing.sse import Decoder
+    from mockllm.protocols.client_requests import ASKING
 
     frames, decoder, board = Decoder(), protocol.decoder(), Board()
     heard: list[ev.Timed] = []

@@ -12,7 +12,7 @@ from typing import Protocol, TextIO
 
 import click
 
-from mockllm import events as ev
+from mockllm.core import events as ev
 
 __all__ = ["Board", "Lane", "LiveScreen", "PlainScreen", "Screen", "screen_for"]
 

@@ -29,8 +29,8 @@ def env(url: str, session: str | None, export: bool) -> None:
       mockllm env > .env
       eval "$(mockllm env --export --session mine)"
     """
-    from mockllm.environment import client_environment
     from mockllm.protocols import PROTOCOLS
+    from mockllm.protocols.environment import client_environment
     from mockllm.server.control import SESSION_NAME, base_urls
 
     parts = urlsplit(url)

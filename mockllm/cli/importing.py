@@ -13,7 +13,7 @@ from mockllm.cli.recording import redaction_options, redaction_rules
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import Told
-    from mockllm.recording.drafts import Condition
+    from mockllm.recording.drafting.drafts import Condition
 
 __all__ = ["import_"]
 
@@ -56,10 +56,10 @@ def import_(
       mockllm import answer.sse -o scenarios/recorded --json
     """
     from mockllm.importers.batch import import_files
-    from mockllm.importers.detect import files
-    from mockllm.recording.drafts import MatchRule
-    from mockllm.recording.folder import Folder
-    from mockllm.recording.redact import Redactor
+    from mockllm.importers.file_formats import files
+    from mockllm.recording.drafting.drafts import MatchRule
+    from mockllm.recording.store.folder import Folder
+    from mockllm.redaction.redact import Redactor
 
     rules = redaction_rules(redact, redact_paths)
     found = list(files(paths))

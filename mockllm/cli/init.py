@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from mockllm.environment import MOCK_KEY
 from mockllm.errors import UsageError
+from mockllm.protocols.environment import MOCK_KEY
 
 __all__ = ["FIRST_MODEL", "curl", "init"]
 

@@ -84,6 +84,6 @@ def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
         ScenarioError: with every problem of every file.
     """
     from mockllm.scenario.load import load
-    from mockllm.shipped import shipped_scenarios
+    from mockllm.scenario.shipped import shipped_scenarios
 
     return load(paths or (shipped_scenarios(),))

@@ -16,7 +16,7 @@ from mockllm.cli.listing import table
 from mockllm.scenario.model import APIS, Api
 
 if TYPE_CHECKING:
-    from mockllm.checking.case import Case
+    from mockllm.checking.cases.case import Case
     from mockllm.quirks import Quirk, Variant
 
 __all__ = ["quirks"]
@@ -115,8 +115,8 @@ _JSON_SHOWN = 40
 
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     """What the quirk changes in the stream of its sample, as a diff of lines."""
-    from mockllm.checking.cases import case
-    from mockllm.checking.reproduction import drawn
+    from mockllm.checking.cases.compile import case
+    from mockllm.checking.reports.reproduction import drawn
 
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
     odd = case(quirk.sample, api, quirk=name)

@@ -52,7 +52,7 @@ def record(
     """
     options = record_options(output, "add", **recording)
     with uncollected():
-        from mockllm.recording.folder import Folder
+        from mockllm.recording.store.folder import Folder
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 

@@ -14,8 +14,8 @@ from mockllm.errors import UsageError
 from mockllm.scenario.model import APIS
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafts import Condition
-    from mockllm.recording.redact import Rules
+    from mockllm.recording.drafting.drafts import Condition
+    from mockllm.redaction.redact import Rules
     from mockllm.server.options import RecordMode, RecordOptions
 
 __all__ = [
@@ -54,7 +54,7 @@ def conditions(
     """The names of conditions, with commas; None where nothing is said of them."""
     if value is None:
         return None
-    from mockllm.recording.drafts import Condition
+    from mockllm.recording.drafting.drafts import Condition
 
     known: tuple[Condition, ...] = get_args(Condition)
     names = [name for name in map(str.strip, value.split(",")) if name not in ("", "none")]
@@ -94,7 +94,7 @@ def redaction_options(command: _Command) -> _Command:
 
 def redaction_rules(redact: Iterable[str], redact_paths: Iterable[str]) -> Rules:
     """What is secret by the options and by `mockllm.toml`, where there is one."""
-    from mockllm.recording.redact import rules_from
+    from mockllm.redaction.redact import rules_from
 
     return rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
 
@@ -135,7 +135,7 @@ def record_options(
     Raises:
         UsageError: no service is known, or something else that was said makes no sense.
     """
-    from mockllm.recording.drafts import MatchRule
+    from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.server.options import RecordOptions
 
     found = services(upstreams, os.environ)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from mockllm.cli.output import LineOutput
-from mockllm.environment import client_base_urls
 from mockllm.errors import Problem
+from mockllm.protocols.environment import client_base_urls
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafts import Line
+    from mockllm.recording.drafting.drafts import Line
+    from mockllm.replay.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
-    from mockllm.session import Exchange
 
 __all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
 

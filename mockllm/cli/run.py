@@ -16,7 +16,7 @@ import click
 from mockllm.cli.params import EXISTING, answering_options, read_scenarios
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
-from mockllm.session import Exchange
+from mockllm.replay.session import Exchange
 
 __all__ = ["run"]
 
@@ -66,7 +66,7 @@ def run(
       mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
     """
-    from mockllm.environment import client_environment, unproxied
+    from mockllm.protocols.environment import client_environment, unproxied
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 

@@ -55,8 +55,8 @@ def scrub(
       mockllm scrub scenarios/ --check
       mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
     """
-    from mockllm.recording.redact import Redactor
-    from mockllm.recording.scrubbing import scrub as scrubbed
+    from mockllm.redaction.redact import Redactor
+    from mockllm.redaction.scrub import scrub as scrubbed
 
     rules = redaction_rules(redact, redact_paths)
     files = {str(path): path.read_bytes() for path in _files(paths)}

@@ -156,7 +156,7 @@ def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, 
     """The scenarios of the paths; the one that is recorded to may have none."""
     if target not in paths:
         return read_scenarios(paths)
-    from mockllm.recording.folder import Folder
+    from mockllm.recording.store.folder import Folder
 
     others = tuple(path for path in paths if path != target)
     recorded = Folder(target).scenarios()

@@ -17,7 +17,7 @@ from mockllm.scenario.model import APIS, Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
-    from mockllm.replay import Answer
+    from mockllm.replay.answer import Answer
 
 __all__ = ["scenario_named", "scenario_names", "show"]
 
@@ -89,7 +89,7 @@ def show(
       mockllm show parallel-tools --quirk chat-index-all-zero
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
-    from mockllm.player import parse_object
+    from mockllm.replay.player import parse_object
 
     found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
     protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
@@ -158,10 +158,11 @@ def _answer(
     *,
     stream: bool,
 ) -> Answer:
-    from mockllm.asking import ASKING, first_body, user_text
-    from mockllm.matching import Pick
-    from mockllm.replay import Replayer, http_answer
-    from mockllm.resolve import turn_at, turn_index
+    from mockllm.matching.positions import turn_at, turn_index
+    from mockllm.matching.select import Pick
+    from mockllm.protocols.client_requests import ASKING, first_body, user_text
+    from mockllm.replay.answer import http_answer
+    from mockllm.replay.compile import Replayer
 
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
@@ -190,8 +191,8 @@ def _answer(
 
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
     """The API over which a turn was recorded."""
-    from mockllm.recording.playing import load
-    from mockllm.resolve import turn_index
+    from mockllm.matching.positions import turn_index
+    from mockllm.replay.tape_player import load
 
     index = turn_index(scenario, position)
     recorded = None if index is None else scenario.turns[index].recorded
@@ -205,7 +206,7 @@ def _recorded(
     scenario: Scenario, index: int, protocol: WireProtocol, *, stream: bool, quirks: bool
 ) -> Answer | None:
     """The recorded answer of a turn; where it is not to be played, it is told why."""
-    from mockllm.recording.playing import Recordings
+    from mockllm.replay.tape_player import Recordings
 
     turn = scenario.turns[index]
     played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)

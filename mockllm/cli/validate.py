@@ -59,7 +59,7 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
     taped = [turn.recorded for one in scenarios for turn in one.turns if turn.recorded is not None]
     if not taped:
         return
-    from mockllm.recording.playing import check
+    from mockllm.replay.tape_player import check
 
     for recorded in taped:
         try:
@@ -72,8 +72,8 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
 
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
-    from mockllm.losses import lost
     from mockllm.protocols import PROTOCOLS
+    from mockllm.replay.losses import lost
 
     for scenario in scenarios:
         yield from map(str, lost(scenario, PROTOCOLS))

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mockllm.checking.conversations import verify
+from mockllm.checking.conversations.judge import verify
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import Scenario
-from mockllm.session import Exchange, Session
 
 __all__ = ["Verdict", "judge"]
 

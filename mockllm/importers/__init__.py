@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mockllm.errors import UsageError
 from mockllm.importers import har, sse_dump, vcr
-from mockllm.importers.detect import Kind, detect
+from mockllm.importers.file_formats import Kind, detect
 from mockllm.importers.reading import Found, Unread
 
 __all__ = ["READERS", "Found", "Unread", "read"]

@@ -19,9 +19,8 @@ from typing import Any
 from mockllm.errors import UsageError, WireError
 from mockllm.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
 from mockllm.importers.files import contents, json_value
-from mockllm.recording.drafts import Draft, Line
-from mockllm.recording.naming import free_name, slug
-from mockllm.scenario.check import alike
+from mockllm.recording.drafting.drafts import Draft, Line
+from mockllm.recording.drafting.naming import free_name, slug
 from mockllm.scenario.model import (
     Api,
     Defaults,
@@ -34,6 +33,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
 )
+from mockllm.scenario.precedence import match_key
 
 __all__ = ["read"]
 
@@ -175,7 +175,9 @@ def _place(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
     if continues and match.user is None:
         _continue(fixture, [group for group in groups if group.apis == apis])
         return
-    group = next((g for g in groups if g.apis == apis and alike(g.match) == alike(match)), None)
+    group = next(
+        (g for g in groups if g.apis == apis and match_key(g.match) == match_key(match)), None
+    )
     if group is None:
         group = _Group(match, apis, Path(fixture.source.rpartition("#")[0]).name)
         groups.append(group)

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from mockllm.core.events import FinishReason, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
-from mockllm.events import FinishReason, Timed
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.authored import authored
+from mockllm.recording.drafting.authored import authored
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (
@@ -29,8 +31,6 @@ from mockllm.scenario.model import (
     TurnSpec,
     UsageSpec,
 )
-from mockllm.sse import Frame
-from mockllm.timeline import fold
 
 __all__ = ["CHUNK_SIZE", "agui_turn", "turn"]
 

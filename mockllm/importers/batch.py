@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
-from mockllm.importers.detect import detect
+from mockllm.importers.file_formats import detect
 from mockllm.importers.reading import Unread
-from mockllm.piece import Piece
-from mockllm.recording.captured import Captured
-from mockllm.recording.drafts import Draft, Line, MatchRule, drafts
-from mockllm.recording.folder import Folder
-from mockllm.recording.redact import Redactor
-from mockllm.scenario.check import alike
+from mockllm.recording.drafting.drafts import Draft, Line, MatchRule, drafts
+from mockllm.recording.store.folder import Folder
+from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.precedence import match_key
+from mockllm.tapes.captured import Captured
 
 __all__ = ["Told", "import_files"]
 
@@ -180,7 +180,7 @@ def _kept(folder: Folder) -> Iterator[bytes]:
                 yield _key(tape.request.body, tape.pieces)
 
 
-def _key(sent: bytes, chunks: Iterable[Piece]) -> bytes:
+def _key(sent: bytes, chunks: Iterable[TimedBytes]) -> bytes:
     """What only exchanges have in common that are the same."""
     sums = (sha256(part).digest() for part in (sent, b"".join(one.data for one in chunks)))
     return b"".join(sums)
@@ -189,13 +189,13 @@ def _key(sent: bytes, chunks: Iterable[Piece]) -> bytes:
 def _same_match(scenario: Scenario | None, there: Iterable[Scenario]) -> Scenario | None:
     if scenario is None or scenario.match is None:
         return None
-    key = alike(scenario.match)
+    key = match_key(scenario.match)
     return next(
         (
             other
             for other in there
             if other.match is not None
-            and alike(other.match) == key
+            and match_key(other.match) == key
             and set(other.apis) & set(scenario.apis)
         ),
         None,

@@ -12,22 +12,24 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from mockllm.asking import ASKING, Json, first_body, user_text
-from mockllm.checking.corpus import decoded
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
+from mockllm.framing.sse import decode
 from mockllm.importers.saying import say
-from mockllm.matching import Pick
-from mockllm.piece import Piece
+from mockllm.matching.positions import planned_calls
+from mockllm.matching.select import Pick
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.recording import tape as tapes
-from mockllm.recording.captured import Captured
-from mockllm.replay import Answer, Replayer, http_answer
-from mockllm.resolve import planned_calls
+from mockllm.protocols.client_requests import ASKING, Json, first_body, user_text
+from mockllm.protocols.decoding import decoded
+from mockllm.replay.answer import Answer, http_answer
+from mockllm.replay.compile import Replayer
 from mockllm.scenario.model import Api, Http, ResultCondition, Scenario, TurnSpec
 from mockllm.scenario.yamltext import write
-from mockllm.sse import decode
-from mockllm.turn import ToolCall
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.load import load_tape
+from mockllm.tapes.model import Tape
 
 __all__ = ["cassette", "exchanges"]
 
@@ -135,12 +137,12 @@ def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     return found
 
 
-def _tape(turn: TurnSpec) -> tapes.Tape | None:
+def _tape(turn: TurnSpec) -> Tape | None:
     if turn.recorded is None or turn.recorded.path is None:
         return None
     path = Path(turn.recorded.path)
     try:
-        return tapes.read(path.read_bytes(), str(path))
+        return load_tape(path.read_bytes(), str(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
 
@@ -218,7 +220,7 @@ class _Talk:
             tuple(
                 (name, value) for name, value in answer.headers if not name.startswith("access-")
             ),
-            (Piece(0, b"".join(answer.data)),) if answer.size else (),
+            (TimedBytes(0, b"".join(answer.data)),) if answer.size else (),
             source=f"{self.scenario.name} turn {picked.position + 1}",
         )
 

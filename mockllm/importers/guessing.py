@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mockllm.errors import StreamFormatError
-from mockllm.sse import decode
+from mockllm.framing.sse import decode
 
 __all__ = ["api_of", "made_up", "model_of", "url_of"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
-from mockllm.piece import Piece
 from mockllm.protocols.base import dumps
-from mockllm.recording.captured import Captured
+from mockllm.tapes.captured import Captured
 
 __all__ = [
     "Found",
@@ -64,7 +64,7 @@ def captured(
         request_body=inflated(request_headers, request_body),
         status=status,
         headers=_truthful(headers, body),
-        chunks=(Piece(0, body),) if body else (),
+        chunks=(TimedBytes(0, body),) if body else (),
         at=at,
         source=source,
     )

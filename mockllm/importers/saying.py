@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mockllm.asking import Json
+from mockllm.protocols.client_requests import Json
 
 __all__ = ["say"]
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from mockllm.derive import derive, derive_int
+from mockllm.core.events import Event
+from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive, derive_int
+from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
-from mockllm.events import Event
-from mockllm.request import Request
-from mockllm.sse import Frame, LineEnd
-from mockllm.turn import TokenUsage, Turn
 
 __all__ = [
     "EPOCH",

@@ -1,6 +1,6 @@
 """What real servers send that the rules of their protocols do not foresee.
 
-A file for each group; a quirk is one entry of one list: its bytes, where it was seen, who
+A folder for each API; a quirk is one entry of one list: its bytes, where it was seen, who
 stumbled over it, and what is right. `QUIRKS` is the table of them.
 """
 
@@ -12,10 +12,7 @@ from mockllm.errors import UsageError
 from mockllm.quirks import (
     agui,
     anthropic,
-    chat_arguments,
-    chat_envelope,
-    chat_finish,
-    chat_identity,
+    chat,
     framing,
     gemini,
     responses,
@@ -27,10 +24,7 @@ from mockllm.quirks.base import Quirk, Variant
 __all__ = ["QUIRKS", "Quirk", "Variant", "find"]
 
 _GROUPS = (
-    chat_identity,
-    chat_arguments,
-    chat_finish,
-    chat_envelope,
+    chat,
     usage,
     framing,
     stream_errors,

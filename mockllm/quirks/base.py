@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mockllm.piece import Piece
+from mockllm.core.frame import Frame
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.turn import Turn
 from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
-from mockllm.sse import Frame
-from mockllm.turn import Turn
 
 __all__ = [
     "BytesChange",
@@ -120,7 +120,7 @@ class Context:
 FramesChange = Callable[[list[Item], Context], list[Item]]
 """Changes the frames; it owns the items it is given."""
 
-BytesChange = Callable[[list[Piece], Context], list[Piece]]
+BytesChange = Callable[[list[TimedBytes], Context], list[TimedBytes]]
 """Changes the encoded stream: a piece for each frame."""
 
 

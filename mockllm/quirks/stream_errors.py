@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mockllm.events import StreamError
-from mockllm.piece import Piece
+from mockllm.core.events import StreamError
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.framing_changes import is_end
+from mockllm.quirks.framing.changes import is_end
 from mockllm.quirks.samples import TEXT
 from mockllm.scenario.model import APIS
-from mockllm.turn import Turn
 
 __all__ = ["QUIRKS"]
 
@@ -110,8 +110,8 @@ def _both(
     return forms if usual == "first" else forms[::-1]
 
 
-def _body(pieces: list[Piece], _context: Context) -> list[Piece]:
-    return [Piece(pieces[0].at if pieces else 0, dumps(BODY).encode())]
+def _body(pieces: list[TimedBytes], _context: Context) -> list[TimedBytes]:
+    return [TimedBytes(pieces[0].at if pieces else 0, dumps(BODY).encode())]
 
 
 QUIRKS: tuple[Quirk, ...] = (

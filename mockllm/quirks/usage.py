@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat_chunks import finishes, spots
+from mockllm.quirks.chat.chunks import finishes, spots
 from mockllm.quirks.samples import TEXT
-from mockllm.turn import TokenUsage
 
 __all__ = ["QUIRKS", "tells_only_usage"]
 

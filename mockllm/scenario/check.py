@@ -6,8 +6,7 @@ a document. A call without a name stands for a part that could not be read.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mockllm.scenario import model as m
@@ -17,7 +16,7 @@ from mockllm.scenario.locate import Steps
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.wording import shorten, suggestion
 
-__all__ = ["Remark", "alike", "check"]
+__all__ = ["Remark", "check"]
 
 Remark = tuple[Steps, str]
 """A place in a scenario, and what is wrong with it."""
@@ -243,7 +242,7 @@ def _fragments(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
             cut = fragments(part.arguments or "", split or "whole", "")
             # A call normalises what stands for "no arguments" to no fragments. Imported here,
             # where few scenarios come by: it is not needed to start.
-            from mockllm.turn import ToolCall
+            from mockllm.core.turn import ToolCall
 
             return len(ToolCall("", "", cut).fragments) + opening
         case _:
@@ -277,17 +276,4 @@ def _no_call(id: str, known: set[str]) -> str:
         return "is the result of no call; no turn before this one calls a tool"
     return "is the result of no call in the turns before" + (
         suggestion(id, sorted(known)) or f"; known: {shorten(', '.join(sorted(known)))}"
-    )
-
-
-def alike(match: m.Match) -> Hashable:
-    """A key that two matches share when the same requests meet their conditions."""
-    return (
-        match.anything,
-        match.model,
-        match.user,
-        match.system,
-        frozenset(match.tools),
-        frozenset(match.headers),
-        None if match.body is None else json.dumps(match.body, sort_keys=True),
     )

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario import document, nodes
-from mockllm.scenario.check import alike, check
+from mockllm.scenario.check import check
 from mockllm.scenario.files import beside, texts
 from mockllm.scenario.locate import find, place, places
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.nodes import Document, Mapping, Mark, Node
+from mockllm.scenario.precedence import match_key, told_apart
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
-from mockllm.scenario.told_apart import told_apart
 
 __all__ = ["load", "loads"]
 
@@ -161,7 +161,7 @@ class _Loading:
         for one in self.loaded:
             if one.scenario.match is None:
                 continue
-            others = known.setdefault(alike(one.scenario.match), [])
+            others = known.setdefault(match_key(one.scenario.match), [])
             for other in others:
                 if told_apart(one.scenario, other.scenario):
                     continue

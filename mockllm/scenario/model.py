@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from mockllm.events import FinishReason
+    from mockllm.core.events import FinishReason
 
 __all__ = [
     "APIS",

@@ -21,10 +21,10 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
-    from mockllm.player import Player
     from mockllm.protocols.base import WireProtocol
+    from mockllm.replay.player import Player
+    from mockllm.replay.session import Sessions
     from mockllm.server.handler import Handler
-    from mockllm.session import Sessions
 
 __all__ = ["MockServer"]
 
@@ -49,7 +49,7 @@ class MockServer:
     @cached_property
     def sessions(self) -> Sessions:
         """All sessions, with their journals."""
-        from mockllm.session import Sessions
+        from mockllm.replay.session import Sessions
 
         return Sessions()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mockllm.player import Player
+from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.server.options import RecordOptions
 
@@ -87,6 +87,6 @@ class Assigned:
 def _kind(in_order: bool) -> type[Player]:
     if not in_order:
         return Player
-    from mockllm.server.in_order import InOrder
+    from mockllm.replay.ordered import InOrder
 
     return InOrder

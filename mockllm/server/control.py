@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
-from mockllm.player import Player, parse_object
 from mockllm.protocols.base import WireProtocol
-from mockllm.session import Session, Sessions
+from mockllm.replay.player import Player, parse_object
+from mockllm.replay.session import Session, Sessions
 
 __all__ = ["CONTROL_PREFIX", "Control", "base_urls"]
 
@@ -153,7 +153,7 @@ class Control:
 
     def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
         # Imported when asked for: serving needs none of it.
-        from mockllm.checking.conversations import verify
+        from mockllm.checking.conversations.judge import verify
 
         session = self._find(query.get("session", "default"))
         given = query.get("depth", "50")

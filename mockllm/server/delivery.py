@@ -18,9 +18,10 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion10
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Ending
-from mockllm.replay import LAST_CHUNK, Answer, Piece, chunk
-from mockllm.session import Exchange
+from mockllm.replay.answer import LAST_CHUNK, Answer, chunk
+from mockllm.replay.session import Exchange
 
 if sys.platform == "linux":
     import fcntl
@@ -154,7 +155,7 @@ def _body(answer: Answer, old: bool) -> bytes:
 
 async def _on_time(
     request: web.BaseRequest,
-    pieces: Sequence[Piece],
+    pieces: Sequence[TimedBytes],
     exchange: Exchange,
     speed: float,
     head: bytes,

@@ -18,17 +18,17 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from mockllm.errors import RequestError
-from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay import Answer, json_answer, listed
+from mockllm.replay.answer import Answer, json_answer, listed
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.assigned import Assigned
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, Routes
-from mockllm.session import Exchange, Session, Sessions
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions

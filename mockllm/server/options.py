@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafts import Line, MatchRule
-    from mockllm.recording.redact import Rules
-    from mockllm.session import Exchange
+    from mockllm.recording.drafting.drafts import Line, MatchRule
+    from mockllm.redaction.redact import Rules
+    from mockllm.replay.session import Exchange
 
 
 __all__ = ["RecordMode", "RecordOptions", "ServerOptions"]

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 from aiohttp import StreamReader, web
 from aiohttp.http import HttpVersion10
 
-from mockllm.derive import derive
+from mockllm.core.seeded import derive
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError, UsageError
-from mockllm.piece import Piece
+from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.recording.captured import Captured, Cut
-from mockllm.recording.compression import codings
-from mockllm.replay import LAST_CHUNK, chunk, error_answer
+from mockllm.replay.answer import LAST_CHUNK, chunk, error_answer
+from mockllm.replay.session import Exchange
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
 from mockllm.server.recorder import Recorder, Written
 from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
-from mockllm.session import Exchange
+from mockllm.tapes.captured import Captured, Cut
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions
@@ -228,13 +228,13 @@ class _Copy:
         self._headers = headers
         self._upstream = upstream
         self._recorder = recorder
-        self._pieces: list[Piece] = []
+        self._pieces: list[TimedBytes] = []
         self._clock = asyncio.get_running_loop().time
 
     def add(self, data: bytes) -> None:
         if self._recorder is not None:
             at = round((self._clock() - self._upstream.sent) * 1_000_000)
-            self._pieces.append(Piece(max(0, at), data))
+            self._pieces.append(TimedBytes(max(0, at), data))
 
     async def whole(self) -> None:
         """Nothing more will come; returns when it is safe."""

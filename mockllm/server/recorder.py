@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockllm.errors import MockLLMError
-from mockllm.recording.addresses import addressed
-from mockllm.recording.answers import complete
-from mockllm.recording.captured import Captured
-from mockllm.recording.drafts import Draft, Drafting, Line, MatchRule
-from mockllm.recording.folder import Folder
-from mockllm.recording.pending import Pending
-from mockllm.recording.redact import Redactor
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.recording.drafting.answers import complete
+from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
+from mockllm.recording.store.folder import Folder
+from mockllm.recording.store.pending import Pending
+from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
+from mockllm.tapes.captured import Captured
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions

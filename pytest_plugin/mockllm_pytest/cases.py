@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mockllm.checking import Case, Outcome, Payload, Plan, Policy, differences, plans
-from mockllm.checking.reproduction import drawn
-from mockllm.checking.running import Level, drive, run
+from mockllm.checking.judging.running import Level, drive, run
+from mockllm.checking.reports.reproduction import drawn
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, Scenario, ToolSpec

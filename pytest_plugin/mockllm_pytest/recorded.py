@@ -15,8 +15,8 @@ from mockllm_pytest.recording import Recording
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
+    from mockllm.replay.session import Exchange
     from mockllm.scenario.model import Scenario
-    from mockllm.session import Exchange
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.recording.locking import put
+from mockllm.recording.store.locks import put
 from mockllm.scenario.load import load
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.told_apart import is_recorded, precedence
+from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm_pytest.marks import RecordedMark
 from mockllm_pytest.options import chosen, flag, upstreams
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafts import Condition, Line
+    from mockllm.recording.drafting.drafts import Condition, Line
     from mockllm.server.options import RecordOptions
 
 __all__ = ["Recording", "place"]
@@ -87,8 +87,8 @@ class Recording:
         self._record(config, mark, mode)
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
-        from mockllm.recording.drafts import MatchRule
-        from mockllm.recording.redact import rules_from
+        from mockllm.recording.drafting.drafts import MatchRule
+        from mockllm.redaction.redact import rules_from
         from mockllm.server.options import RecordOptions
 
         if not self._services:

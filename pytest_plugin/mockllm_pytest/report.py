@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.checking.continuations import CONVERSATION_INVARIANTS
-from mockllm.checking.conversations import Verification, verify
+from mockllm.checking.conversations.continuations import CONVERSATION_INVARIANTS
+from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.matching import Pick
-from mockllm.player import parse_object
+from mockllm.framing.sse import decode
+from mockllm.matching.select import Pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay import Replayer
-from mockllm.request import Request
+from mockllm.replay.compile import Replayer
+from mockllm.replay.player import parse_object
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
@@ -28,8 +30,6 @@ from mockllm.scenario.model import (
     TextPart,
     ToolPart,
 )
-from mockllm.session import Exchange, Session
-from mockllm.sse import decode
 from mockllm_pytest.marks import Allowed, Mark
 
 __all__ = ["Verdict", "drawn", "judge"]

@@ -43,7 +43,7 @@ class Library:
     def shipped(self) -> tuple[Scenario, ...]:
         """The scenarios that come with mockllm."""
         from mockllm.scenario.load import load
-        from mockllm.shipped import shipped_scenarios
+        from mockllm.scenario.shipped import shipped_scenarios
 
         return load([shipped_scenarios()])
 

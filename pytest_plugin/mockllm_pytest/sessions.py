@@ -14,8 +14,8 @@ from mockllm_pytest.marks import Allowed, Mark, allowed
 from mockllm_pytest.parts import Part
 
 if TYPE_CHECKING:
+    from mockllm.replay.session import Exchange
     from mockllm.scenario.model import Scenario
-    from mockllm.session import Exchange
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 
@@ -94,7 +94,7 @@ class MockSession:
     @property
     def environment(self) -> dict[str, str]:
         """The variables under which SDKs find the session."""
-        from mockllm.environment import client_environment, unproxied
+        from mockllm.protocols.environment import client_environment, unproxied
 
         variables = client_environment(self.base_urls, self._credentials)
         return {**variables, "MOCKLLM_URL": self.url, **unproxied(os.environ)}

@@ -24,9 +24,9 @@ from mockllm.checking import (
     examine_client,
     told,
 )
-from mockllm.checking.check import shrunk
-from mockllm.checking.running import Level
-from mockllm.checking.shrinking import shrink
+from mockllm.checking.judging.running import Level
+from mockllm.checking.reports.check import shrunk
+from mockllm.checking.reports.shrinking import shrink
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Api, Scenario
 from mockllm_pytest.cases import CasePlayer, found_scenarios

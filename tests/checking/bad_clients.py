@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from itertools import count
 
-from mockllm.asking import ASKING
-from mockllm.checking.conversations import Verification, verify
-from mockllm.player import Player
+from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.protocols import PROTOCOLS
-from mockllm.resolve import resolve
+from mockllm.protocols.client_requests import ASKING
+from mockllm.replay.player import Player
+from mockllm.replay.resolve import resolve
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import Scenario
-from mockllm.session import Exchange, Session
 from tests.checking.talking import (
     MODELS,
     Gave,

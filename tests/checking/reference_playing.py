@@ -13,11 +13,11 @@ from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Probe
 from mockllm.checking.reference import REFERENCES, Reference
 from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.core.turn import TokenUsage, ToolCall, Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.replay import stream
-from mockllm.sse import decode
-from mockllm.turn import TokenUsage, ToolCall, Turn
+from mockllm.replay.stream import stream
 
 __all__ = [
     "Record",

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mockllm.checking.corpus import Recording
+from tools.corpus import Recording
 
 __all__ = ["CORPUS", "USED", "chat", "chunk", "recording", "responses", "write"]
 

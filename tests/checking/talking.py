@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from mockllm.turn import ToolCall
+from mockllm.core.turn import ToolCall
 
 Json = dict[str, Any]
 MODELS = {"gemini": "gemini-3-flash-preview"}

@@ -6,13 +6,18 @@ import json
 
 import pytest
 
-from mockllm.auto import answer as auto_answer
-from mockllm.checking.conversations import CONVERSATION_INVARIANTS, Verification, Violation, verify
+from mockllm.checking.conversations.judge import (
+    CONVERSATION_INVARIANTS,
+    Verification,
+    Violation,
+    verify,
+)
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.resolve import resolve
+from mockllm.replay.autoreply import answer as auto_answer
+from mockllm.replay.resolve import resolve
+from mockllm.replay.session import Session
 from mockllm.scenario.model import APIS
-from mockllm.session import Session
 from tests.checking.bad_clients import (
     BAD,
     BOOK,

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking.corpus import (
+from mockllm.core.frame import Frame
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.normalisation import first_difference, masked
+from tests.checking.streams import CORPUS, chat, recording, responses, write
+from tools.corpus import (
     Examination,
     examine,
     line,
@@ -16,11 +21,6 @@ from mockllm.checking.corpus import (
     summary,
     totals,
 )
-from mockllm.errors import UsageError
-from mockllm.masking import first_difference, masked
-from mockllm.protocols import PROTOCOLS
-from mockllm.sse import Frame
-from tests.checking.streams import CORPUS, chat, recording, responses, write
 
 BAD = recording("chat", "bad", b"data: " + b"x" * (1 << 25))
 

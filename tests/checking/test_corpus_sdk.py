@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking.accumulators import Said
-from mockllm.checking.corpus import examine, main, recordings
-from mockllm.checking.sdks import FAULTS, compare, differences, playing
-from mockllm.events import StreamError
+from mockllm.core.events import StreamError
+from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.turn import Text, TokenUsage, ToolCall, Turn
 from tests.checking.streams import CHAT, CORPUS, chat, responses, write
+from tools.accumulators import Said
+from tools.corpus import examine, main, recordings
+from tools.sdks import FAULTS, compare, differences, playing
 
 pytestmark = pytest.mark.slow
 

@@ -10,22 +10,14 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking import (
-    Delta,
-    Outcome,
-    Policy,
-    case,
-    cases,
-    check,
-    examine,
-    examine_bodies,
-)
-from mockllm.checking.check import shrunk, told
-from mockllm.checking.reproduction import reproduction
+from mockllm.checking import Delta, Outcome, Policy, cases, check, examine, examine_bodies
+from mockllm.checking.cases.compile import case
+from mockllm.checking.reports.check import shrunk, told
+from mockllm.checking.reports.reproduction import reproduction
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import SAMPLES, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.load import load, loads
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.naive import Naive
 
 SCENARIOS = load([shipped_scenarios()])

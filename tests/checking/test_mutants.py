@@ -8,12 +8,13 @@ from functools import cache
 
 import pytest
 
-from mockllm.checking import INVARIANTS, Case, case, cases, examine
-from mockllm.checking.running import Level
+from mockllm.checking import INVARIANTS, Case, cases, examine
+from mockllm.checking.cases.compile import case
+from mockllm.checking.judging.running import Level
 from mockllm.quirks.samples import TWO_CALLS
 from mockllm.scenario.load import load
 from mockllm.scenario.model import Api
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.mutants import MUTANTS, Mutant
 
 # These take half of the time and show nothing that the others do not.

@@ -8,15 +8,16 @@ from functools import partial
 
 import pytest
 
-from mockllm.checking import Case, Policy, case, cases, examine
-from mockllm.checking.case import recut
+from mockllm.checking import Case, Policy, cases, examine
+from mockllm.checking.cases.case import recut
+from mockllm.checking.cases.compile import case
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES
 from mockllm.scenario.load import load
 from mockllm.scenario.model import APIS, Api
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 
 LEAST_RUNS = 20_000
 MOST_CHUNKS = 400

@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
-from mockllm.checking.corpus import Recording, decoded, recordings
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.sse import decode
 from tests.checking.reference_playing import by_bytes, cut_at, wrong
 from tests.checking.streams import CORPUS
+from tools.corpus import Recording, decoded, recordings
 
 DIFFERENCES = {
     # Snowflake gives no finish reason, only `[DONE]`: nothing tells such an end from the one of

@@ -13,8 +13,8 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import ByteProbe, Closing, Probe, Staging
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.core.turn import Text, Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.turn import Text, Turn
 from tests.checking.reference_playing import (
     Record,
     by_bytes,

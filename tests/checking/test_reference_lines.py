@@ -13,9 +13,9 @@ from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import lines
 from mockllm.checking.reference.lines import Lines, ReferenceBytes
+from mockllm.core.turn import Text, Turn
+from mockllm.framing.sse import Decoder
 from mockllm.quirks.samples import UNICODE
-from mockllm.sse import Decoder
-from mockllm.turn import Text, Turn
 from tests.checking.reference_playing import by_bytes, cut_at, sent
 
 HELLO = Outcome("Hello", finish="stop")

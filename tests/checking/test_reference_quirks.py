@@ -11,10 +11,10 @@ import pytest
 
 from mockllm.checking import reference
 from mockllm.checking.outcome import Outcome
+from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, Quirk, Variant
-from mockllm.resolve import resolve
-from mockllm.turn import Turn
+from mockllm.replay.resolve import resolve
 from tests.checking.reference_playing import (
     Record,
     by_bytes,

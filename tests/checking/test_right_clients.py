@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.asking import ASKING, first_body, user_text
-from mockllm.checking.conversations import Verification
+from mockllm.checking.conversations.judge import Verification
+from mockllm.matching.positions import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.resolve import planned_calls, resolve, turn_at
+from mockllm.protocols.client_requests import ASKING, first_body, user_text
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.load import load
 from mockllm.scenario.model import APIS
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.bad_clients import (
     BOOK,
     BOTH,

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.checking.case import recut
-from mockllm.checking.cases import case, plain_cases, single
-from mockllm.checking.variation import PLAIN, Variation, draw, vary
+from mockllm.checking.cases.case import recut
+from mockllm.checking.cases.compile import case, plain_cases, single
+from mockllm.checking.cases.variation import PLAIN, Variation, draw, vary
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import load, loads
 from mockllm.scenario.model import APIS
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 
 # Those with a hundred calls and with pages of text say nothing more here, and take long.
 SCENARIOS = [

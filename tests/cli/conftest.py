@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 
 PATIENCE = 30.0
 

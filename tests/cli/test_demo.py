@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from mockllm import events as ev
 from mockllm.cli.drawing import Board, LiveScreen, PlainScreen, screen_for
+from mockllm.core import events as ev
 
 
 def test_every_api_plays(mockllm):

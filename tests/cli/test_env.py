@@ -1,7 +1,7 @@
 """`mockllm env`, and what a protocol cannot say."""
 
-from mockllm.losses import lost
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.losses import lost
 from mockllm.scenario.load import loads
 
 

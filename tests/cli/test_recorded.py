@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from mockllm.piece import Piece
-from mockllm.recording.tape import Tape, digest, write
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.scenario.load import loads
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.model import Tape, digest
 
 TEXT = """\
 scenario: greeting
@@ -23,9 +24,9 @@ def recorded(tmp_path):
     """A folder with one recorded turn."""
     (tmp_path / "greeting.yaml").write_text(TEXT)
     turn = loads(TEXT)[0].turns[0]
-    pieces = (Piece(1_000, DATA[:20]), Piece(1_500_000, DATA[20:]))
+    pieces = (TimedBytes(1_000, DATA[:20]), TimedBytes(1_500_000, DATA[20:]))
     tape = Tape("anthropic", True, 200, (), pieces, digest=digest(turn, "anthropic"))
-    (tmp_path / "greeting.1.jsonl").write_bytes(write(tape))
+    (tmp_path / "greeting.1.jsonl").write_bytes(dump_tape(tape))
     return tmp_path
 
 

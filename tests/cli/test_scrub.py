@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from mockllm.piece import Piece
-from mockllm.recording.tape import Asked, Tape, digest, read, write
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.scenario.load import load
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.load import load_tape
+from mockllm.tapes.model import Asked, Tape, digest
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 HIDDEN = "sk-proj-REDACTED-1" + "x" * 30
@@ -33,7 +35,7 @@ def tape(turn):
         {"choices": [{"index": 0, "delta": {"content": one}}]} for one in (KEY[:11], KEY[11:])
     ]
     pieces = tuple(
-        Piece(20_000 * index, f"data: {json.dumps(frame)}\n\n".encode())
+        TimedBytes(20_000 * index, f"data: {json.dumps(frame)}\n\n".encode())
         for index, frame in enumerate(frames)
     )
     asked = Asked("POST", "https://api.openai.com/v1?key=abc123DEF456", (), f'"{KEY}"'.encode())
@@ -47,7 +49,7 @@ def recorded(tmp_path):
     (tmp_path / "keys.yaml").write_text(SCENARIO)
     (tmp_path / "keys.1.jsonl").write_bytes(b"")
     (scenario,) = load([tmp_path])
-    (tmp_path / "keys.1.jsonl").write_bytes(write(tape(scenario.turns[0])))
+    (tmp_path / "keys.1.jsonl").write_bytes(dump_tape(tape(scenario.turns[0])))
     return tmp_path
 
 
@@ -78,7 +80,7 @@ def test_scrub(mockllm, recorded):
     assert joined
     (scenario,) = load([recorded])
     assert "".join(scenario.turns[0].reply[1].split) == f'{{"key":"{HIDDEN}"}}'
-    found = read((recorded / "keys.1.jsonl").read_bytes(), "keys.1.jsonl")
+    found = load_tape((recorded / "keys.1.jsonl").read_bytes(), "keys.1.jsonl")
     assert found.digest == digest(scenario.turns[0], "chat")
     assert found.request.body.decode() == f'"{HIDDEN}"'
     said = [json.loads(piece.data[6:])["choices"][0]["delta"]["content"] for piece in found.pieces]

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mockllm.asking import ASKING, first_body, user_text
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.client_requests import ASKING, first_body, user_text
 from mockllm.scenario.load import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -16,7 +16,7 @@ NAMES = ("secret-numbers", "unicode", "reasoning", "auto", "keepalive", "stream-
 
 @pytest.fixture(scope="module")
 def server():
-    from mockllm.shipped import shipped_scenarios
+    from mockllm.scenario.shipped import shipped_scenarios
 
     with ServerThread(load([shipped_scenarios()]), ServerOptions(speed=0)) as thread:
         yield thread

@@ -14,10 +14,10 @@ import pytest
 from google import genai
 from google.genai import types
 
-from mockllm.checking.conversations import verify
+from mockllm.checking.conversations.judge import verify
+from mockllm.replay.session import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from mockllm.session import Exchange
 from tests.clients.conversation import SCENARIOS
 
 

@@ -7,10 +7,11 @@ from collections.abc import Container
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from mockllm.core.turn import Text, Turn
+from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.resolve import resolve, turn_at
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import ErrorPart, Scenario, TextPart
-from mockllm.turn import Text, Turn
 from tests.clients.dialects import Json
 
 Calls = tuple[tuple[str, str, Any], ...]

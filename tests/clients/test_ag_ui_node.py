@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.turn import Turn
+from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.resolve import resolve, turn_at
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import Scenario
-from mockllm.turn import Turn
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, opening, result
 

@@ -17,7 +17,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from mockllm import sse
+from mockllm.framing import sse
 from tests.clients.conversation import (
     APIS,
     FOLDER,

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mockllm.core.turn import Text, ToolCall, Turn
+from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
-from mockllm.resolve import resolve, turn_at
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import Scenario, TextPart
-from mockllm.turn import Text, ToolCall, Turn
 from tests.clients.conversation import (
     SCENARIOS,
     opening,

@@ -8,7 +8,7 @@ from typing import Any
 import agents
 import openai
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.scenario.model import ToolSpec
 from tests.conformance.client import API_KEY, TIMEOUT

@@ -21,9 +21,9 @@ from ag_ui.core import (
 )
 from pydantic import TypeAdapter
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
-from mockllm.sse import Decoder
+from mockllm.framing.sse import Decoder
 from tests.conformance.client import TIMEOUT
 
 __all__ = ["agent"]

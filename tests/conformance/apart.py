@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.probes import Run
 from tests.conformance.asking import schemas

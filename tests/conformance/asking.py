@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm.asking import ASKING, Json, first_body
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
+from mockllm.protocols.client_requests import ASKING, Json, first_body
 
 __all__ = ["body", "schemas", "shown"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from google import genai
 from google.genai import types
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
 from tests.conformance.asking import schemas, shown
 from tests.conformance.client import API_KEY, TIMEOUT

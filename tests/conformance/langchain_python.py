@@ -7,7 +7,7 @@ from typing import Any
 from langchain_anthropic import ChatAnthropic
 from langchain_openai import ChatOpenAI
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome
 from tests.conformance.asking import schemas
 from tests.conformance.client import API_KEY, TIMEOUT

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Trouble
 from mockllm.checking.probes import Run
 from mockllm.scenario.model import Api

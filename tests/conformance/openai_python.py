@@ -6,7 +6,7 @@ from typing import Any
 
 import openai
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
 from tests.conformance.asking import body, shown
 from tests.conformance.client import API_KEY, TIMEOUT

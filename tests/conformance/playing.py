@@ -3,7 +3,7 @@ which scenario it means."""
 
 from __future__ import annotations
 
-from mockllm.checking.case import Case
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import ServerOptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.cases import case
-from mockllm.checking.compare import differences
+from mockllm.checking.cases.compile import case
+from mockllm.checking.judging.compare import differences
 from mockllm.checking.policy import Policy
 from mockllm.quirks.samples import SAMPLES
 from tests.conformance.clients import PYTHON_CLIENTS, Client, NotInstalledError

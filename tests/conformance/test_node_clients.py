@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking.cases import case
-from mockllm.checking.compare import differences
+from mockllm.checking.cases.compile import case
+from mockllm.checking.judging.compare import differences
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.quirks.samples import SAMPLES, TEXT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.importers.detect import files
+from mockllm.importers.file_formats import files
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus"
 

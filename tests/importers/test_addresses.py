@@ -3,8 +3,8 @@
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.addresses import addressed, body_object
-from mockllm.recording.captured import Captured
+from mockllm.recording.drafting.addresses import addressed, body_object
+from mockllm.tapes.captured import Captured
 
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
 VERTEX = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers"

@@ -6,12 +6,12 @@ import pytest
 
 from mockllm.errors import UsageError
 from mockllm.importers import aimock
-from mockllm.player import Player
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
-from mockllm.session import Exchange, Session
 
 PARAMS = {":": "streamGenerateContent", "?alt": "sse", "model": "m"}
 

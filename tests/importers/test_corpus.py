@@ -7,16 +7,16 @@ from warnings import catch_warnings, simplefilter
 import pytest
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.checking.accumulators import BREAKS, WAYS
-from mockllm.checking.conversations import verify
-from mockllm.checking.sdks import playing
+from mockllm.checking.conversations.judge import verify
 from mockllm.importers import read
 from mockllm.importers.batch import import_files
-from mockllm.player import Player
-from mockllm.recording.addresses import addressed
-from mockllm.recording.folder import Folder
-from mockllm.session import Exchange, Session
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.recording.store.folder import Folder
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
 from tests.importers.corpus import needs_corpus, recorded_files, title
+from tools.accumulators import BREAKS, WAYS
+from tools.sdks import playing
 
 pytestmark = [needs_corpus, pytest.mark.slow]
 

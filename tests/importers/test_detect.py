@@ -4,7 +4,7 @@ import pytest
 
 from mockllm.errors import UsageError
 from mockllm.importers import read
-from mockllm.importers.detect import detect, files
+from mockllm.importers.file_formats import detect, files
 
 KINDS = {
     "a.yaml": ("version: 1\ninteractions: []\n", "vcr"),

@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 from vcr.serialize import deserialize
 from vcr.serializers import yamlserializer
 
-from mockllm.checking.corpus import decoded
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError
+from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr
-from mockllm.piece import Piece
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording import tape as tapes
-from mockllm.recording.addresses import addressed
-from mockllm.recording.captured import Captured
-from mockllm.resolve import resolve
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.load import load, loads
 from mockllm.scenario.model import APIS, Recorded
-from mockllm.shipped import shipped_scenarios
-from mockllm.sse import decode
+from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.model import Asked, Tape
+from tools.corpus import decoded
 
 SCENARIO = """\
 scenario: two-turns
@@ -54,7 +55,7 @@ EXCHANGES = st.builds(
     request_body=BODIES,
     status=st.integers(100, 599),
     headers=HEADERS.map(tuple),
-    chunks=BODIES.map(lambda body: (Piece(0, body),) if body else ()),
+    chunks=BODIES.map(lambda body: (TimedBytes(0, body),) if body else ()),
 )
 
 
@@ -84,7 +85,7 @@ def test_compressed_and_repeated(tmp_path):
     """Compressed bodies stay compressed, and headers of one name stay several."""
     packed = gzip.compress(b"data: x\n\n")
     headers = (("content-encoding", "gzip"), ("set-cookie", "a"), ("set-cookie", "b"))
-    one = Captured("POST", "https://h/", (), b"", 200, headers, (Piece(0, packed),))
+    one = Captured("POST", "https://h/", (), b"", 200, headers, (TimedBytes(0, packed),))
     path = tmp_path / "a.yaml"
     path.write_text(export.cassette([one]))
     assert [replace(found, source="") for found in vcr.read(path)] == [one]
@@ -92,7 +93,9 @@ def test_compressed_and_repeated(tmp_path):
 
 def test_chunks_become_one():
     """A cassette has one body: cuts and times are gone, the bytes are all there."""
-    one = Captured("POST", "https://h/", (), b"", 200, (), (Piece(1, b"da"), Piece(2, b"ta")))
+    one = Captured(
+        "POST", "https://h/", (), b"", 200, (), (TimedBytes(1, b"da"), TimedBytes(2, b"ta"))
+    )
     assert "string: data\n" in export.cassette([one])
 
 
@@ -121,11 +124,11 @@ def test_the_conversation_of_a_scenario(api):
 
 def test_what_was_recorded_comes_out_as_it_was(tmp_path):
     """A turn with a tape gives the recorded request and bytes, over the tape's own protocol."""
-    asked = tapes.Asked("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
-    pieces = (Piece(5, b"event: "), Piece(9, b"ping\n\n"))
+    asked = Asked("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
+    pieces = (TimedBytes(5, b"event: "), TimedBytes(9, b"ping\n\n"))
     headers = (("content-type", "text/event-stream"),)
-    tape = tapes.Tape("anthropic", True, 200, headers, pieces, request=asked)
-    (tmp_path / "a.1.jsonl").write_bytes(tapes.write(tape))
+    tape = Tape("anthropic", True, 200, headers, pieces, request=asked)
+    (tmp_path / "a.1.jsonl").write_bytes(dump_tape(tape))
     (scenario,) = loads("scenario: a\nturns:\n  - reply: {text: x}\n  - reply: {text: y}\n")
     recorded = Recorded("a.1.jsonl", str(tmp_path / "a.1.jsonl"))
     first = replace(scenario.turns[0], recorded=recorded)

@@ -7,7 +7,7 @@ import pytest
 from mockllm.errors import UsageError
 from mockllm.importers import sse_dump
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.addresses import addressed
+from mockllm.recording.drafting.addresses import addressed
 from tests.importers.corpus import dumps, needs_corpus
 
 STREAMS = {

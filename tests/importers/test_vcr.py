@@ -9,9 +9,9 @@ import textwrap
 import pytest
 import yaml
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.importers import Unread, files, vcr
-from mockllm.piece import Piece
 
 URL = "https://api.openai.com/v1/chat/completions"
 STREAM = (
@@ -50,7 +50,7 @@ BODIES = {
 def test_bodies(tmp_path, name):
     """However the body is written, it is the bytes that came, in one chunk at no time."""
     (one,) = read(tmp_path, interaction(BODIES[name]))
-    assert one.chunks == (Piece(0, STREAM.encode()),)
+    assert one.chunks == (TimedBytes(0, STREAM.encode()),)
     assert (one.status, one.method, one.url) == (200, "POST", URL)
     assert one.request_body == SENT.encode()
     assert one.source == f"{tmp_path / 'cassette.yaml'}#1"

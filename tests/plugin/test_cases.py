@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.cases import cases, plans
+from mockllm.checking.cases.compile import cases, plans
 from mockllm.scenario.load import load
 from mockllm.scenario.model import APIS
-from mockllm.shipped import shipped_scenarios
+from mockllm.scenario.shipped import shipped_scenarios
 
 SOME = load([shipped_scenarios()])[:4]
 

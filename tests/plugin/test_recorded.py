@@ -11,7 +11,7 @@ import anthropic  # noqa: F401 - see above
 import openai  # noqa: F401 - see above
 import pytest
 
-import mockllm.server.in_order
+import mockllm.replay.ordered
 import mockllm.server.recorder  # noqa: F401 - see above
 import mockllm_pytest.recorded  # noqa: F401 - see above
 from tests.server.odd_upstream import EVENTS, OddUpstream, says

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import mockllm_pytest.recorded  # noqa: F401 - imported once, see conftest
-from mockllm.environment import MOCK_KEY, client_environment
+from mockllm.protocols.environment import MOCK_KEY, client_environment
 from mockllm_pytest.recording import place
 from tests.plugin.conftest import INI
 from tests.server.odd_upstream import OddUpstream

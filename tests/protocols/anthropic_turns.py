@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm import sse
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Reply
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold
-from mockllm.turn import Opaque, TokenUsage, Turn
 from tests import strategies
 
 Json = dict[str, Any]

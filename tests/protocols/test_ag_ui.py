@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm import sse
+from mockllm.core.events import Cite, StreamError, Timed
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError, WireError
-from mockllm.events import Cite, StreamError, Timed
+from mockllm.framing import sse
 from mockllm.protocols.ag_ui import PROTOCOL, Decoder, Encoder
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.base import Reply, derive
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
 from tests.protocols import strict
 

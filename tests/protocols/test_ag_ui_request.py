@@ -9,10 +9,10 @@ import pytest
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.ag_ui import PROTOCOL
 from mockllm.protocols.ag_ui.objects import Options
-from mockllm.request import CallEcho, Message, OfferedTool, Request
 
 Json = dict[str, Any]
 ANSWER = "msg_" + "a" * 24

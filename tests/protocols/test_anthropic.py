@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mockllm.events import Cite, Finish, StreamError
+from mockllm.core.events import Cite, Finish, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests.protocols.anthropic_turns import REPLY, USAGE, Json, event, frames, hosted, read, values
 
 MESSAGE_USAGE = {"input_tokens": 11, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 
-from mockllm import sse
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Reply
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, TokenUsage, Turn
 from tests.protocols.anthropic_turns import Json, decoded, frames, read
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "anthropic"

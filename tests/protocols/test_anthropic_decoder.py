@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mockllm.events import Cite, Finish, PartEnd, Start, StreamError, Timed, ToolArgs
+from mockllm.core.events import Cite, Finish, PartEnd, Start, StreamError, Timed, ToolArgs
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from tests.protocols.anthropic_turns import Json, event, read
 
 CALL = {"type": "tool_use", "id": "toolu_A", "name": "f", "input": {}}

@@ -11,12 +11,12 @@ from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm import sse
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
+from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Reasoning, Text, ToolCall, Turn
 from tests import strategies
 from tests.protocols.anthropic_turns import (
     REPLY,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import WireError
-from mockllm.events import Cite, StreamError
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from tests.protocols.anthropic_turns import REPLY, frames, read
 from tests.strategies import json_values, texts
 

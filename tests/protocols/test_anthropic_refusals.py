@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.request import Request
 from tests.protocols.anthropic_turns import Json
 from tests.protocols.test_anthropic_request import (
     TOOL,

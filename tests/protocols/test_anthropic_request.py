@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
-from mockllm.request import CallEcho, Message, OfferedTool, Request
 from tests.protocols.anthropic_turns import Json
 from tests.strategies import json_values
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from anthropic.types import ModelInfo
 
+from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Lookup, Reply
-from mockllm.turn import TokenUsage
 from tests.protocols.strict import problems
 
 

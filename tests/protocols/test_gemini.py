@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from mockllm import sse
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
-from mockllm.events import Cite, StreamError
+from mockllm.framing import sse
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.gemini import PROTOCOL, Options
-from mockllm.sse import Frame
-from mockllm.timeline import expand
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 
 TOKEN = "0" * 40
 ID = PROTOCOL.answer_id(Reply("seed", TOKEN, "gemini-2.5-flash", Options()))

@@ -11,13 +11,13 @@ import pytest
 from google import genai
 from google.genai import errors, types
 
-from mockllm import sse
+from mockllm.core.request import Request
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
+from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini import PROTOCOL
-from mockllm.request import Request
-from mockllm.timeline import expand
-from mockllm.turn import Text, TokenUsage, ToolCall, Turn
 
 pytestmark = pytest.mark.slow
 

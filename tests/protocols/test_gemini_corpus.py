@@ -11,12 +11,12 @@ import pytest
 from google import genai
 from google.genai import types
 
-from mockllm import sse
-from mockllm.events import Finish, Raw, Start, Usage
+from mockllm.core.events import Finish, Raw, Start, Usage
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Opaque, Turn
+from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini import PROTOCOL, Options
-from mockllm.timeline import expand
-from mockllm.turn import Opaque, Turn
 from tests.protocols.test_gemini_decoder import of_frames
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.events import Cite, Finish, Start, StreamError, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import WireError
-from mockllm.events import Cite, Finish, Start, StreamError, Timed
 from mockllm.protocols.gemini import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from tests.strategies import json_values, texts
 
 Json = dict[str, Any]

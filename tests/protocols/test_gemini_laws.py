@@ -11,13 +11,13 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm import sse
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
+from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini import PROTOCOL, Options
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
 
 USAGE = TokenUsage(11, 7)

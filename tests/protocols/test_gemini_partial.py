@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, ToolCall
 from mockllm.protocols.gemini.partial import Writer, cut, parse_path
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, ToolCall
 from tests.protocols.test_gemini_decoder import STOP, call, chunk, read
 from tests.strategies import json_values, texts
 

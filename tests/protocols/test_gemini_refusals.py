@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini import PROTOCOL
-from mockllm.request import Request
 from tests.protocols.test_gemini_requests import HELLO, asked, history, with_tools
 from tests.strategies import json_values, texts
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.protocols.gemini import PROTOCOL, Options
-from mockllm.request import CallEcho, Message, OfferedTool, Request
 
 Json = dict[str, Any]
 PATH = {"model": "gemini-2.5-flash", ":": "streamGenerateContent", "?alt": "sse"}

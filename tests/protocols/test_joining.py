@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.asking import asked
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.timeline import fold
+from mockllm.core.turn import TokenUsage, Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.client_requests import asked
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
-from mockllm.replay import stream
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
-from mockllm.sse import decode
-from mockllm.timeline import fold
-from mockllm.turn import TokenUsage, Turn
 from tests.strategies import turns
 
 
@@ -31,7 +31,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
 
 
 def _meant(data: list[str], api: str) -> Turn:
-    from mockllm.sse import Frame
+    from mockllm.core.frame import Frame
 
     decoder = PROTOCOLS[api].decoder()
     events = [event for text in data for event in decoder.decode(Frame(text))]
@@ -54,7 +54,7 @@ def test_joined_frames_mean_the_same(api: str, turn: Turn, size: int) -> None:
 
 def test_chat_joins_texts_calls_and_finish() -> None:
     """One chunk of Chat can open two calls, go on with both, and finish."""
-    from mockllm.resolve import resolve
+    from mockllm.replay.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
     first, *_ = _played(turn, "chat", Wire(group=99))
@@ -71,7 +71,7 @@ def test_chat_joins_texts_calls_and_finish() -> None:
 
 def test_gemini_joins_parts() -> None:
     """One chunk of Gemini can hold text and calls."""
-    from mockllm.resolve import resolve
+    from mockllm.replay.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini", "")
     (only,) = _played(turn, "gemini", Wire(group=99))

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from mockllm.events import Cite, StreamError
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold, normal
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_chat import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import fold, normal
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from tests.protocols.strict import problems
 from tests.protocols.test_openai_chat_laws import USAGE, decoded, frames, replayed, reply
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.events import StreamError
+from mockllm.core.turn import Refusal, Text, Turn
 from mockllm.errors import WireError
-from mockllm.events import StreamError
 from mockllm.protocols.openai_chat import PROTOCOL
-from mockllm.turn import Refusal, Text, Turn
 from tests.protocols.test_openai_chat import CALL, USAGE_JSON
 from tests.protocols.test_openai_chat_laws import USAGE, reply
 

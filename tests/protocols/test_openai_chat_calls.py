@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.turn import ToolCall, Turn
+from mockllm.core.turn import ToolCall, Turn
 from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
 
 

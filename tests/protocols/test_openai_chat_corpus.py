@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm import sse
+from mockllm.core.events import Start, TextDelta, Timed, Usage
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
-from mockllm.events import Start, TextDelta, Timed, Usage
+from mockllm.framing import sse
 from mockllm.protocols.openai_chat import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 from tests.strategies import json_values, texts
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "chat"

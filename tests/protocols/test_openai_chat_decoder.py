@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mockllm.events import Event, Finish, PartEnd, Raw, Start, StreamError, Timed
+from mockllm.core.events import Event, Finish, PartEnd, Raw, Start, StreamError, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat import PROTOCOL
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, Text, TokenUsage, Turn
 
 Json = dict[str, Any]
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from mockllm import sse
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat import PROTOCOL, Options
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
 from tests.protocols.strict import problems
 

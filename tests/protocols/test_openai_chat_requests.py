@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat import PROTOCOL, Options
-from mockllm.request import CallEcho, Message, OfferedTool, Request
 from tests.strategies import json_values
 
 Json = dict[str, Any]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.events import Raw, Timed
+from mockllm.core.events import Raw, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat import PROTOCOL, Options
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Opaque, TokenUsage, Turn
 from tests import strategies
 from tests.protocols.test_openai_chat_corpus import chunks, entries, objects
 from tests.protocols.test_openai_chat_decoder import USED, Json, calls, chunk, entry

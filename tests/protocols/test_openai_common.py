@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_common import (
@@ -15,7 +16,6 @@ from mockllm.protocols.openai_common import (
     error_headers,
     text_of,
 )
-from mockllm.turn import TokenUsage
 
 REPLY = Reply("seed", "0" * 40, "gpt-9", None, TokenUsage(11, 7))
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
-from mockllm import sse
+from mockllm.core.events import Cite, StreamError, Timed
+from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError, WireError
-from mockllm.events import Cite, StreamError, Timed
+from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_responses import PROTOCOL, Decoder, Encoder, item_of, token_of
 from mockllm.protocols.openai_responses.objects import Options
-from mockllm.timeline import expand, fold, normal
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
 from tests.protocols.strict import problems
 

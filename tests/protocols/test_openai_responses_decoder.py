@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm import sse
-from mockllm.events import Raw, Start, StreamError, TextDelta, Timed
+from mockllm.core.events import Raw, Start, StreamError, TextDelta, Timed
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.framing import sse
 from mockllm.protocols.openai_responses import PROTOCOL, Decoder
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from tests import strategies
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "responses"

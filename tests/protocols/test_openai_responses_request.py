@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseItem
 
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.turn import Text, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.openai_responses import PROTOCOL, deleted, input_items
-from mockllm.request import CallEcho, Message, OfferedTool, Request
-from mockllm.turn import Text, Turn
 from tests import strategies
 from tests.protocols import strict
 

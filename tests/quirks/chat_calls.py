@@ -9,14 +9,14 @@ from typing import Any
 from hypothesis import note
 from hypothesis import strategies as st
 
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.openai_chat import Options, project
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.replay import Piece
-from mockllm.sse import decode
-from mockllm.timeline import expand, fold
-from mockllm.turn import Turn
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, USAGE, chunk
 from tests.strategies import tool_calls, turns
@@ -47,7 +47,7 @@ called = st.one_of(
 """Turns, most of them with calls, whose ids differ as those of a scenario have to."""
 
 
-def read(pieces: Iterable[Piece]) -> Turn:
+def read(pieces: Iterable[TimedBytes]) -> Turn:
     """What our own decoder makes of a stream."""
     decoder = PROTOCOLS["chat"].decoder()
     frames = decode(b"".join(piece.data for piece in pieces))

@@ -13,17 +13,20 @@ import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 
-from mockllm.events import Timed
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timeline import fold
+from mockllm.core.turn import TokenUsage, Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat import Options, project
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay import Answer, Piece, stream
+from mockllm.replay.answer import Answer
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import Scenario, Wire
-from mockllm.sse import Frame, decode
-from mockllm.timeline import fold
-from mockllm.turn import TokenUsage, Turn
 from tests.quirks.playing import frames, plain, play
 
 CHAT = PROTOCOLS["chat"]
@@ -102,7 +105,7 @@ def fragment(index: int, text: str) -> str:
     return calling(f'{{"index":{index},"function":{{"arguments":"{text}"}}}}')
 
 
-def pieces(turn: Turn, options: Options, *quirks: str) -> list[Piece]:
+def pieces(turn: Turn, options: Options, *quirks: str) -> list[TimedBytes]:
     """The stream of a turn, with quirks."""
     return stream(turn, CHAT, _reply(turn, options), Wire(quirks=quirks))
 
@@ -131,7 +134,7 @@ def named(quirks: Iterable[Quirk]) -> Iterator[tuple[str, Variant]]:
             yield f"{quirk.name}:{variant.name}", variant
 
 
-def _decoded(told: Iterable[Piece]) -> list[Frame]:
+def _decoded(told: Iterable[TimedBytes]) -> list[Frame]:
     return decode(b"".join(piece.data for piece in told))
 
 

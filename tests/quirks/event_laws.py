@@ -12,17 +12,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.asking import ASKING, first_body
-from mockllm.events import Timed
-from mockllm.piece import Piece
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.replay import stream
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
-from mockllm.sse import Frame, decode
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, Turn
 from tests.strategies import parts, turns
 
 __all__ = ["assert_plays", "named", "odd_turns", "read", "said", "sent"]
@@ -87,7 +88,7 @@ def named(quirk: Quirk, variant: Variant) -> str:
     return f"{quirk.name}:{variant.name}" if variant.name else quirk.name
 
 
-def sent(turn: Turn, api: str, *quirks: str) -> list[Piece]:
+def sent(turn: Turn, api: str, *quirks: str) -> list[TimedBytes]:
     """The pieces of a streamed turn, with quirks of these names in it."""
     return stream(turn, PROTOCOLS[api], _reply(api), Wire(quirks=quirks))
 
@@ -99,7 +100,7 @@ def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
     assert all(a.at <= b.at for a, b in pairwise(pieces))
 
 
-def read(pieces: list[Piece], api: str) -> Turn:
+def read(pieces: list[TimedBytes], api: str) -> Turn:
     """What our own decoder makes of pieces."""
     decoder = PROTOCOLS[api].decoder()
     frames = decode(b"".join(piece.data for piece in pieces))

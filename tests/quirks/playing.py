@@ -6,16 +6,18 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from mockllm.asking import ASKING, first_body
-from mockllm.events import Timed
-from mockllm.matching import Pick
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
+from mockllm.framing.sse import decode
+from mockllm.matching.select import Pick
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay import Answer, Replayer
+from mockllm.replay.answer import Answer
+from mockllm.replay.compile import Replayer
 from mockllm.scenario.model import Scenario, Wire
-from mockllm.sse import Frame, decode
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 
 __all__ = ["Context", "change_frames", "events", "frames", "meant", "plain", "play"]
 

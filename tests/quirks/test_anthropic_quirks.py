@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import mockllm.quirks as table
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Reasoning
 from mockllm.quirks.anthropic import QUIRKS
 from mockllm.quirks.samples import (
     INTERLEAVED,
@@ -19,8 +21,6 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
 )
 from mockllm.scenario.model import Scenario
-from mockllm.sse import Frame
-from mockllm.turn import Reasoning
 from tests.quirks.playing import frames, meant, plain, play
 
 Json = dict[str, Any]

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mockllm.quirks as table
-from mockllm.events import StreamError
+from mockllm.core.events import StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.anthropic import QUIRKS as ANTHROPIC
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.gemini import QUIRKS as GEMINI
-from mockllm.resolve import resolve
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
+from mockllm.replay.resolve import resolve
 from tests import strategies
 from tests.quirks.event_laws import assert_plays, named, read, said, sent
 from tests.quirks.playing import meant, plain, play

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat_arguments import QUIRKS
+from mockllm.quirks.chat.arguments import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, ZERO
 from mockllm.scenario.model import Scenario
-from mockllm.turn import ToolCall, Turn
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, first, then

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
-from mockllm.quirks.chat_deltas import QUIRKS
+from mockllm.quirks.chat.deltas import QUIRKS
 from mockllm.quirks.samples import INTERLEAVED, TEXT_AND_TWO_CALLS
-from mockllm.turn import ToolCall, Turn
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import (
     A1,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
+from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat_envelope import QUIRKS
+from mockllm.quirks.chat.envelope import QUIRKS
 from mockllm.quirks.samples import (
     CALL,
     INTERLEAVED,
@@ -19,7 +20,6 @@ from mockllm.quirks.samples import (
     ZERO,
 )
 from mockllm.scenario.model import Scenario
-from mockllm.turn import Text, ToolCall, Turn
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import (
     A1,

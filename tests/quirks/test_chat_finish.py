@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
+from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat_finish import QUIRKS
+from mockllm.quirks.chat.finish import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS
 from mockllm.scenario.model import Scenario
-from mockllm.turn import Text, TokenUsage, ToolCall, Turn
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, chunk, sent, usage
 from tests.quirks.playing import plain, play

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
+from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat_identity import QUIRKS
+from mockllm.quirks.chat.identity import QUIRKS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TEXT
-from mockllm.turn import Text, ToolCall, Turn
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, ROLE, first, then

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mockllm.quirks as table
-from mockllm.events import StreamError
+from mockllm.core.events import StreamError
+from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.responses import QUIRKS as RESPONSES
-from mockllm.resolve import resolve
-from mockllm.turn import Text, ToolCall, Turn
+from mockllm.replay.resolve import resolve
 from tests.quirks.event_laws import assert_plays, named, odd_turns, read, said, sent
 from tests.quirks.playing import meant, plain, play
 from tests.strategies import turns

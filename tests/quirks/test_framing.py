@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from mockllm import quirks
+from mockllm.framing.sse import Decoder, decode
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.scenario.model import APIS
-from mockllm.sse import Decoder, decode
 from tests.quirks.playing import events, meant, plain, play
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}

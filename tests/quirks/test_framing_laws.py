@@ -10,20 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm import quirks
-from mockllm.asking import ASKING, first_body
-from mockllm.events import Timed
-from mockllm.piece import Piece
+from mockllm.core.events import Timed
+from mockllm.core.frame import Frame
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.framing.sse import Decoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.base import Context
 from mockllm.quirks.framing import QUIRKS
-from mockllm.quirks.framing_changes import MOST_WRITES, bytewise
+from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
 from mockllm.quirks.samples import TEXT
-from mockllm.replay import stream
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import APIS, Wire
-from mockllm.sse import Decoder, Frame, decode
-from mockllm.timeline import fold
-from mockllm.turn import Opaque, TokenUsage, Turn
 from tests.quirks.playing import frames, meant, plain, play
 from tests.strategies import opaques, parts, turns
 
@@ -240,6 +241,6 @@ def test_the_frames_of_the_sample_are_events():
 def test_bytewise_is_bounded():
     """A long stream does not become a million writes."""
     context = Context("chat", Turn(), reply("chat"))
-    pieces = bytewise([Piece(0, b"x" * MOST_WRITES), Piece(7, b"y" * 1_000_000)], context)
+    pieces = bytewise([TimedBytes(0, b"x" * MOST_WRITES), TimedBytes(7, b"y" * 1_000_000)], context)
     assert len(pieces) == MOST_WRITES + 1
-    assert pieces[-1] == Piece(7, b"y" * 1_000_000)
+    assert pieces[-1] == TimedBytes(7, b"y" * 1_000_000)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import mockllm.quirks as table
-from mockllm.asking import ASKING, first_body
+from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.gemini import QUIRKS
 from mockllm.quirks.samples import (
     CALL,
@@ -21,10 +22,10 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
     ZERO,
 )
-from mockllm.replay import Answer, stream
-from mockllm.resolve import resolve
+from mockllm.replay.answer import Answer
+from mockllm.replay.resolve import resolve
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import Scenario, Wire
-from mockllm.turn import Text, TokenUsage, ToolCall, Turn
 from tests.quirks.playing import events, frames, meant, plain, play
 
 Json = dict[str, Any]

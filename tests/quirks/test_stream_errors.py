@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm import quirks
-from mockllm.asking import ASKING, first_body
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.stream_errors import QUIRKS
-from mockllm.replay import stream
+from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from tests.quirks.playing import events, frames, meant, plain, play
 from tests.strategies import opaques, parts, turns
 

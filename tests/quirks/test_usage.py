@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
-from mockllm.events import StreamError
+from mockllm.core.events import StreamError
+from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.usage import QUIRKS
-from mockllm.turn import Text, TokenUsage, Turn
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, sent, usage
 from tests.quirks.playing import plain, play

@@ -2,8 +2,8 @@
 
 import json
 
-from mockllm.piece import Piece
-from mockllm.recording.captured import Captured
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.tapes.captured import Captured
 from tests.server.odd_upstream import delta, finish, says
 
 EVENTS = (("content-type", "text/event-stream"),)
@@ -35,7 +35,7 @@ def result(id, content):
 
 
 def pieces(chunks, every=1000):
-    return tuple(Piece((at + 1) * every, data) for at, data in enumerate(chunks))
+    return tuple(TimedBytes((at + 1) * every, data) for at, data in enumerate(chunks))
 
 
 def exchange(request, chunks, status=200, headers=EVENTS, cut="", url=URL, source="test"):

@@ -6,8 +6,8 @@ import random
 import string
 from urllib.parse import quote
 
-from mockllm.piece import Piece
-from mockllm.recording.captured import Captured
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.tapes.captured import Captured
 
 ALNUM = string.ascii_letters + string.digits
 URL_SAFE = ALNUM + "-_"
@@ -174,7 +174,7 @@ def exchange(rng, index, told, secret):
     chunks, at = [], 0
     while at < len(body):
         size = rng.randint(1, 60)
-        chunks.append(Piece(index + at, body[at : at + size]))
+        chunks.append(TimedBytes(index + at, body[at : at + size]))
         at += size
     hidden = base64.b64encode(f"the note says: {told}".encode()).decode()
     content = f'{{"text":"{escaped(rng, told)}","file":"data:text/plain;base64,{hidden}"}}'

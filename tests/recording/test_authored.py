@@ -7,19 +7,20 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from mockllm.checking.corpus import decoded, recordings
-from mockllm.events import StreamError, Usage
+from mockllm.core.events import StreamError, Usage
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import normal
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.authored import authored
-from mockllm.resolve import resolve
+from mockllm.recording.drafting.authored import authored
+from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import Scenario
-from mockllm.sse import Frame, decode
-from mockllm.timeline import normal
-from mockllm.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from tests.checking.streams import CORPUS
 from tests.strategies import opaques, parts, tool_calls, turns
+from tools.corpus import decoded, recordings
 
 
 def again(turn: Turn, api: str = "chat") -> Turn:

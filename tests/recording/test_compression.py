@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
-from mockllm.piece import Piece
-from mockllm.recording.compression import codings, decompressed
+from mockllm.framing.content_coding import codings, decompressed
 
 
 def brotli(data):
@@ -42,7 +42,7 @@ every_coding = pytest.mark.parametrize(("coding", "pack"), PACKED.values(), ids=
 def pieces(data, cuts):
     edges = [0, *sorted({cut for cut in cuts if cut < len(data)} - {0}), len(data)]
     return tuple(
-        Piece(number, data[start:end]) for number, (start, end) in enumerate(pairwise(edges))
+        TimedBytes(number, data[start:end]) for number, (start, end) in enumerate(pairwise(edges))
     )
 
 
@@ -61,7 +61,7 @@ def test_what_is_not_packed_so(coding, pack):
     """Data that are not what the header says are told with their source."""
     pack(b"")  # or this is skipped
     with pytest.raises(WireError, match=f"a.har 3: the body is not {coding} as it says"):
-        decompressed((Piece(0, b"data: plain\n\n"),), coding, "a.har 3")
+        decompressed((TimedBytes(0, b"data: plain\n\n"),), coding, "a.har 3")
 
 
 def test_without_the_packages():
@@ -69,7 +69,7 @@ def test_without_the_packages():
     code = """
 import sys
 sys.modules["brotli"] = sys.modules["zstandard"] = None
-from mockllm.recording.compression import codings, decompressed
+from mockllm.framing.content_coding import codings, decompressed
 print(codings())
 decompressed((), "br", "x")
 """

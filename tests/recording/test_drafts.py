@@ -6,15 +6,15 @@ from itertools import permutations
 
 import pytest
 
-from mockllm.catalogue import Catalogue
-from mockllm.matching import pick
+from mockllm.matching.index import Catalogue
+from mockllm.matching.select import pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.conversations import text_of
-from mockllm.recording.drafts import Drafting, MatchRule, drafts
-from mockllm.recording.tape import digest
+from mockllm.recording.drafting.conversations import text_of
+from mockllm.recording.drafting.drafts import Drafting, MatchRule, drafts
 from mockllm.scenario.dump import dump
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import Http, Match, TextCondition
+from mockllm.tapes.model import digest
 from tests.recording.exchanging import (
     JSON,
     answer,

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mockllm.errors import ScenarioError
-from mockllm.recording import locking, tape
-from mockllm.recording.conversations import text_of
-from mockllm.recording.drafts import Drafting
-from mockllm.recording.folder import Folder
-from mockllm.recording.pending import Pending
+from mockllm.recording.drafting.conversations import text_of
+from mockllm.recording.drafting.drafts import Drafting
+from mockllm.recording.store import locks as locking
+from mockllm.recording.store.folder import Folder
+from mockllm.recording.store.pending import Pending
 from mockllm.scenario.load import load
+from mockllm.tapes.model import digest
 from tests.recording.exchanging import answer, failure, model, user
 
 HELLO = [user("hello")]
@@ -55,7 +56,7 @@ def test_a_scenario_and_its_tapes(path):
     assert texts(scenario) == ["hi", "yes"]
     for turn in scenario.turns:
         kept = Folder(path).tape(turn.recorded)
-        assert kept.digest == tape.digest(turn, "chat")
+        assert kept.digest == digest(turn, "chat")
 
 
 def test_an_empty_folder_has_no_scenarios(path):
@@ -197,7 +198,7 @@ def test_killed_at_any_step(path, monkeypatch, at):
 
 def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
     """No file is written that could not be loaded again."""
-    monkeypatch.setattr("mockllm.recording.folder.MAX_FILE", 800)
+    monkeypatch.setattr("mockllm.recording.store.folder.MAX_FILE", 800)
     folder = Folder(path)
     write(folder, answer(HELLO, "hi"))
     with pytest.raises(ScenarioError, match="too long"):

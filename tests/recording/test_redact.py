@@ -6,10 +6,10 @@ import zlib
 
 import pytest
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
-from mockllm.piece import Piece
-from mockllm.recording.captured import Captured
-from mockllm.recording.redact import Redactor, Rules, rules_from
+from mockllm.redaction.redact import Redactor, Rules, rules_from
+from mockllm.tapes.captured import Captured
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 
@@ -19,7 +19,7 @@ def exchange(
 ):
     """An exchange with one chunk, or with those given."""
     chunks = (reply,) if isinstance(reply, bytes) else reply
-    pieces = tuple(Piece(index, chunk) for index, chunk in enumerate(chunks))
+    pieces = tuple(TimedBytes(index, chunk) for index, chunk in enumerate(chunks))
     return Captured("POST", url, tuple(asked), body, 200, tuple(headers), pieces, **more)
 
 

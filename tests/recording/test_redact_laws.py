@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.piece import Piece
-from mockllm.recording.captured import Captured
-from mockllm.recording.redact import Redactor, Rules
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.redaction.redact import Redactor, Rules
+from mockllm.tapes.captured import Captured
 
 SECRETS = (
     "sk-proj-Ab3dEfGh1jKlMn0pQrStUv",
@@ -45,7 +45,7 @@ def said(stream):
 
 def captured(chunks, body=b"{}", **more):
     """An exchange."""
-    pieces = tuple(Piece(7 * index, chunk) for index, chunk in enumerate(chunks))
+    pieces = tuple(TimedBytes(7 * index, chunk) for index, chunk in enumerate(chunks))
     given = {"request_headers": (), "headers": (), **more}
     return Captured(
         "POST", "https://api.openai.com/v1/chat/completions", request_body=body, status=200,

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mockllm.recording.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor, Rules
 from tests.recording import secrets
 
 RULES = Rules(patterns=(r"cust#\d+[a-z]?",))

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
-from mockllm.piece import Piece
-from mockllm.recording.tape import Asked, Tape, digest, head, read, write
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import APIS
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.load import load_head, load_tape
+from mockllm.tapes.model import Asked, Tape, digest
 from tests.strategies import json_values, texts
 
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
@@ -25,7 +27,7 @@ bodies = (
     | json_values.map(lambda value: json.dumps(value).encode())
     | json_values.map(lambda value: json.dumps(value, separators=(",", ":")).encode())
 )
-pieces = st.lists(st.builds(Piece, st.integers(0, 10**9), bodies), max_size=5).map(tuple)
+pieces = st.lists(st.builds(TimedBytes, st.integers(0, 10**9), bodies), max_size=5).map(tuple)
 tapes = st.builds(
     Tape,
     api=st.sampled_from(APIS),
@@ -42,7 +44,7 @@ TAPE = Tape(
     True,
     200,
     (("content-type", "text/event-stream"),),
-    (Piece(5, "data: é\n".encode()), Piece(7, b"\n")),
+    (TimedBytes(5, "data: é\n".encode()), TimedBytes(7, b"\n")),
     digest="d",
     request=Asked("POST", "https://api.example.com/v1/chat/completions", (), b'{"a":1}'),
 )
@@ -51,7 +53,7 @@ TAPE = Tape(
 @given(tapes)
 def test_what_is_written_is_read(tape: Tape) -> None:
     """Reading is the inverse of writing."""
-    assert read(write(tape), "x.jsonl") == tape
+    assert load_tape(dump_tape(tape), "x.jsonl") == tape
 
 
 @given(st.binary() | texts.map(str.encode), st.data())
@@ -59,28 +61,28 @@ def test_bytes_may_be_cut_anywhere(data: bytes, drawn: st.DataObject) -> None:
     """Pieces that end inside a character, or are no text at all, join to the same bytes."""
     cuts = sorted(drawn.draw(st.lists(st.integers(0, len(data)), max_size=6)))
     edges = zip([0, *cuts], [*cuts, len(data)], strict=True)
-    cut = tuple(Piece(number, data[a:b]) for number, (a, b) in enumerate(edges))
-    assert read(write(replace(TAPE, pieces=cut)), "x.jsonl").pieces == cut
+    cut = tuple(TimedBytes(number, data[a:b]) for number, (a, b) in enumerate(edges))
+    assert load_tape(dump_tape(replace(TAPE, pieces=cut)), "x.jsonl").pieces == cut
 
 
 @given(tapes, st.data())
 def test_no_beginning_of_a_tape_passes_for_one(tape: Tape, drawn: st.DataObject) -> None:
     """A file that was cut anywhere is an error that names it."""
-    whole = write(tape)
+    whole = dump_tape(tape)
     at = drawn.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ScenarioError, match=r"^x\.jsonl:\d+:1: "):
-        read(whole[:at], "x.jsonl")
+        load_tape(whole[:at], "x.jsonl")
 
 
 def test_a_tape_is_for_people_to_read() -> None:
     """Text is text, a JSON body is JSON, and each chunk has a line; only what is no text by
     itself is in base 64."""
     torn = (
-        Piece(5, b"data: \xc3"),
-        Piece(9, b"\xa9 \xe2\x80\xa8\n\n"),
-        Piece(11, b"data: \xc3\xa9\n\n"),
+        TimedBytes(5, b"data: \xc3"),
+        TimedBytes(9, b"\xa9 \xe2\x80\xa8\n\n"),
+        TimedBytes(11, b"data: \xc3\xa9\n\n"),
     )
-    lines = write(replace(TAPE, pieces=torn)).decode().split("\n")
+    lines = dump_tape(replace(TAPE, pieces=torn)).decode().split("\n")
     assert lines == [
         '{"mockllm-tape":1,"api":"chat","streamed":true,"status":200,"cut":"","chunks":3,'
         '"digest":"d","headers":[["content-type","text/event-stream"]],"request":'
@@ -95,20 +97,20 @@ def test_a_tape_is_for_people_to_read() -> None:
 
 def test_the_head_alone_can_be_read() -> None:
     """The first line tells all but the chunks, and how many there are."""
-    first = write(TAPE).splitlines(keepends=True)[0]
-    assert head(first, "x.jsonl") == (replace(TAPE, pieces=()), 2)
+    first = dump_tape(TAPE).splitlines(keepends=True)[0]
+    assert load_head(first, "x.jsonl") == (replace(TAPE, pieces=()), 2)
 
 
 def broken(**changed: object) -> bytes:
     """A tape whose head has other values."""
-    first, rest = write(TAPE).split(b"\n", 1)
+    first, rest = dump_tape(TAPE).split(b"\n", 1)
     told = json.loads(first) | changed
     kept = {key: value for key, value in told.items() if value is not None}
     return json.dumps(kept).encode() + b"\n" + rest
 
 
 CHUNK = 'must be a chunk, [microseconds, "text"] or [microseconds, {"base64": "..."}]'
-LINES = write(TAPE).split(b"\n")
+LINES = dump_tape(TAPE).split(b"\n")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ LINES = write(TAPE).split(b"\n")
 def test_what_is_wrong_is_told_with_its_line(data: bytes, problem: str) -> None:
     """A broken tape is an error with file, line, what is wrong and what to do."""
     with pytest.raises(ScenarioError) as caught:
-        read(data, "x.jsonl")
+        load_tape(data, "x.jsonl")
     assert str(caught.value) == f"x.jsonl:{problem}"
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.resolve import resolve
+from mockllm.core.turn import beats
+from mockllm.replay.resolve import resolve
 from mockllm.scenario import model as m
-from mockllm.turn import beats
 from tests.strategies import cut, finishes, json_values, names, texts
 
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})

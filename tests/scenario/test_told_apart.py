@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mockllm.catalogue import Catalogue
 from mockllm.errors import ScenarioError
-from mockllm.matching import pick
+from mockllm.matching.index import Catalogue
+from mockllm.matching.select import pick
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.load import loads
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.recording import tape
 from mockllm.scenario.load import load
 from mockllm.scenario.model import APIS
 from mockllm.server.options import RecordOptions
+from mockllm.tapes.load import load_tape
 from tests.server.odd_upstream import OddUpstream
 
 PATH = "/v1/chat/completions"
@@ -75,7 +75,7 @@ class Recording:
 
     def tape(self, name, turn=1):
         file = self.folder / f"{name}.{turn}.jsonl"
-        return tape.read(file.read_bytes(), str(file))
+        return load_tape(file.read_bytes(), str(file))
 
     @property
     def words(self):

@@ -11,13 +11,13 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from mockllm import quirks
-from mockllm.piece import Piece
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
-from mockllm.replay import chunk
+from mockllm.replay.answer import chunk
+from mockllm.replay.session import Exchange
 from mockllm.scenario.model import APIS
 from mockllm.server.delivery import deliver
-from mockllm.session import Exchange
 from tests.quirks.playing import play
 from tests.server.test_server import chat, http_chunks
 
@@ -38,7 +38,7 @@ BREAKS = Quirk(
         Variant(
             "threes",
             bytes=lambda pieces, _: [
-                Piece(piece.at, piece.data[at : at + 3])
+                TimedBytes(piece.at, piece.data[at : at + 3])
                 for piece in pieces
                 for at in range(0, len(piece.data), 3)
             ],

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from mockllm.recording.conversations import text_of
+from mockllm.recording.drafting.conversations import text_of
 from mockllm.scenario.load import load
 from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, says
 from tests.server.recording import PATH, assistant, chat

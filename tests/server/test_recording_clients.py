@@ -12,8 +12,8 @@ from google import genai
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.scenario.load import load
+from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.server.options import RecordOptions
-from mockllm.shipped import shipped_scenarios
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from itertools import islice
 import httpx
 import pytest
 
-from mockllm.sse import decode
+from mockllm.framing.sse import decode
 
 WEATHER = """
 scenario: weather

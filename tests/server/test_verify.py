@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mockllm.asking import ASKING
-from mockllm.checking.conversations import CONVERSATION_INVARIANTS
+from mockllm.checking.conversations.judge import CONVERSATION_INVARIANTS
+from mockllm.protocols.client_requests import ASKING
 from mockllm.scenario.load import loads
 from mockllm.scenario.model import APIS
 from tests.checking.bad_clients import (

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from mockllm.recording import tape
-from mockllm.recording.drafts import Line
+from mockllm.recording.drafting.drafts import Line
+from mockllm.replay.session import Exchange
 from mockllm.scenario.load import load
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
-from mockllm.session import Exchange
+from mockllm.tapes.load import load_tape
+from mockllm.tapes.model import Tape
 
 __all__ = ["Runs"]
 
@@ -67,7 +68,7 @@ class Runs:
     def scenarios(self) -> dict[str, Scenario]:
         return {scenario.name: scenario for scenario in load([self.folder])}
 
-    def tapes(self) -> list[tape.Tape]:
+    def tapes(self) -> list[Tape]:
         """All of them, by the names of their files."""
         files = sorted(self.folder.glob("*.jsonl"))
-        return [tape.read(file.read_bytes(), str(file)) for file in files]
+        return [load_tape(file.read_bytes(), str(file)) for file in files]

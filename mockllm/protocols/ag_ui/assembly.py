@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from mockllm import events as ev
+from mockllm.core import events as ev
 
 __all__ = ["Assembly", "Kind", "Part", "delta"]
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.ag_ui.assembly import Assembly, Kind, delta
 from mockllm.protocols.ag_ui.objects import API, json_object, read_usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import string
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 
 __all__ = ["Decoder", "decode_body"]
 

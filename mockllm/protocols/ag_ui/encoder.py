@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.ag_ui.losses import project
 from mockllm.protocols.ag_ui.objects import (
     API,
@@ -21,9 +24,6 @@ from mockllm.protocols.ag_ui.objects import (
 )
 from mockllm.protocols.base import Reply
 from mockllm.protocols.values import string
-from mockllm.sse import Frame
-from mockllm.timeline import expand
-from mockllm.turn import Reasoning, ToolCall, Turn
 
 __all__ = ["Encoder", "encode_body"]
 

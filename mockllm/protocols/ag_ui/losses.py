@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui.decoder import Decoder
 from mockllm.protocols.ag_ui.objects import API
-from mockllm.timeline import expand, fold
-from mockllm.turn import Turn
 
 __all__ = ["LOSSES", "project"]
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
+from mockllm.core.request import CallEcho, Message
 from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.ag_ui.refusals import (
     Check,
@@ -23,7 +24,6 @@ from mockllm.protocols.ag_ui.refusals import (
     text,
 )
 from mockllm.protocols.values import string
-from mockllm.request import CallEcho, Message
 
 __all__ = ["check_messages", "read_messages"]
 

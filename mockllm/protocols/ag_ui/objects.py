@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.events import Usage
+from mockllm.core.events import Usage
+from mockllm.core.frame import Frame
 from mockllm.protocols.base import Reply, derive, dumps
-from mockllm.sse import Frame
 
 __all__ = [
     "API",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.request import OfferedTool, Request
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
 from mockllm.protocols.values import string
-from mockllm.request import OfferedTool, Request
 
 __all__ = ["options", "parse"]
 

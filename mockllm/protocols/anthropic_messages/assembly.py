@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
 from mockllm.protocols.anthropic_messages.blocks import API
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
 
 __all__ = ["KINDS", "Assembly"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.events import Cite, Finish, FinishReason
+from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.values import mapping
-from mockllm.turn import Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 
 __all__ = [
     "API",

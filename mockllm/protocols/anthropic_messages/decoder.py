@@ -12,15 +12,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.anthropic_messages.assembly import Assembly
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 
 __all__ = ["HANDLED", "Decoder", "adds_nothing", "decode_body", "parsed"]
 

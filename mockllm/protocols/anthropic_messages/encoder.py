@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
     DEFAULT_ERROR,
@@ -30,9 +33,6 @@ from mockllm.protocols.anthropic_messages.blocks import (
 )
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.values import json_object, mapping, string
-from mockllm.sse import Frame
-from mockllm.timeline import expand
-from mockllm.turn import Opaque, Reasoning, ToolCall, Turn
 
 __all__ = ["Encoder", "Opening", "Openings", "encode_body"]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Reasoning, Turn
 from mockllm.protocols.anthropic_messages.assembly import KINDS
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
@@ -19,9 +22,6 @@ from mockllm.protocols.anthropic_messages.blocks import (
 from mockllm.protocols.anthropic_messages.decoder import HANDLED, adds_nothing, parsed
 from mockllm.protocols.anthropic_messages.encoder import Opening, Openings
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
-from mockllm.timeline import expand, fold
-from mockllm.turn import Reasoning, Turn
 
 __all__ = ["LOSSES", "project"]
 

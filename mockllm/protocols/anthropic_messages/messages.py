@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
-from mockllm.request import CallEcho, Message
 
 __all__ = ["check_messages", "messages", "refused", "text_of"]
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
@@ -20,7 +21,6 @@ from mockllm.protocols.anthropic_messages.messages import (
     text_of,
 )
 from mockllm.protocols.values import mapping, string
-from mockllm.request import Message, OfferedTool, Request
 
 __all__ = ["options", "parse"]
 

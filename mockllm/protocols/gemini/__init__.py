@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.derive import tokens
+from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Operation, Route, WireProtocol
 from mockllm.protocols.gemini.contents import messages, text_of

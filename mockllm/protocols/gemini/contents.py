@@ -12,12 +12,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.errors import invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.values import mapping, string
-from mockllm.request import CallEcho, Message
 
 __all__ = ["check_contents", "messages", "text_of", "without_ids"]
 

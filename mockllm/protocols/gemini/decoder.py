@@ -14,7 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.fields import (
@@ -29,9 +32,6 @@ from mockllm.protocols.gemini.fields import (
 from mockllm.protocols.gemini.grounding import cites_of
 from mockllm.protocols.gemini.partial import Writer
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 
 __all__ = ["Decoder", "decode_body"]
 

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.gemini.errors import NO_MESSAGE, said
 from mockllm.protocols.gemini.fields import (
@@ -30,9 +33,6 @@ from mockllm.protocols.gemini.fields import (
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.values import mapping
-from mockllm.sse import Frame
-from mockllm.timeline import expand
-from mockllm.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats
 
 __all__ = ["Encoder", "encode_body", "response_id"]
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
-from mockllm.events import StreamError
 from mockllm.protocols.base import Reply, derive_int
 from mockllm.protocols.values import mapping, string
 

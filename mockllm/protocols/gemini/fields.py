@@ -14,9 +14,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
-from mockllm.turn import ToolCall
 
 __all__ = [
     "API",

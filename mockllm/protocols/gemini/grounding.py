@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mockllm.events import Cite
+from mockllm.core.events import Cite
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["cites_of", "grounding"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.gemini.errors import NO_MESSAGE, said
 from mockllm.protocols.gemini.fields import (
     API,
@@ -16,8 +18,6 @@ from mockllm.protocols.gemini.fields import (
     signature_of,
     write_finish,
 )
-from mockllm.timeline import expand, fold
-from mockllm.turn import Reasoning, ToolCall, Turn
 
 __all__ = ["LOSSES", "project"]
 

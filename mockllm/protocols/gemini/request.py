@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mockllm.core.request import Message, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
 from mockllm.protocols.gemini.errors import invalid, unfit
@@ -23,7 +24,6 @@ from mockllm.protocols.gemini.tools import (
     tool_choice,
 )
 from mockllm.protocols.values import mapping
-from mockllm.request import Message, Request
 
 __all__ = ["model_of", "options", "parse"]
 

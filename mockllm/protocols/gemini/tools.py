@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mockllm.core.request import OfferedTool
 from mockllm.protocols.gemini.errors import invalid, unfit
 from mockllm.protocols.gemini.schema import get, json_schema
 from mockllm.protocols.values import mapping, string
-from mockllm.request import OfferedTool
 
 __all__ = ["calling_config", "offered_tools", "output_schema", "tool_choice"]
 

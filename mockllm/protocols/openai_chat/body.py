@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Reasoning, Refusal, Text, Turn
 from mockllm.errors import WireError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.calls import Calls
@@ -36,8 +38,6 @@ from mockllm.protocols.openai_chat.losses import project
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
-from mockllm.timeline import fold
-from mockllm.turn import Reasoning, Refusal, Text, Turn
 
 __all__ = ["decode_body", "encode_body"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.events import Event, ToolArgs, ToolStart
+from mockllm.core.events import Event, ToolArgs, ToolStart
 from mockllm.protocols.base import derive, dumps
 
 __all__ = ["Calls"]

@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.openai_chat.fields import (
     CALLS,
@@ -33,7 +34,6 @@ from mockllm.protocols.openai_chat.fields import (
 )
 from mockllm.protocols.openai_chat.residue import choice_rest, chunk_rest
 from mockllm.protocols.values import string
-from mockllm.sse import Frame
 
 __all__ = ["Decoder"]
 

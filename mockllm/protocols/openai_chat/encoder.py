@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps
 from mockllm.protocols.openai_chat.fields import (
     answer_id,
@@ -16,8 +18,6 @@ from mockllm.protocols.openai_chat.fields import (
     write_usage,
 )
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.sse import Frame
-from mockllm.turn import Reasoning, Refusal, Text, ToolCall, Turn
 
 __all__ = ["Encoder"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
-from mockllm.sse import Frame
 
 __all__ = ["join"]
 

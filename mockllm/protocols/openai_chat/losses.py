@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.fields import (
     CALLS,
     RAWS,
@@ -15,8 +17,6 @@ from mockllm.protocols.openai_chat.fields import (
     read_finish,
     write_finish,
 )
-from mockllm.timeline import expand, fold
-from mockllm.turn import ToolCall, Turn
 
 __all__ = ["LOSSES", "project"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import check_tool, is_tool_name, text_of
 from mockllm.protocols.openai_refusals import bad_value, empty_array, invalid_type, missing
-from mockllm.request import CallEcho, Message
 
 __all__ = ["parse_messages"]
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat.messages import parse_messages
 from mockllm.protocols.openai_common import check_tool
@@ -23,7 +24,6 @@ from mockllm.protocols.openai_refusals import (
     number,
     of_kind,
 )
-from mockllm.request import OfferedTool, Request
 
 __all__ = ["Options", "options", "parse"]
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_chat.fields import (
     count_of,
@@ -19,7 +20,6 @@ from mockllm.protocols.openai_chat.fields import (
     usage_of,
     write_logprobs,
 )
-from mockllm.sse import Frame
 
 __all__ = ["choice_rest", "chunk_rest"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses.items import ITEM, KINDS, Item, Shape, Slot, whole_number
 from mockllm.protocols.openai_responses.objects import API
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
 
 __all__ = ["Assembly"]
 

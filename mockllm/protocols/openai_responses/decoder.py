@@ -13,7 +13,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_responses.assembly import Assembly
 from mockllm.protocols.openai_responses.items import (
@@ -28,9 +31,6 @@ from mockllm.protocols.openai_responses.items import (
 )
 from mockllm.protocols.openai_responses.objects import INCOMPLETE
 from mockllm.protocols.values import mapping, string
-from mockllm.sse import Frame
-from mockllm.timeline import fold
-from mockllm.turn import Turn
 
 __all__ = ["Decoder", "decode_body", "understands"]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.objects import (
@@ -24,8 +26,6 @@ from mockllm.protocols.openai_responses.objects import (
     token_logprob,
 )
 from mockllm.protocols.values import json_object
-from mockllm.sse import Frame
-from mockllm.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
 
 __all__ = ["Encoder", "encode_body"]
 

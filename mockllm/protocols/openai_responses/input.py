@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import derive, dumps
 from mockllm.protocols.openai_common import text_of
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.values import mapping, string
-from mockllm.request import CallEcho, Message
 
 __all__ = ["check_pairs", "deleted", "input_items", "messages"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm import events as ev
+from mockllm.core import events as ev
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 

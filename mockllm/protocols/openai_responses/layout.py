@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, Part, Reasoning, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content
 from mockllm.protocols.values import json_object
-from mockllm.sse import Frame
-from mockllm.turn import Opaque, Part, Reasoning, ToolCall, Turn, beats
 
 __all__ = ["Item", "Layout", "Place", "bare", "lay_out", "opening", "sequence"]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mockllm import events as ev
+from mockllm.core import events as ev
+from mockllm.core.timeline import normal
+from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_responses.decoder import understands
 from mockllm.protocols.openai_responses.layout import sequence
 from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, incomplete_reason, said
-from mockllm.timeline import normal
-from mockllm.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn
 
 __all__ = ["LOSSES", "project"]
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.events import Cite, StreamError
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, dumps, logprob
-from mockllm.sse import Frame
-from mockllm.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 
 __all__ = [
     "API",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mockllm.core.request import Message, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
@@ -17,7 +18,6 @@ from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import API, Options, token_of
 from mockllm.protocols.openai_responses.tools import offered_tools, output_schema, tool_choice
 from mockllm.protocols.values import mapping, string
-from mockllm.request import Message, Request
 
 __all__ = ["options", "parse"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_common import check_tool
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.values import mapping, string
-from mockllm.request import OfferedTool
 
 __all__ = ["offered_tools", "output_schema", "tool_choice"]
 

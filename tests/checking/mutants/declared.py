@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mockllm.checking import Policy
+from mockllm.checking.judging.running import Level
 from mockllm.checking.probes import ByteProbe, Probe
-from mockllm.checking.running import Level
 from mockllm.scenario.model import Api
 
 __all__ = ["MUTANTS", "WATCHED", "Mutant", "mutant"]

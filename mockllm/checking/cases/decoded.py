@@ -1,0 +1,41 @@
+"""A compiled answer as decoded events, for clients that are attached above the bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from mockllm.checking.cases.case import Events
+from mockllm.framing.sse import decode
+from mockllm.quirks.base import Variant
+from mockllm.replay.answer import Answer
+from mockllm.scenario.model import Api
+
+__all__ = ["decoded"]
+
+_FIELD = re.compile(rb"\xef\xbb\xbf|(data|event|id|retry)?(:|$)")
+"""How every line of events begins."""
+
+
+def decoded(answer: Answer, api: Api, variants: Sequence[Variant]) -> Events | None:
+    """The decoded events; None where what is special about the answer lies below them."""
+    if any(v.bytes is not None or v.content_type is not None for v in variants):
+        return None
+    if answer.ending != "complete":
+        return None
+    data = b"".join(answer.data)
+    if variants and not all(map(_FIELD.match, data.splitlines())):
+        return None
+    events: list[tuple[Any, str | None]] = []
+    for frame in decode(data):
+        if frame.data == "[DONE]" and api == "chat":
+            break  # clients stop reading here, and so do those that hand the chunks on
+        if frame.data is None or frame.data == "[DONE]":
+            continue
+        try:
+            events.append((json.loads(frame.data), frame.event))
+        except ValueError:
+            return None
+    return Events(events)

@@ -1,0 +1,162 @@
+"""Ways of cutting the same answer: into fragments, frames, lines and bytes.
+
+A variation is written into a scenario (`split`, `wire`), so that what the kit found can be
+written down as a scenario and played again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mockllm.core.frame import LineEnd
+from mockllm.core.seeded import derive_int
+from mockllm.framing.sse import LINE_ENDS
+from mockllm.scenario.model import (
+    AnyPart,
+    Comments,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    Scenario,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+    Wire,
+)
+
+__all__ = ["PLAIN", "Variation", "draw", "vary"]
+
+_MOST_FRAGMENTS = 400
+"""So many fragments of one part are enough to show anything; longer parts are cut coarser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How to cut an answer; what is empty or None leaves the scenario's own way.
+
+    Args:
+        split: sizes of fragments, in characters, over and over.
+        group: how many frames are joined into one, where the protocol has a way to.
+        line_end, bom, multiline: how events are written.
+        comments: a comment after every so many events.
+        cut: sizes of the chunks of bytes, over and over.
+    """
+
+    split: tuple[int, ...] = ()
+    group: int | None = None
+    line_end: LineEnd | None = None
+    bom: bool = False
+    multiline: bool = False
+    comments: int | None = None
+    cut: tuple[int, ...] = ()
+
+    @property
+    def in_payloads(self) -> bool:
+        """Whether any of it shows in the decoded events."""
+        return bool(self.split or self.group)
+
+    def __str__(self) -> str:
+        told = []
+        if self.split:
+            told.append("split " + "-".join(map(str, self.split)))
+        if self.group:
+            told.append(f"group {self.group}")
+        if self.line_end:
+            told.append(self.line_end)
+        told += [name for name in ("bom", "multiline") if getattr(self, name)]
+        if self.comments:
+            told.append(f"comments {self.comments}")
+        if self.cut:
+            told.append("cut " + "-".join(map(str, self.cut)))
+        return ", ".join(told)
+
+
+PLAIN = Variation()
+
+
+def draw(seed: str, *, payloads: bool = False) -> Variation:
+    """The variation that a seed stands for.
+
+    Args:
+        payloads: only what shows in decoded events.
+    """
+
+    def below(what: str, bound: int) -> int:
+        return derive_int(seed, what, below=bound)
+
+    def sizes(what: str, longest: int) -> tuple[int, ...]:
+        count = below(f"{what} count", 4)
+        # Small sizes are where the mistakes are: every other one is of at most three.
+        return tuple(
+            1 + below(f"{what} {i}", 3 if below(f"{what} small {i}", 2) else longest)
+            for i in range(count)
+        )
+
+    split = sizes("split", 12)
+    group = 2 + below("group", 4) if not below("grouped", 4) else None
+    if payloads:
+        return Variation(split or (1,), group)
+    return Variation(
+        split=split,
+        group=group,
+        line_end=(*LINE_ENDS, None)[below("line end", len(LINE_ENDS) + 1)],
+        bom=not below("bom", 4),
+        multiline=not below("multiline", 4),
+        comments=1 + below("comments", 3) if not below("commented", 4) else None,
+        cut=sizes("cut", 40) or (1,),
+    )
+
+
+def vary(scenario: Scenario, variation: Variation) -> Scenario:
+    """A scenario with every turn cut so."""
+    if variation == PLAIN:
+        return scenario
+    turns = tuple(_turn(turn, variation) for turn in scenario.turns)
+    return replace(scenario, turns=turns)
+
+
+def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
+    wire = turn.wire or Wire()
+    wire = replace(
+        wire,
+        line_end=variation.line_end or wire.line_end,
+        bom=variation.bom or wire.bom,
+        multiline=variation.multiline or wire.multiline,
+        comments=wire.comments if variation.comments is None else Comments(variation.comments, "~"),
+        group=variation.group or wire.group,
+        segments=variation.cut or wire.segments,
+    )
+    told = replace(
+        turn,
+        reply=tuple(_part(part, variation.split) for part in turn.reply),
+        wire=None if wire == Wire() else wire,
+        variants=(),
+    )
+    variants = ((api, _turn(each, variation)) for api, each in turn.variants)
+    # What was only cut in another way is cut in the same way now, and no variant any more.
+    return replace(told, variants=tuple(each for each in variants if each[1] != told))
+
+
+def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:
+    if not sizes:
+        return part
+    match part:
+        case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
+            return replace(part, split=tuple(_fragments(text, sizes)) or None)
+        case ToolPart(arguments=arguments):
+            return replace(part, split=tuple(_fragments(arguments or "", sizes)) or None)
+        case ParallelPart(calls=calls):
+            cut = [_part(call, sizes) for call in calls]
+            return ParallelPart(tuple(call for call in cut if isinstance(call, ToolPart)))
+        case _:
+            return part
+
+
+def _fragments(text: str, sizes: Sequence[int]) -> Iterator[str]:
+    scale = 1 + len(text) * len(sizes) // (_MOST_FRAGMENTS * sum(sizes))
+    start = number = 0
+    while start < len(text):
+        end = start + sizes[number % len(sizes)] * scale
+        yield text[start:end]
+        start, number = end, number + 1

@@ -1,0 +1,1 @@
+"""Whether a client led its conversations correctly, judged from the journal alone."""

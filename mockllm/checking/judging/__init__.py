@@ -1,0 +1,1 @@
+"""Runs a client through cases, and attributes each difference in outcome to an invariant."""

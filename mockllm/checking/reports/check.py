@@ -1,0 +1,145 @@
+"""`check`: an accumulator against scenarios, in one line of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import cast
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import cases
+from mockllm.checking.judging.examine import Failure, Report, examine
+from mockllm.checking.judging.running import Factory, Level
+from mockllm.checking.policy import Policy
+from mockllm.checking.reports.reproduction import drawn, reproduction
+from mockllm.checking.reports.shrinking import shrink
+from mockllm.errors import UsageError
+from mockllm.scenario.load import load
+from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.shipped import shipped_scenarios
+
+__all__ = ["check", "shrunk", "told"]
+
+Scenarios = str | PathLike[str] | Scenario | Iterable[str | PathLike[str] | Scenario]
+
+
+def check(
+    client: Factory,
+    scenarios: Scenarios | None = None,
+    *,
+    api: str,
+    level: Level = "payloads",
+    policy: Policy | None = None,
+    variations: int = 0,
+    quirks: bool = False,
+    seed: str = "0",
+) -> Report:
+    """Takes an accumulator through scenarios; the report, if it gets all of them right.
+
+    Args:
+        client: makes a new probe (`Probe`, or `ByteProbe` with `level="bytes"`) for each stream.
+        scenarios: files, folders or scenarios; default: those that come with mockllm.
+        api: the protocol that the client speaks.
+        variations: further ways of cutting each answer, drawn from `seed`.
+        quirks: also play every quirk of the protocol.
+
+    Raises:
+        AssertionError: it gets something wrong; the message says which invariants it breaks,
+            with the smallest stream found that shows each.
+    """
+    found = cases(
+        cast("Api", api),
+        scenarios_of(scenarios),
+        variations=variations,
+        quirks=quirks,
+        seed=seed,
+        level=level,
+    )
+    report = examine(client, found, policy, level=level)
+    if not report.good:
+        small = shrunk(report, client, policy, level=level)
+        raise AssertionError(told(small, client, level=level, policy=policy))
+    return report
+
+
+def scenarios_of(given: Scenarios | None) -> tuple[Scenario, ...]:
+    """Scenarios from files, folders and scenarios; those that come with mockllm for None."""
+    if given is None:
+        return load([shipped_scenarios()])
+    several = [given] if isinstance(given, str | PathLike | Scenario) else list(given)
+    found: list[Scenario] = []
+    for one in several:
+        found += [one] if isinstance(one, Scenario) else load([Path(one)])
+    return tuple(found)
+
+
+def shrunk(
+    report: Report, client: Factory, policy: Policy | None = None, *, level: Level = "payloads"
+) -> Report:
+    """The report with the first failure of each invariant made as small as it can be.
+
+    Without hypothesis, which does it, the failures stay as they are.
+    """
+    failures: list[Failure] = []
+    for invariant, blamed in report.broken().items():
+
+        def breaks(case: Case, invariant: str = invariant) -> bool:
+            if level == "payloads" and case.events is None:
+                return False
+            again = examine(client, [case], policy, level=level).failures
+            return any(failure.invariant == invariant for failure in again)
+
+        first, *rest = blamed
+        try:
+            small = shrink(first.case, breaks)
+        except UsageError:
+            return report
+        again = examine(client, [small], policy, level=level).failures
+        words = next((f.words for f in again if f.invariant == invariant), first.words)
+        failures += [replace(first, shrunk=small, words=words), *rest]
+    return replace(report, failures=tuple(failures))
+
+
+def told(
+    report: Report,
+    client: Factory | None = None,
+    *,
+    level: Level = "payloads",
+    policy: Policy | None = None,
+) -> str:
+    """A report in words: each invariant that is broken, where, and how to see it again.
+
+    Args:
+        client: for the files that show a failure again; without it they are left out.
+        policy: how the client was judged, for these files.
+    """
+    broken = report.broken()
+    if not broken:
+        return f"{report.runs} cases, all right"
+    are = "invariants are" if len(broken) > 1 else "invariant is"
+    lines = [f"{report.runs} cases; {len(broken)} {are} broken: {', '.join(broken)}"]
+    for failures in broken.values():
+        lines += ["", *_failure(failures, client, level, policy)]
+    return "\n".join(lines)
+
+
+def _failure(
+    failures: list[Failure], client: Factory | None, level: Level, policy: Policy | None
+) -> list[str]:
+    first = failures[0]
+    small = first.shrunk or first.case
+    lines = str(first).splitlines()
+    others = len(failures) - 1
+    if others:
+        lines.append(f"  and {others} more case{'s' * (others > 1)}")
+    lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
+    lines += [f"    {line}" for line in drawn(small).splitlines()]
+    if client is not None:
+        files = reproduction(first, client, level=level, policy=policy)
+        lines.append(f"  to play it again, {files.scenario_name}:")
+        lines += [f"    {line}" for line in files.scenario.splitlines() if line[:1] != "#"]
+        lines.append(f"  and {files.test_name}:")
+        lines += [f"    {line}" for line in files.test.splitlines()]
+    return lines

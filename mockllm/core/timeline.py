@@ -1,0 +1,244 @@
+"""A turn to its events and back: `expand` and `fold` are inverse.
+
+`fold(expand(turn)) == turn` for every turn in normal form, which is what `normal` gives: an
+`order` that only says "one after the other" is left out, and so is timing without a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from mockllm.core import events as ev
+from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn, beats
+
+__all__ = ["expand", "fold", "normal"]
+
+
+def expand(turn: Turn) -> tuple[ev.Timed, ...]:
+    """The events of a turn, in order, with the time at which each is due."""
+    out: list[ev.Timed] = []
+    order = turn.order or _sequential(turn)
+    left = [beats(part) for part in turn.parts]
+    if sorted(order) != sorted(_sequential(turn)):
+        raise ValueError(f"order {turn.order} does not have the beats {left} of the parts")
+    if turn.gaps and len(turn.gaps) != len(order) + 1:
+        raise ValueError(f"{len(turn.gaps)} gaps for {len(order)} beats; one more is needed")
+    gaps = turn.gaps or (0,) * (len(order) + 1)
+    now = gaps[0]
+    out.append(ev.Timed(now, ev.Start()))
+    for beat, index in enumerate(order):
+        if beat:
+            now += gaps[beat]
+        part = turn.parts[index]
+        done = beats(part) - left[index]
+        left[index] -= 1
+        out.append(ev.Timed(now, _event(part, index, done)))
+        if not left[index]:
+            out.extend(ev.Timed(now, event) for event in _closing(part, index))
+    if order:
+        now += gaps[-1]
+    if turn.usage is not None:
+        out.append(ev.Timed(now, turn.usage))
+    if turn.error is not None:
+        out.append(ev.Timed(now, turn.error))
+    elif turn.finish is not None:
+        out.append(ev.Timed(now, ev.Finish(turn.finish, turn.finish_raw)))
+    return tuple(out)
+
+
+def _sequential(turn: Turn) -> tuple[int, ...]:
+    return tuple(i for i, part in enumerate(turn.parts) for _ in range(beats(part)))
+
+
+def _event(part: Part, index: int, beat: int) -> ev.Event:
+    match part:
+        case Text():
+            return ev.TextDelta(index, part.fragments[beat], part.logprobs)
+        case Reasoning():
+            return ev.ReasoningDelta(index, part.fragments[beat], part.summary)
+        case Refusal():
+            return ev.RefusalDelta(index, part.fragments[beat])
+        case ToolCall():
+            if beat == 0:
+                return ev.ToolStart(index, part.id, part.name)
+            return ev.ToolArgs(index, part.fragments[beat - 1])
+        case Opaque():
+            return ev.Raw(index, part.api, part.frame)
+
+
+def _closing(part: Part, index: int) -> Iterable[ev.Event]:
+    if isinstance(part, Opaque):
+        return
+    if isinstance(part, Text):
+        for citation in part.citations:
+            yield replace(citation, part=index)
+    elif isinstance(part, (Reasoning, ToolCall)) and part.signature is not None:
+        yield ev.Signature(index, part.signature)
+    yield ev.PartEnd(index)
+
+
+@dataclass(slots=True)
+class _Building:
+    """One part as its events come in."""
+
+    first: ev.Event
+    fragments: list[str] = field(default_factory=list)
+    citations: list[ev.Cite] = field(default_factory=list)
+    signature: str | None = None
+
+    def part(self) -> Part:
+        fragments = tuple(self.fragments)
+        match self.first:
+            case ev.TextDelta(logprobs=logprobs):
+                cites = tuple(replace(cite, part=0) for cite in self.citations)
+                return Text(fragments, cites, logprobs)
+            case ev.ReasoningDelta(summary=summary):
+                return Reasoning(fragments, self.signature, summary)
+            case ev.RefusalDelta():
+                return Refusal(fragments)
+            case ev.ToolStart(id=id, name=name):
+                return ToolCall(name, id, fragments, self.signature)
+            case ev.Raw(api=api, frame=frame):
+                return Opaque(api, frame)
+        raise AssertionError(f"not the beginning of a part: {self.first}")
+
+
+class _Folding:
+    """The turn so far."""
+
+    def __init__(self) -> None:
+        self._building: dict[int, _Building] = {}
+        self._order: list[int] = []
+        self._times: list[int] = []
+        self._end = 0
+        self._usage: ev.Usage | None = None
+        self._finish: ev.Finish | None = None
+        self._error: ev.StreamError | None = None
+
+    def add(self, item: ev.Timed) -> None:
+        match item.event:
+            case ev.PartEnd():
+                pass
+            case ev.Start():
+                self._end = max(self._end, item.at)
+            case ev.Usage() | ev.Finish() | ev.StreamError():
+                self._end = item.at
+                self._ending(item.event)
+            case ev.Cite() as event:
+                if event.part in self._building:
+                    self._building[event.part].citations.append(event)
+            case ev.Signature() as event:
+                # A signature may come alone: reasoning that is kept from the client.
+                if event.part not in self._building:
+                    self._building[event.part] = _Building(ev.ReasoningDelta(event.part, ""))
+                    self._beat(event.part, item.at)
+                self._building[event.part].signature = event.value
+            case event:
+                self._fragment(event)
+                self._beat(event.part, item.at)
+
+    def _beat(self, part: int, at: int) -> None:
+        self._order.append(part)
+        self._times.append(at)
+
+    def _ending(self, event: ev.Usage | ev.Finish | ev.StreamError) -> None:
+        match event:
+            case ev.Usage():
+                self._usage = event
+            case ev.Finish():
+                self._finish = event
+            case ev.StreamError():
+                self._error = event
+
+    def _fragment(self, event: _Fragment) -> None:
+        match event:
+            case ev.ToolStart() | ev.Raw():
+                if event.part in self._building:
+                    raise ValueError(f"part {event.part} opens twice")
+                self._building[event.part] = _Building(event)
+            case ev.ToolArgs():
+                if event.part not in self._building:
+                    raise ValueError(f"arguments for part {event.part}, which never opened")
+                self._building[event.part].fragments.append(event.text)
+            case _:
+                slot = self._building.setdefault(event.part, _Building(event))
+                if type(slot.first) is not type(event):
+                    raise ValueError(f"part {event.part} is {slot.first}, yet gets {event}")
+                slot.fragments.append(event.text)
+
+    def turn(self) -> Turn:
+        keys = sorted(self._building)
+        place = {key: i for i, key in enumerate(keys)}
+        finish = None if self._error else self._finish
+        return normal(
+            Turn(
+                parts=tuple(self._building[key].part() for key in keys),
+                finish=finish.reason if finish else None,
+                usage=self._usage,
+                order=tuple(place[key] for key in self._order),
+                gaps=_gaps(self._times, self._end),
+                error=self._error,
+                finish_raw=finish.raw if finish else None,
+            )
+        )
+
+
+_Fragment = ev.TextDelta | ev.ReasoningDelta | ev.RefusalDelta | ev.ToolStart | ev.ToolArgs | ev.Raw
+
+
+def fold(timed: Iterable[ev.Timed]) -> Turn:
+    """The turn that events add up to.
+
+    Raises:
+        ValueError: a fragment of a call that was never opened, or of another kind of part.
+    """
+    folding = _Folding()
+    for item in timed:
+        folding.add(item)
+    return folding.turn()
+
+
+def _gaps(times: list[int], end: int) -> tuple[int, ...]:
+    if not times:
+        return (end,)
+    moments = [*times, max(end, times[-1])]
+    return (moments[0], *(b - a for a, b in pairwise(moments)))
+
+
+def normal(turn: Turn) -> Turn:
+    """The same turn with an `order` or `gaps` that say nothing left out.
+
+    An order that has other beats than the parts (a zero-argument call whose "{}" was a beat
+    of its own) is mended.
+    """
+    order, gaps = turn.order, turn.gaps
+    if order and len(order) != sum(map(beats, turn.parts)):
+        order, gaps = _mended(turn)
+    if order == _sequential(turn):
+        order = ()
+    cut = turn.usage is None and turn.finish is None and turn.error is None
+    if len(gaps) > 1 and cut:
+        gaps = (*gaps[:-1], 0)  # nothing comes after that pause
+    if not any(gaps):
+        gaps = ()
+    return replace(turn, order=order, gaps=gaps)
+
+
+def _mended(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Drops the beats that are beyond a part's own, and adds their pauses to the next one."""
+    left = [beats(part) for part in turn.parts]
+    order: list[int] = []
+    gaps: list[int] = []
+    carried = 0
+    for beat, index in enumerate(turn.order):
+        carried += turn.gaps[beat] if turn.gaps else 0
+        if left[index]:
+            left[index] -= 1
+            order.append(index)
+            gaps.append(carried)
+            carried = 0
+    if not turn.gaps:
+        return tuple(order), ()
+    return tuple(order), (*gaps, carried + turn.gaps[-1])

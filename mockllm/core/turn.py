@@ -1,0 +1,178 @@
+"""What a streamed answer adds up to: its parts, why it ended, what it cost, how it was cut.
+
+A `Turn` keeps the fragments in which each part travelled, the order in which the fragments of
+different parts came, and the pauses between them, so that nothing is lost between a recorded
+stream and a scenario. `Turn.whole()` forgets the cutting. Only data may live here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mockllm.core.events import Cite, FinishReason, StreamError
+from mockllm.core.events import Usage as TokenUsage
+from mockllm.core.frame import Frame
+
+__all__ = [
+    "FinishReason",
+    "Opaque",
+    "Part",
+    "Reasoning",
+    "Refusal",
+    "Text",
+    "TokenUsage",
+    "ToolCall",
+    "Turn",
+]
+
+
+def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
+    return fragments or ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Visible text. It has at least one fragment, if only an empty one."""
+
+    fragments: tuple[str, ...]
+    citations: tuple[Cite, ...] = ()
+    logprobs: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Reasoning, or (`summary`) a summary of it; `signature` is the provider's opaque proof."""
+
+    fragments: tuple[str, ...]
+    signature: str | None = None
+    summary: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The model's words for not answering."""
+
+    fragments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call. `fragments` join to the arguments as JSON text; none is a call without
+    arguments, which each service sends in its own way (`""`, `"{}"`, or nothing)."""
+
+    name: str
+    id: str
+    fragments: tuple[str, ...] = ()
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        # "{}" in one piece is how OpenAI spells "no arguments"; Anthropic spells it "".
+        if self.fragments in (("{}",), ("",)):
+            object.__setattr__(self, "fragments", ())
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as JSON text; `{}` for a zero-argument call."""
+        return "".join(self.fragments) or "{}"
+
+    def parsed(self) -> Any:
+        """The arguments as a value; raises `ValueError` where they are not JSON."""
+        return json.loads(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A frame of one protocol that the neutral turn cannot express, at its place among the
+    parts. Other protocols pass over it."""
+
+    api: str
+    frame: Frame
+
+
+Part = Text | Reasoning | Refusal | ToolCall | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One answer of the model.
+
+    Args:
+        parts: in the order a protocol would list them.
+        finish: why it ended; None where the stream was cut or ended in `error`.
+        usage: tokens, where the stream told them.
+        order: the index of the part that each beat of the stream belongs to; empty where the
+            parts come one after the other. A text, reasoning or refusal part has a beat for
+            each fragment, a tool call one for its opening and one for each fragment, an
+            opaque part one.
+        gaps: pauses in microseconds before each beat, then before the end; empty: no timing.
+        error: the error inside the stream that ended it.
+        finish_raw: the wire's own word for the finish where it is not the usual one.
+    """
+
+    parts: tuple[Part, ...] = ()
+    finish: FinishReason | None = None
+    usage: TokenUsage | None = None
+    order: tuple[int, ...] = ()
+    gaps: tuple[int, ...] = ()
+    error: StreamError | None = None
+    finish_raw: str | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Reasoning))
+
+    @property
+    def refusal(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Refusal))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    def whole(self) -> Turn:
+        """The same turn with every part in one piece, in order, without timing."""
+        parts = tuple(
+            part
+            if isinstance(part, Opaque)
+            else replace(part, fragments=("".join(part.fragments),))
+            for part in self.parts
+        )
+        return replace(self, parts=parts, order=(), gaps=())
+
+
+def beats(part: Part) -> int:
+    """How many beats of the stream a part takes (see `Turn.order`)."""
+    match part:
+        case ToolCall(fragments=fragments):
+            return 1 + len(fragments)
+        case Opaque():
+            return 1
+        case _:
+            return len(part.fragments)

@@ -1,0 +1,218 @@
+"""Whether a request meets a condition; every check tells in words what differs.
+
+A check returns None where the condition holds, else what was demanded and what was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+from mockllm.core.request import Message, Request
+from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
+
+__all__ = [
+    "check_expect",
+    "check_match",
+    "check_partial",
+    "check_text",
+    "last_user_text",
+    "model_holds",
+    "text_holds",
+]
+
+_SHOWN = 120
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def text_holds(condition: TextCondition, text: str) -> bool:
+    """Whether a text meets a condition; regular expressions search, they need not begin it."""
+    if condition.op == "contains":
+        return condition.value in text
+    if condition.op == "equals":
+        return condition.value == text
+    return _compiled(condition.value).search(text) is not None
+
+
+def model_holds(glob: str, model: str) -> bool:
+    """Whether a model's name meets a glob (`gpt-4*`); case counts."""
+    return fnmatchcase(model, glob)
+
+
+def last_user_text(request: Request) -> str:
+    """What the user said last; empty where the user said nothing."""
+    for message in reversed(request.messages):
+        if message.role == "user":
+            return message.text
+    return ""
+
+
+def shown(value: object) -> str:
+    """A value as an error message shows it: on one line, and not too long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+def check_text(what: str, condition: TextCondition, text: str) -> str | None:
+    """A text condition, explained."""
+    if text_holds(condition, text):
+        return None
+    verb = {"contains": "contain", "equals": "be", "regex": "match the regex"}[condition.op]
+    return f"{what} must {verb} {shown(condition.value)}, got {shown(text)}"
+
+
+def check_partial(what: str, expected: Any, actual: Any) -> str | None:
+    """Whether `actual` has at least what `expected` has: mappings may have more keys, lists
+    must be as long."""
+    if isinstance(expected, Mapping):
+        if not isinstance(actual, Mapping):
+            return f"{what} must be an object, got {shown(actual)}"
+        for key, value in expected.items():
+            if key not in actual:
+                return f"{what}.{key} must be {shown(value)}, but is not there"
+            problem = check_partial(f"{what}.{key}", value, actual[key])
+            if problem is not None:
+                return problem
+        return None
+    if isinstance(expected, list):
+        if not isinstance(actual, Sequence) or isinstance(actual, str):
+            return f"{what} must be a list, got {shown(actual)}"
+        if len(expected) != len(actual):
+            return f"{what} must have {len(expected)} items, got {len(actual)}"
+        for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
+            problem = check_partial(f"{what}[{index}]", left, right)
+            if problem is not None:
+                return problem
+        return None
+    if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
+        return None
+    return f"{what} must be {shown(expected)}, got {shown(actual)}"
+
+
+def check_match(
+    match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
+) -> Iterator[str | None]:
+    """Every condition of a `match`, in the order in which they are written in the docs.
+
+    Args:
+        headers: with lower-case names.
+        user: the user message to look at, where it is not the last one; "" skips the check,
+            for callers that have done it.
+    """
+    if match.user is not None and user != "":
+        text = last_user_text(request) if user is None else user
+        yield check_text("match.user: the last user message", match.user, text)
+    if match.model is not None:
+        holds = model_holds(match.model, request.model)
+        yield (
+            None
+            if holds
+            else f"match.model: the model must match {match.model!r}, got {request.model!r}"
+        )
+    if match.system is not None:
+        yield check_text("match.system: the system prompt", match.system, request.system)
+    if match.tools:
+        offered = {tool.name for tool in request.tools}
+        for name in match.tools:
+            yield None if name in offered else _not_offered("match.tools", name, request)
+    for name, condition in match.headers:
+        yield _check_header(name, condition, headers)
+    if match.body is not None:
+        yield check_partial("match.body: body", match.body, request.body)
+
+
+def _not_offered(what: str, name: str, request: Request) -> str:
+    offered = ", ".join(tool.name for tool in request.tools) or "none"
+    return f"{what}: the tool {name!r} must be offered; offered: {offered}"
+
+
+def _check_header(name: str, condition: TextCondition, headers: Mapping[str, str]) -> str | None:
+    value = headers.get(name)
+    if value is None:
+        return f"match.headers: the header {name!r} must be sent, but is not there"
+    return check_text(f"match.headers: the header {name!r}", condition, value)
+
+
+def check_expect(
+    expect: Expect,
+    request: Request,
+    since: Sequence[Message],
+    made: Sequence[tuple[str, str]] = (),
+) -> list[str]:
+    """Every condition of a turn's `request:` that the request does not meet.
+
+    Args:
+        since: the messages of the conversation, from where the scenario's part begins.
+        made: the calls that the scenario's earlier turns made, as (name, id).
+    """
+    problems: list[str | None] = []
+    results = _results(since, made)
+    for call_id, condition in expect.results:
+        problems.append(_check_result(call_id, condition, results))
+    offered = {tool.name for tool in request.tools}
+    problems += [
+        _not_offered("request.offers", name, request)
+        for name in expect.offers
+        if name not in offered
+    ]
+    if expect.tool_choice is not None and expect.tool_choice != request.tool_choice:
+        problems.append(
+            f"request.tool_choice must be {expect.tool_choice!r}, got {request.tool_choice!r}"
+        )
+    if expect.user is not None:
+        text = last_user_text(request)
+        problems.append(check_text("request.user: the last user message", expect.user, text))
+    if expect.body is not None:
+        problems.append(check_partial("request.body: body", expect.body, request.body))
+    if expect.schema is not None:
+        problems += _check_schema(expect.schema, request.body)
+    return [problem for problem in problems if problem is not None]
+
+
+def _results(since: Sequence[Message], made: Sequence[tuple[str, str]]) -> dict[str, Message]:
+    """The results that were sent, by the ids of their calls.
+
+    Some APIs have no ids: there a result belongs to the first call of its name that has none.
+    """
+    results: dict[str, Message] = {}
+    waiting = list(made)
+    for message in since:
+        if message.role != "tool":
+            continue
+        id = message.call_id
+        if not id:
+            id = next((id for name, id in waiting if name == message.name), "")
+        results[id] = message
+        waiting = [call for call in waiting if call[1] != id]
+    return results
+
+
+def _check_result(
+    call_id: str, condition: ResultCondition, results: Mapping[str, Message]
+) -> str | None:
+    what = f"request.results: the result of call {call_id!r}"
+    message = results.get(call_id)
+    if message is None:
+        got = ", ".join(results) or "none"
+        return f"{what} must be sent, but is not there; results were sent for: {got}"
+    if condition.error and not message.error and "error" not in message.text.lower():
+        # Only some APIs can flag a failure; elsewhere the text has to say so.
+        return f"{what} must report an error, got {shown(message.text)}"
+    if condition.text is not None:
+        return check_text(what, condition.text, message.text)
+    return None
+
+
+def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
+    # Imported here: it takes longer than the server takes to start, and few scenarios ask.
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(schema).iter_errors(body), key=lambda e: e.json_path)
+    return [f"request.schema: {error.json_path}: {error.message}" for error in errors]

@@ -1,0 +1,314 @@
+"""The quirks of tool calls in AG-UI.
+
+Each change stands above the quirk that it makes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from mockllm.core.events import StreamError
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.quirks import samples
+from mockllm.quirks.agui.events import (
+    ARGS,
+    END,
+    START,
+    Calls,
+    call_id,
+    event,
+    in_runs,
+    kind,
+    last,
+    made,
+)
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+
+__all__ = [
+    "ARGS_WRONG_ID",
+    "CHUNK_INTERLEAVE",
+    "OPEN_CALL_AT_FINISH",
+    "PARALLEL_CALLS",
+    "PHANTOM_PARENT",
+    "SUCCESS_PENDING",
+    "ZERO_ARG",
+]
+
+# Calls side by side
+
+
+def _of(call: list[Item], *types: str) -> list[Item]:
+    return [item for item in call if kind(item) in types]
+
+
+def _rounds(calls: Calls) -> list[Item]:
+    """The starts, then the arguments of all calls in turn."""
+    starts = [item for call in calls for item in _of(call, START)]
+    arguments = zip_longest(*(_of(call, ARGS) for call in calls))
+    return [*starts, *(item for turn in arguments for item in turn if item is not None)]
+
+
+def _ends(calls: Calls) -> list[Item]:
+    return [item for call in calls for item in call if kind(item) not in (START, ARGS)]
+
+
+def _side_by_side(calls: Calls) -> list[Item]:
+    return [*_rounds(calls), *_ends(calls)]
+
+
+_parallel = in_runs(_side_by_side)
+
+PARALLEL_CALLS = Quirk(
+    name="agui-parallel-calls",
+    group="K",
+    apis=("agui",),
+    title="Several calls are open at once",
+    servers="adapters of LangGraph and of Strands",
+    right="same",
+    correct="put each fragment where its toolCallId says",
+    faults="the run is refused, the second call is lost, or results are made up",
+    invariant="arguments-concatenate",
+    sample=samples.TWO_CALLS,
+    variants=(Variant("", "START c1, START c2, ARGS c1, ARGS c2, ...", _parallel),),
+    sources=(
+        "ag-ui-protocol/ag-ui#87",
+        "ag-ui-protocol/ag-ui#871",
+        "ag-ui-protocol/ag-ui#1016",
+        "ag-ui-protocol/ag-ui#1346",
+    ),
+)
+
+
+def _as_chunks(calls: Calls) -> list[Item]:
+    chunks, proofs = _rounds(calls), [item for item in _ends(calls) if kind(item) != END]
+    for item in chunks:
+        item.data["type"] = "TOOL_CALL_CHUNK"
+    return [*chunks, *proofs]
+
+
+CHUNK_INTERLEAVE = Quirk(
+    name="agui-chunk-interleave",
+    group="K",
+    apis=("agui",),
+    title="TOOL_CALL_CHUNKs of two calls alternate",
+    servers="adapters",
+    right="either",
+    correct="put each where its toolCallId says, or refuse one that has no name to open a call",
+    faults="fragments end up in the call that came last",
+    invariant="arguments-concatenate",
+    sample=samples.TWO_CALLS,
+    variants=(
+        Variant("", "chunks of c1, c2, c1, c2, named only the first time", in_runs(_as_chunks)),
+    ),
+)
+
+# The run ends too early
+
+
+def _left_open(items: list[Item], context: Context) -> list[Item]:
+    """Opens the calls side by side, and never ends the last of them."""
+    items = _parallel(items, context)
+    finish, end = last(items, "RUN_FINISHED"), last(items, END)
+    if finish is None or end is None:
+        return items
+    return [*items[:end], *items[end + 1 :]]
+
+
+def _opened(type: str, **fields: Any) -> FramesChange:
+    """Opens something right before the run finishes."""
+
+    def change(items: list[Item], context: Context) -> list[Item]:
+        finish = last(items, "RUN_FINISHED")
+        if finish is None:
+            return items
+        return [*items[:finish], made(items[finish].at, type, **fields), *items[finish:]]
+
+    return change
+
+
+def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
+    """What is left of a run that a client has to refuse when it finishes; where `called`, only
+    of one that has calls."""
+
+    def meaning(turn: Turn) -> Turn:
+        if turn.finish is None or (called and not turn.tool_calls):
+            return turn
+        error = StreamError(f"the run finishes while {what} is open")
+        return replace(turn, finish=None, finish_raw=None, usage=None, error=error)
+
+    return meaning
+
+
+OPEN_CALL_AT_FINISH = Quirk(
+    name="agui-open-call-at-finish",
+    group="K",
+    apis=("agui",),
+    title="The run finishes while something in it is open",
+    servers="adapters of Strands and of LangGraph, with calls side by side",
+    right="error",
+    correct="refuse the run: what is open is not complete",
+    faults="the call that is open is made, or lost without a word",
+    invariant="truncated-is-not-complete",
+    sample=samples.TWO_CALLS,
+    variants=(
+        Variant(
+            "call",
+            "START c1, START c2, ARGS c1, ARGS c2, END c1, RUN_FINISHED",
+            _left_open,
+            meaning=_refused("a call", called=True),
+        ),
+        Variant(
+            "message",
+            "TEXT_MESSAGE_START, RUN_FINISHED",
+            _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+            meaning=_refused("a message"),
+        ),
+        Variant(
+            "step",
+            "STEP_STARTED, RUN_FINISHED",
+            _opened("STEP_STARTED", stepName="open"),
+            meaning=_refused("a step"),
+        ),
+        Variant(
+            "reasoning",
+            "REASONING_START, RUN_FINISHED",
+            _opened("REASONING_START", messageId="msg_open"),
+            meaning=_refused("reasoning"),
+        ),
+    ),
+    sources=("ag-ui-protocol/ag-ui#2024",),
+)
+
+
+def _success(items: list[Item], context: Context) -> list[Item]:
+    finish = last(items, "RUN_FINISHED")
+    called = {call_id(item) for item in items if kind(item) == START}
+    answered = {call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
+    if finish is not None and called - answered and _succeeded(items[finish]):
+        items[finish].data["outcome"] = {"type": "success"}
+    return items
+
+
+def _succeeded(finish: Item) -> bool:
+    outcome = event(finish).get("outcome")
+    return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
+
+
+SUCCESS_PENDING = Quirk(
+    name="agui-success-pending",
+    group="K",
+    apis=("agui",),
+    title="The run is a success, and calls wait for their results",
+    servers="adapters",
+    right="same",
+    correct="make the calls without a result, and go on in a new run",
+    faults="the conversation is taken to be over",
+    invariant="finish-and-usage",
+    sample=samples.CALL,
+    variants=(Variant("", '"outcome":{"type":"success"} without pendingToolCallIds', _success),),
+    sources=("assistant-ui/assistant-ui#6500",),
+)
+
+# Identifiers
+
+
+def _wrong_id(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if kind(item) == ARGS and call_id(item) is not None:
+            item.data["toolCallId"] += "_other"
+    return items
+
+
+def _abandoned(turn: Turn) -> Turn:
+    """Without the calls whose arguments name another call, and refused because of them."""
+    broken = [part for part in turn.parts if isinstance(part, ToolCall) and part.fragments]
+    if not broken or turn.error is not None:
+        return turn
+    parts = tuple(part for part in turn.parts if part not in broken)
+    return Turn(parts, error=StreamError("arguments name a call that is not open"))
+
+
+ARGS_WRONG_ID = Quirk(
+    name="agui-args-wrong-id",
+    group="K",
+    apis=("agui",),
+    title="Arguments name a call that is not open",
+    servers="faulty servers",
+    right="error",
+    correct="refuse them",
+    faults="they end up in the call that came last",
+    invariant="arguments-concatenate",
+    sample=samples.CALL,
+    variants=(Variant("", "START c1, ARGS of another id, END c1", _wrong_id, meaning=_abandoned),),
+    sources=("microsoft/agent-framework#6342",),
+)
+
+
+def _phantom(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if kind(item) == START:
+            item.data["parentMessageId"] = "nope"
+    return items
+
+
+PHANTOM_PARENT = Quirk(
+    name="agui-phantom-parent",
+    group="K",
+    apis=("agui",),
+    title="A call belongs to a message that was never sent",
+    servers="adapters",
+    right="same",
+    correct="take the call; it needs no message to be in",
+    faults="the call is lost with the message that is not there",
+    invariant="surface-once",
+    sample=samples.TEXT_AND_CALL,
+    variants=(Variant("", '"parentMessageId":"nope"', _phantom),),
+)
+
+# No arguments
+
+
+def _zero(items: list[Item]) -> set[str | None]:
+    """The calls that have no arguments, or an empty object."""
+    arguments: defaultdict[str | None, str] = defaultdict(str)
+    for item in items:
+        if kind(item) in (START, ARGS):
+            arguments[call_id(item)] += str(event(item).get("delta", ""))
+    return {id for id, text in arguments.items() if text in ("", "{}")}
+
+
+def _no_args(items: list[Item], context: Context) -> list[Item]:
+    zero = _zero(items)
+    return [item for item in items if kind(item) != ARGS or call_id(item) not in zero]
+
+
+def _empty_args(items: list[Item], context: Context) -> list[Item]:
+    zero = _zero(items)
+    changed = []
+    for item in _no_args(items, context):
+        changed.append(item)
+        if kind(item) == START and call_id(item) in zero:
+            changed.append(made(item.at, ARGS, toolCallId=call_id(item), delta=""))
+    return changed
+
+
+ZERO_ARG = Quirk(
+    name="agui-zero-arg",
+    group="K",
+    apis=("agui",),
+    title="A call without arguments has no TOOL_CALL_ARGS, or an empty one",
+    servers="any agent",
+    right="same",
+    correct="the arguments are {}",
+    faults='the arguments stay "", which is no JSON',
+    invariant="zero-arguments",
+    sample=samples.ZERO,
+    variants=(
+        Variant("none", "START, END", _no_args),
+        Variant("empty", 'START, ARGS with "delta":"", END', _empty_args),
+    ),
+)

@@ -1,0 +1,185 @@
+"""The quirks of Messages streams that change no block: events that say nothing, other forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mockllm.quirks.anthropic.events import (
+    NEUTRAL,
+    after,
+    blocks,
+    event,
+    kind,
+    made,
+    start_of,
+)
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.samples import TEXT
+
+__all__ = ["STREAM"]
+
+
+# Events that say nothing
+
+
+def _pings(data: str, name: str | None = "ping") -> FramesChange:
+    """Puts a ping before every event but the first."""
+
+    def change(items: list[Item], _: Context) -> list[Item]:
+        pinged = []
+        for item in items[1:]:
+            pinged += [Item(item.at, text=data, event=name), item]
+        return [*items[:1], *pinged]
+
+    return change
+
+
+def _ping_first(items: list[Item], _: Context) -> list[Item]:
+    return [*(Item(item.at, text='{"type": "ping"}', event="ping") for item in items[:1]), *items]
+
+
+def _unknown_block(items: list[Item], _: Context) -> list[Item]:
+    """A block of a new type behind those that are there."""
+    found = blocks(items)
+    stops = [block.stop for block in found if block.stop is not None]
+    place = max(stops) if stops else None if found else start_of(items)
+    if place is None:
+        return items
+    index = max((block.index for block in found), default=-1) + 1
+    start = made(0, "content_block_start", index=index, content_block={"type": "kit_block"})
+    return after(items, place, start, made(0, "content_block_stop", index=index))
+
+
+def _unknown_event(items: list[Item], _: Context) -> list[Item]:
+    start = start_of(items)
+    return items if start is None else after(items, start, made(0, "vertex_event"))
+
+
+def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
+    block = next((block for block in blocks(items) if block.kind in NEUTRAL), None)
+    if block is None:
+        return items
+    added = made(0, "content_block_delta", index=block.index, delta={"type": "kit_delta"})
+    return after(items, block.start, added)
+
+
+def _done(items: list[Item], _: Context) -> list[Item]:
+    if not any(kind(item) == "message_stop" for item in items):
+        return items
+    return [*items, Item(items[-1].at, "[DONE]")]
+
+
+# Events in another form
+
+
+def _without_event_lines(items: list[Item], _: Context) -> list[Item]:
+    return [replace(item, event=None) if event(item) else item for item in items]
+
+
+def _padded(spaces: int) -> FramesChange:
+    def change(items: list[Item], _: Context) -> list[Item]:
+        for item in items:
+            if event(item) and kind(item) != "ping":
+                text = item.frame().data or ""
+                item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
+        return items
+
+    return change
+
+
+# The table
+
+STREAM: tuple[Quirk, ...] = (
+    Quirk(
+        name="anth-ping",
+        group="H",
+        title="Pings come anywhere",
+        apis=("anthropic",),
+        servers="Anthropic itself; proxies send `{}`",
+        right="same",
+        correct="pass over them",
+        faults="expects a delta behind a start, or a start behind a stop",
+        invariant="unknown-event",
+        sample=TEXT,
+        variants=(
+            Variant(
+                "everywhere",
+                '`data: {"type": "ping"}` between any two events',
+                frames=_pings('{"type": "ping"}'),
+            ),
+            Variant("first", "a ping before `message_start`", frames=_ping_first),
+            Variant(
+                "untyped", "`event: ping` with `data: {}` between any two", frames=_pings("{}")
+            ),
+            Variant(
+                "bare",
+                "`data: {}` alone between any two events",
+                frames=_pings("{}", None),
+            ),
+        ),
+    ),
+    Quirk(
+        name="anth-no-event-lines",
+        group="H",
+        title="Events have no event lines",
+        apis=("anthropic",),
+        servers="proxies",
+        right="either",
+        correct="go by the `type` in the JSON, or report it clearly",
+        faults="drops all events without a word",
+        invariant="null-tolerant",
+        sample=TEXT,
+        variants=(Variant(says="only data lines", frames=_without_event_lines),),
+        sources=("earendil-works/pi#1983", "earendil-works/pi#1984", "earendil-works/pi#1992"),
+    ),
+    Quirk(
+        name="anth-unknown-types",
+        group="H",
+        title="A block, an event or a delta of a new type",
+        apis=("anthropic",),
+        servers="Vertex AI (`vertex_event`), new features",
+        right="same",
+        correct="pass over it and keep the rest",
+        faults="refuses the whole stream",
+        invariant="unknown-event",
+        sample=TEXT,
+        variants=(
+            Variant(
+                "block",
+                '`"content_block":{"type":"kit_block"}` behind the last block',
+                frames=_unknown_block,
+            ),
+            Variant("event", "`event: vertex_event` behind `message_start`", frames=_unknown_event),
+            Variant("delta", '`"delta":{"type":"kit_delta"}` in a block', frames=_unknown_delta),
+        ),
+    ),
+    Quirk(
+        name="anth-padded-json",
+        group="H",
+        title="Spaces before the last brace",
+        apis=("anthropic",),
+        servers="Anthropic itself",
+        right="same",
+        correct="white space in JSON says nothing",
+        faults="compares bytes",
+        invariant="chunking-free",
+        sample=TEXT,
+        variants=(
+            Variant("usual", "six spaces in every event", frames=_padded(6)),
+            Variant("wide", "a thousand spaces in every event", frames=_padded(1000)),
+        ),
+    ),
+    Quirk(
+        name="anth-done-sentinel",
+        group="H",
+        title="[DONE] follows the end of the message",
+        apis=("anthropic",),
+        servers="converters from Chat Completions",
+        right="same",
+        correct="pass over it",
+        faults="parses it as JSON",
+        invariant="unknown-event",
+        sample=TEXT,
+        variants=(Variant(says="`data: [DONE]` behind `message_stop`", frames=_done),),
+    ),
+)

@@ -1,0 +1,319 @@
+"""Group A of Chat Completions, first half: what servers do to the `index` of tool calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mockllm.core.timeline import normal
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.quirks.base import Context, Item, Quirk, Variant
+from mockllm.quirks.chat.chunks import (
+    Fragment,
+    by_choice,
+    calls,
+    contiguous,
+    fragments,
+    later,
+    put,
+    removed,
+    whole,
+)
+from mockllm.quirks.samples import CALL, TWO_CALLS
+
+__all__ = ["QUIRKS"]
+
+
+def _without_index(items: list[Item], _: Context) -> list[Item]:
+    items = whole(items)
+    for fragment in list(fragments(items)):
+        fragment.entry.pop("type", None)
+        del fragment.entry["index"]
+    return items
+
+
+def _fragments_without_index(items: list[Item], _: Context) -> list[Item]:
+    # Without index and id, nothing but the order tells which call a fragment is of.
+    items = contiguous(items)
+    for fragment in list(fragments(items)):
+        del fragment.entry["index"]
+    return items
+
+
+def _empty_id_without_index(items: list[Item], _: Context) -> list[Item]:
+    items = whole(items)
+    for fragment in list(fragments(items)):
+        put(fragment, id="", type="function")
+        del fragment.entry["index"]
+    return items
+
+
+def _as_they_come(turn: Turn) -> Turn:
+    """The turn with its calls in the order of their openings: nothing tells another one."""
+    places = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
+    arrival = [i for i in dict.fromkeys(turn.order) if i in places]
+    if arrival in ([], places):
+        return turn
+    moved = dict(zip(arrival, places, strict=True))
+    parts = list(turn.parts)
+    for came, place in moved.items():
+        parts[place] = turn.parts[came]
+    order = tuple(moved.get(i, i) for i in turn.order)
+    return normal(replace(turn, parts=tuple(parts), order=order))
+
+
+def _index_first_only(items: list[Item], _: Context) -> list[Item]:
+    for opening, fragment in later(items):
+        if "id" in opening.entry:
+            put(fragment, id=opening.entry["id"])
+            del fragment.entry["index"]
+    return items
+
+
+def _zero(items: list[Item]) -> list[Item]:
+    for fragment in fragments(items):
+        fragment.entry["index"] = 0
+    return items
+
+
+def _all_zero(items: list[Item], _: Context) -> list[Item]:
+    return _zero(whole(items)) if _several(items) else items
+
+
+def _fragments_all_zero(items: list[Item], _: Context) -> list[Item]:
+    # A fragment says no more than 0, so it has to follow the opening of its own call.
+    return _zero(contiguous(items)) if _several(items) else items
+
+
+def _several(items: list[Item]) -> bool:
+    """Whether any choice has more than one call."""
+    return any(len({f.entry["index"] for f in own}) > 1 for own in by_choice(items))
+
+
+def _same_one_chunk(items: list[Item], _: Context) -> list[Item]:
+    if not _several(items):
+        return items
+    items = whole(items)
+    gone: list[Fragment] = []
+    for first, *others in by_choice(items):
+        for fragment in others:
+            gone.append(fragment)
+            first.spot.delta["tool_calls"].append({**fragment.entry})
+    return _zero(removed(items, gone))
+
+
+def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
+    gone: list[Fragment] = []
+    for opening, *others in calls(items):
+        entries = opening.spot.delta["tool_calls"]
+        place = _place(entries, opening)
+        moved = list(others)
+        if len(moved) > 1 and not opening.arguments:
+            opening.function["arguments"] = moved.pop(0).arguments
+        entries[place + 1 : place + 1] = [{**fragment.entry} for fragment in moved]
+        gone += others
+    return removed(items, gone)
+
+
+def _place(entries: list[object], fragment: Fragment) -> int:
+    return next(i for i, entry in enumerate(entries) if entry is fragment.entry)
+
+
+def _from_one(items: list[Item], _: Context) -> list[Item]:
+    for fragment in fragments(items):
+        fragment.entry["index"] += 1
+    return items
+
+
+def _gap(items: list[Item], _: Context) -> list[Item]:
+    for fragment in fragments(items):
+        fragment.entry["index"] *= 2
+    return items
+
+
+def _reversed(items: list[Item], _: Context) -> list[Item]:
+    """The entries change places; the chunks that they travel in stay."""
+    for own in by_choice(items):
+        ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
+        entries = [{**fragment.entry} for fragment in ordered]
+        for fragment, entry in zip(own, entries, strict=True):
+            fragment.entry.clear()
+            fragment.entry.update(entry)
+    return items
+
+
+_MISSING = Quirk(
+    name="chat-index-missing",
+    group="A",
+    title="Entries of tool_calls have no index",
+    apis=("chat",),
+    servers="Gemini's OpenAI-compatible endpoint, Mistral, mistral.rs, older Ollama, proxies",
+    right="same",
+    correct="open a call at each new id (at each name where ids are empty); the rest continues it",
+    faults="looks the call up under None, rejects the chunk, or loses the call",
+    invariant="arguments-concatenate",
+    sample=CALL,
+    variants=(
+        Variant(
+            says="each call whole, in one entry of id and function",
+            frames=_without_index,
+            meaning=_as_they_come,
+        ),
+        Variant(
+            "fragments",
+            "id and name in the opening entry, only arguments in the others",
+            _fragments_without_index,
+            meaning=_as_they_come,
+        ),
+        Variant(
+            "empty-id",
+            'each call whole, and its id is ""',
+            _empty_id_without_index,
+            meaning=_as_they_come,
+            ids=False,
+        ),
+    ),
+    sources=(
+        "openai/openai-python#2806",
+        "AstrBotDevs/AstrBot#6661",
+        "AstrBotDevs/AstrBot#6692",
+        "THU-MAIC/OpenMAIC#1556",
+        "ollama/ollama#7881",
+        "EricLBuehler/mistral.rs#1507",
+        "mozilla-ai/any-llm#1148",
+        "SamSaffron/term-llm#314",
+    ),
+)
+
+_FIRST_ONLY = Quirk(
+    name="chat-index-first-only",
+    group="A",
+    title="Only the opening entry has an index; the others repeat the id",
+    apis=("chat",),
+    servers="gateways",
+    right="same",
+    correct="find the call by the id",
+    faults="gives the arguments to another call, or to a new one",
+    invariant="arguments-concatenate",
+    sample=CALL,
+    variants=(Variant(says="id in place of index after the opening", frames=_index_first_only),),
+    sources=("diegosouzapw/OmniRoute#6905", "diegosouzapw/OmniRoute#6276"),
+)
+
+_ALL_ZERO = Quirk(
+    name="chat-index-all-zero",
+    group="A",
+    title="Every call has index 0",
+    apis=("chat",),
+    servers="Ollama, proxies for Gemini, self-hosted servers",
+    right="same",
+    correct="another id that comes with a name opens another call, whatever the index",
+    faults="joins the arguments, ids or names of all calls into one",
+    invariant="arguments-concatenate",
+    sample=TWO_CALLS,
+    variants=(
+        Variant(
+            says="each call whole, in a chunk of its own",
+            frames=_all_zero,
+            meaning=_as_they_come,
+        ),
+        Variant(
+            "fragments",
+            "each call in fragments, one after the other",
+            _fragments_all_zero,
+            meaning=_as_they_come,
+        ),
+    ),
+    sources=(
+        "ollama/ollama#15457",
+        "NousResearch/hermes-agent#12930",
+        "NousResearch/hermes-agent#62937",
+        "BerriAI/litellm#16188",
+        "BerriAI/litellm#16194",
+        "ai-dynamo/dynamo#4723",
+        "su-kaka/gcli2api#406",
+        "omnigent-ai/omnigent#28",
+        "vercel/ai#14277",
+    ),
+)
+
+_SAME_ONE_CHUNK = Quirk(
+    name="chat-index-same-one-chunk",
+    group="A",
+    title="All calls come whole in one chunk, each with index 0",
+    apis=("chat",),
+    servers="Bedrock's OpenAI-compatible endpoint, Ollama",
+    right="same",
+    correct="each entry has an id of its own and a name, so each is a call",
+    faults="takes them for one call",
+    invariant="arguments-concatenate",
+    sample=TWO_CALLS,
+    variants=(
+        Variant(
+            says="several entries with one index",
+            frames=_same_one_chunk,
+            meaning=_as_they_come,
+        ),
+    ),
+    sources=(
+        "langchain-ai/langchain#35281",
+        "langchain-ai/langchain#34807",
+        "ollama/ollama#15457",
+    ),
+)
+
+_DUPLICATE = Quirk(
+    name="chat-index-duplicate-fragments",
+    group="A",
+    title="A chunk holds several fragments of one call",
+    apis=("chat",),
+    servers="vLLM with speculative decoding",
+    right="same",
+    correct="an entry with a known index and neither id nor name continues that call",
+    faults="stores the second fragment as a second call",
+    invariant="arguments-concatenate",
+    sample=CALL,
+    variants=(Variant(says="the opening and what follows it", frames=_duplicate_fragments),),
+    sources=("openai/openai-python#3201", "openai/openai-python#3425"),
+)
+
+_FROM_ONE = Quirk(
+    name="chat-index-from-one",
+    group="A",
+    title="Indexes do not count up from 0",
+    apis=("chat",),
+    servers="converters from Anthropic that use the number of the content block",
+    right="same",
+    correct="take the index as a key and not as a place in a list",
+    faults="reaches beyond the end of a list",
+    invariant="arguments-concatenate",
+    sample=TWO_CALLS,
+    variants=(
+        Variant(says="1, 2, ...", frames=_from_one),
+        Variant("gap", "0, 2, 4, ...", _gap),
+    ),
+    sources=("anthropics/anthropic-sdk-python#1192",),
+)
+
+_REVERSED = Quirk(
+    name="chat-index-reversed",
+    group="A",
+    title="The call with the highest index comes first",
+    apis=("chat",),
+    servers="none seen; the schema allows it",
+    right="same",
+    correct="put the calls in the order of their indexes",
+    faults="reaches beyond the end of a list, or keeps the order of arrival",
+    invariant="order-by-index",
+    sample=TWO_CALLS,
+    variants=(Variant(says="all of index 1, then all of index 0", frames=_reversed),),
+)
+
+QUIRKS: tuple[Quirk, ...] = (
+    _MISSING,
+    _FIRST_ONLY,
+    _ALL_ZERO,
+    _SAME_ONE_CHUNK,
+    _DUPLICATE,
+    _FROM_ONE,
+    _REVERSED,
+)

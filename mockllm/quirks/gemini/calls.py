@@ -1,0 +1,245 @@
+"""The quirks of calls in Gemini: their arguments, their ids, and the finish behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mockllm.protocols.gemini.fields import compact
+from mockllm.protocols.gemini.partial import cut
+from mockllm.protocols.values import mapping
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.gemini.chunks import (
+    EMPTY,
+    call_of,
+    calls,
+    candidates,
+    empty_end,
+    ending,
+    parts,
+    respelt,
+    with_parts,
+)
+from mockllm.quirks.samples import CALL, TWO_SAME, ZERO
+
+__all__ = ["CALLS"]
+
+_Json = dict[str, Any]
+
+
+# Arguments
+
+
+def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
+    """Changes every call that is wanted."""
+
+    def changed(item: Item) -> Item:
+        found = [call for call in calls(item) if wanted(call)]
+        for call in found:
+            change(call)
+        return respelt(item) if found else item
+
+    return lambda items, _: [changed(item) for item in items]
+
+
+def _without_args(call: _Json) -> None:
+    del call["args"]
+
+
+def _null_args(call: _Json) -> None:
+    call["args"] = None
+
+
+def _args_as_text(call: _Json) -> None:
+    call["args"] = compact(call["args"])
+
+
+def _partial(items: list[Item], _: Context) -> list[Item]:
+    """Has the arguments in pieces; the last chunk of the last call may end the answer, too."""
+    changed: list[Item] = []
+    for item in items:
+        if changed and empty_end(item) and parts(changed[-1]) == [_END]:
+            changed[-1] = with_parts(item, [_END])
+        else:
+            changed += _in_pieces(item)
+    return changed
+
+
+_END: _Json = {"functionCall": {}}
+_PIECE = 16  # characters of JSON for each piece, about
+
+
+def _in_pieces(item: Item) -> list[Item]:
+    call = call_of(item)
+    args = call.get("args") if call else None
+    if call is None or not isinstance(args, dict):
+        return [item]
+    groups = cut(args, max(2, len(compact(args)) // _PIECE))
+    if not groups:
+        return [item]
+    named = {name: value for name, value in call.items() if name != "args"}
+    opening = {**parts(item)[0], "functionCall": {**named, "willContinue": True}}
+    more = [{"functionCall": {"partialArgs": each, "willContinue": True}} for each in groups]
+    return [with_parts(item, [part]) for part in (opening, *more, _END)]
+
+
+# Several calls
+
+
+def _one_chunk(items: list[Item], _: Context) -> list[Item]:
+    """Joins calls of one name that follow each other, and takes their ids away."""
+    changed: list[Item] = []
+    for item in _WITHOUT_IDS(items, _):
+        before = changed[-1] if changed else None
+        if before is not None and _alike(before, item):
+            changed[-1] = with_parts(item, [*parts(before), *parts(item)])
+        else:
+            changed.append(item)
+    return changed
+
+
+_WITHOUT_IDS = _each_call(lambda call: call.pop("id"), lambda call: "id" in call)
+
+
+def _alike(before: Item, item: Item) -> bool:
+    """Whether a chunk goes on with calls of the tool that the one before it ends with."""
+    call, last = call_of(item), parts(before)[-1:]
+    if call is None or not last or ending([before]) == 0:
+        return False
+    name = mapping(last[0].get("functionCall")).get("name")
+    return bool(name == call["name"]) and len(candidates(before)) == len(candidates(item))
+
+
+# The finish
+
+
+def _empty_text(items: list[Item], _: Context) -> list[Item]:
+    """Puts a chunk with an empty text before the one that ends an answer with calls."""
+    changed: list[Item] = []
+    for item in items:
+        if empty_end(item) and _called(changed):
+            changed.append(with_parts(item, [EMPTY], _only_content))
+        changed.append(item)
+    return changed
+
+
+def _only_content(candidate: _Json) -> None:
+    for name in candidate.keys() - {"content", "index"}:
+        del candidate[name]
+
+
+def _called(items: Sequence[Item]) -> bool:
+    return any(True for item in items for _ in calls(item))
+
+
+def _with_call(items: list[Item], _: Context) -> list[Item]:
+    """Has the finish in the chunk of the last call."""
+    changed: list[Item] = []
+    for item in items:
+        if changed and empty_end(item) and call_of(changed[-1]) is not None:
+            changed[-1] = with_parts(item, parts(changed[-1]))
+        else:
+            changed.append(item)
+    return changed
+
+
+# The table
+
+CALLS: tuple[Quirk, ...] = (
+    Quirk(
+        name="gem-args-absent",
+        group="J",
+        title="A call without arguments has no args",
+        apis=("gemini",),
+        servers="Vertex AI with gemini-3",
+        right="same",
+        correct="the arguments are `{}`",
+        faults="a KeyError; null as arguments",
+        invariant="zero-arguments",
+        sample=ZERO,
+        variants=(
+            Variant(
+                "absent",
+                '`"functionCall":{"name":"list_issues"}`',
+                frames=_each_call(_without_args, lambda call: call.get("args") == {}),
+            ),
+            Variant(
+                "null",
+                '`"args":null`',
+                frames=_each_call(_null_args, lambda call: call.get("args") == {}),
+            ),
+        ),
+        sources=("JetBrains/koog#2146", "JetBrains/koog#2147"),
+    ),
+    Quirk(
+        name="gem-same-name-no-id",
+        group="J",
+        title="Calls of one tool come together and have no ids",
+        apis=("gemini",),
+        servers="the Gemini API",
+        right="same",
+        correct="two calls in their order, each with an id of its own making",
+        faults="takes the name for a key: the calls become one, or the last one wins",
+        invariant="surface-once",
+        sample=TWO_SAME,
+        variants=(Variant(says="two parts with a `functionCall` in one chunk", frames=_one_chunk),),
+        sources=("NousResearch/hermes-agent#57939", "Mingye-Lu/AgenticCrawler#113"),
+    ),
+    Quirk(
+        name="gem-stop-for-tools",
+        group="J",
+        title="An answer with calls ends in STOP, and in an empty text",
+        apis=("gemini",),
+        servers="the Gemini API",
+        right="same",
+        correct="go by the parts, and drop the empty text",
+        faults="does not run the tools; adds an empty message",
+        invariant="finish-and-usage",
+        sample=CALL,
+        variants=(
+            Variant(
+                "empty-text",
+                '`"parts":[{"text":""}]` before the chunk with `STOP`, and in it',
+                frames=_empty_text,
+            ),
+            Variant("with-call", "`STOP` in the chunk of the call", frames=_with_call),
+        ),
+        sources=("brekkylab/ailoy#434",),
+    ),
+    Quirk(
+        name="gem-partial-args",
+        group="J",
+        title="Arguments come in pieces, each with the path of its value",
+        apis=("gemini",),
+        servers="Vertex AI, where it is asked for",
+        right="same",
+        correct="put the pieces together by their paths, into one call",
+        faults="makes a call of each chunk, its arguments null",
+        invariant="arguments-concatenate",
+        sample=CALL,
+        variants=(
+            Variant(
+                says="`partialArgs` and `willContinue`, and `functionCall:{}` at the end",
+                frames=_partial,
+            ),
+        ),
+    ),
+    Quirk(
+        name="gem-args-string",
+        group="J",
+        title="The arguments are a string that holds JSON",
+        apis=("gemini",),
+        servers="converters",
+        right="either",
+        correct="report it clearly, or read the JSON in the string",
+        faults="encodes it a second time; refuses it without naming it",
+        invariant="malformed-contained",
+        sample=CALL,
+        variants=(
+            Variant(
+                says='`"args":"{…}"`',
+                frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
+            ),
+        ),
+    ),
+)

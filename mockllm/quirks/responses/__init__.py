@@ -1,0 +1,65 @@
+"""The quirks of OpenAI Responses, group I.
+
+`responses_values` has those of whole values, `responses_items` those of items, and
+`responses_stream` and `responses_extras` those of the stream around them; `responses_events` is
+what they share.
+"""
+
+from __future__ import annotations
+
+from mockllm.quirks.base import Quirk
+from mockllm.quirks.responses.extras import (
+    DONE_SENTINEL,
+    KEEPALIVE,
+    LEGACY_NAMES,
+    REQUIRED_MISSING,
+    UNKNOWN_EVENT,
+)
+from mockllm.quirks.responses.items import (
+    INTERLEAVED,
+    ITEM_ID_NULL,
+    ITEM_ID_ROTATES,
+    OUTPUT_INDEX,
+    REASONING_IDS,
+)
+from mockllm.quirks.responses.stream import (
+    AFTER_COMPLETED,
+    COMPLETED_OUTPUT_EMPTY,
+    ERROR_SHAPE,
+    INCOMPLETE,
+    MISSING_OPENERS,
+    NO_TERMINAL,
+)
+from mockllm.quirks.responses.values import (
+    ARGS_DONE_ONLY,
+    ARGS_IN_ADDED,
+    DELTA_AFTER_DONE,
+    DUP_DONE,
+    ZERO_ARG,
+)
+
+__all__ = ["QUIRKS"]
+
+QUIRKS: tuple[Quirk, ...] = (
+    ARGS_DONE_ONLY,
+    ZERO_ARG,
+    ARGS_IN_ADDED,
+    ITEM_ID_ROTATES,
+    ITEM_ID_NULL,
+    OUTPUT_INDEX,
+    INTERLEAVED,
+    COMPLETED_OUTPUT_EMPTY,
+    ERROR_SHAPE,
+    DUP_DONE,
+    DELTA_AFTER_DONE,
+    KEEPALIVE,
+    UNKNOWN_EVENT,
+    REQUIRED_MISSING,
+    MISSING_OPENERS,
+    INCOMPLETE,
+    NO_TERMINAL,
+    AFTER_COMPLETED,
+    REASONING_IDS,
+    LEGACY_NAMES,
+    DONE_SENTINEL,
+)

@@ -1,0 +1,261 @@
+"""Quirks of Responses streams that say what a client does not know, or not what it expects.
+
+Each change stands above the quirk that it makes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm.quirks import samples
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.responses.events import (
+    ITEM_ADDED,
+    ITEM_DONE,
+    OPENERS,
+    TERMINAL,
+    event,
+    index,
+    kind,
+    last,
+    made,
+    numbered,
+    output,
+    owner,
+    rename,
+    response,
+    shown,
+)
+
+__all__ = [
+    "DONE_SENTINEL",
+    "KEEPALIVE",
+    "LEGACY_NAMES",
+    "REQUIRED_MISSING",
+    "UNKNOWN_EVENT",
+]
+
+
+def _after_openers(type: str) -> FramesChange:
+    """Puts an event without fields behind `response.in_progress`."""
+
+    @numbered
+    def change(items: list[Item], context: Context) -> list[Item]:
+        place = last(items, OPENERS)
+        if place is None:
+            return items
+        return [*items[: place + 1], made(items[place].at, type), *items[place + 1 :]]
+
+    return change
+
+
+@numbered
+def _kept_alive(items: list[Item], context: Context) -> list[Item]:
+    pairs = ((item, made(item.at, "keepalive")) for item in items)
+    return [each for pair in pairs for each in pair][:-1]
+
+
+KEEPALIVE = Quirk(
+    name="resp-keepalive",
+    group="I",
+    apis=("responses",),
+    title="keepalive events that no documentation names",
+    servers="OpenAI, in requests that take long",
+    right="same",
+    correct="pass over them",
+    faults="an exception about an unknown event",
+    invariant="unknown-event",
+    sample=samples.TEXT,
+    variants=(
+        Variant("", "one before the first item", _after_openers("keepalive")),
+        Variant("everywhere", "one between any two events", _kept_alive),
+    ),
+    sources=(
+        "openai/openai-node#1964",
+        "openai/openai-node#1965",
+        "openai/openai-java#767",
+        "tjardoo/openai-client#170",
+        "openai-php/client#732",
+    ),
+)
+
+_UNKNOWN = "kit_unknown"
+
+
+@numbered
+def _unknown_item(items: list[Item], context: Context) -> list[Item]:
+    """Adds an item of an unknown type behind all others."""
+    taken = [place for item in items if (place := index(item)) is not None]
+    where = {"output_index": max(taken, default=-1) + 1}
+    whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
+    end = last(items, TERMINAL)
+    end = len(items) if end is None else end
+    at = items[end - 1].at if end else 0
+    for item in items[end : end + 1]:
+        if isinstance(response(item).get("output"), list):
+            response(item)["output"].append(dict(whole))
+    added = made(at, ITEM_ADDED, **where, item={**whole, "status": "in_progress", "value": ""})
+    return [*items[:end], added, made(at, ITEM_DONE, **where, item=whole), *items[end:]]
+
+
+def _contents(item: Item) -> list[list[Any]]:
+    """The contents of the finished messages that an event shows."""
+    entries = [shown(item)] if kind(item) == ITEM_DONE else output(item)
+    return [
+        entry["content"]
+        for entry in entries
+        if entry.get("type") == "message" and isinstance(entry.get("content"), list)
+    ]
+
+
+@numbered
+def _unknown_part(items: list[Item], context: Context) -> list[Item]:
+    """Adds a part of an unknown type to each message."""
+    changed = []
+    for item in items:
+        for content in _contents(item):
+            if kind(item) == ITEM_DONE:
+                where = {"item_id": owner(item), "output_index": index(item)}
+                where["content_index"] = len(content)
+                for word in ("added", "done"):
+                    part = {"type": _UNKNOWN, "value": "new"}
+                    changed.append(
+                        made(item.at, f"response.content_part.{word}", **where, part=part)
+                    )
+            content.append({"type": _UNKNOWN, "value": "new"})
+        changed.append(item)
+    return changed
+
+
+UNKNOWN_EVENT = Quirk(
+    name="resp-unknown-event",
+    group="I",
+    apis=("responses",),
+    title="Events, items or parts of a type that the client does not know",
+    servers="OpenAI, with every year",
+    right="same",
+    correct="pass over them",
+    faults="an exception",
+    invariant="unknown-event",
+    sample=samples.TEXT,
+    variants=(
+        Variant(
+            "event",
+            "response.kit_unknown.event before the first item",
+            _after_openers(f"response.{_UNKNOWN}.event"),
+        ),
+        Variant("item", "an item of type kit_unknown behind all others", _unknown_item),
+        Variant("part", "a part of type kit_unknown at the end of the message", _unknown_part),
+    ),
+    sources=("openai/openai-node#1964",),
+)
+
+
+def _lacking(field: str, *types: str) -> FramesChange:
+    """Takes a field off the events of these types (none: of all)."""
+
+    def change(items: list[Item], context: Context) -> list[Item]:
+        for item in items:
+            if not types or kind(item) in types:
+                event(item).pop(field, None)
+        return items
+
+    return change
+
+
+def _no_arguments(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if kind(item) == ITEM_ADDED:
+            shown(item).pop("arguments", None)
+    return items
+
+
+REQUIRED_MISSING = Quirk(
+    name="resp-required-missing",
+    group="I",
+    apis=("responses",),
+    title="Fields that the types require are not there",
+    servers="gateways",
+    right="same",
+    correct="do without them",
+    faults="refused by decoders that are strict",
+    invariant="null-tolerant",
+    sample=samples.TEXT_AND_CALL,
+    variants=(
+        Variant("sequence-number", "no event has a sequence_number", _lacking("sequence_number")),
+        Variant(
+            "logprobs",
+            "the deltas of text and its done event have no logprobs",
+            _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
+        ),
+        Variant("arguments", "the added item of a call has no arguments", _no_arguments),
+    ),
+    sources=(
+        "onyx-dot-app/onyx#13624",
+        "diegosouzapw/OmniRoute#13964",
+        "diegosouzapw/OmniRoute#14330",
+    ),
+)
+
+
+_LEGACY_TEXT = {
+    "response.output_text.delta": "response.text.delta",
+    "response.output_text.done": "response.text.done",
+}
+_LEGACY_END = {"response.completed": "response.done"}
+
+
+def _called(names: dict[str, str]) -> FramesChange:
+    def change(items: list[Item], context: Context) -> list[Item]:
+        for item in items:
+            if kind(item) in names:
+                rename(item, names[kind(item)])
+        return items
+
+    return change
+
+
+LEGACY_NAMES = Quirk(
+    name="resp-legacy-names",
+    group="I",
+    apis=("responses",),
+    title="Events go by the names that the Realtime API has for them",
+    servers="servers written after blog posts or after the Realtime API",
+    right="either",
+    correct="unknown events say nothing: tell that the end is missing, or know the other names too",
+    faults="no text, and no word about it",
+    invariant="unknown-event",
+    sample=samples.TEXT,
+    variants=(
+        Variant(
+            "all",
+            "response.text.delta, response.text.done, response.done",
+            _called(_LEGACY_TEXT | _LEGACY_END),
+        ),
+        Variant("text", "response.text.delta and response.text.done", _called(_LEGACY_TEXT)),
+        Variant("done", "response.done in place of response.completed", _called(_LEGACY_END)),
+    ),
+    sources=("Soju06/codex-lb#1010",),
+)
+
+
+def _sentinel(items: list[Item], context: Context) -> list[Item]:
+    ended = last(items, TERMINAL) is not None
+    if not ended or items[-1].data == "[DONE]":
+        return items
+    return [*items, Item(items[-1].at, "[DONE]")]
+
+
+DONE_SENTINEL = Quirk(
+    name="resp-done-sentinel",
+    group="I",
+    apis=("responses",),
+    title="[DONE] follows the last event",
+    servers="OpenRouter, servers that convert from Chat Completions",
+    right="same",
+    correct="pass over it",
+    faults="parsed as JSON, which fails",
+    invariant="unknown-event",
+    sample=samples.TEXT,
+    variants=(Variant("", "data: [DONE] after response.completed", _sentinel),),
+)

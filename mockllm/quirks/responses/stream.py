@@ -1,0 +1,302 @@
+"""Quirks of Responses streams as a whole: how they begin and end, and what is between.
+
+Each change stands above the quirk that it makes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mockllm.core.events import FinishReason, StreamError
+from mockllm.core.turn import Turn
+from mockllm.quirks import samples
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.responses.events import (
+    COMPLETE,
+    OPENERS,
+    event,
+    kind,
+    last,
+    made,
+    numbered,
+    rename,
+    response,
+    shown,
+    without,
+)
+
+__all__ = [
+    "AFTER_COMPLETED",
+    "COMPLETED_OUTPUT_EMPTY",
+    "ERROR_SHAPE",
+    "INCOMPLETE",
+    "MISSING_OPENERS",
+    "NO_TERMINAL",
+]
+
+# The beginning
+
+_ITEM_OPENERS = ("response.output_item.added",)
+_PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
+
+MISSING_OPENERS = Quirk(
+    name="resp-missing-openers",
+    group="I",
+    apis=("responses",),
+    title="Deltas come for what was never opened",
+    servers="servers that convert from another protocol",
+    right="either",
+    correct="open what is missing with its first delta, or say clearly what is missing",
+    faults="KeyError, or an error about content that came before its item",
+    invariant="null-tolerant",
+    sample=samples.TEXT,
+    variants=(
+        Variant("all", "deltas first", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+        Variant("created", "neither response.created nor response.in_progress", without(*OPENERS)),
+        Variant("item-added", "no response.output_item.added", without(*_ITEM_OPENERS)),
+        Variant("part-added", "no response.content_part.added", without(*_PART_OPENERS)),
+    ),
+    sources=("BerriAI/litellm#30115", "BerriAI/litellm#27442"),
+)
+
+# Errors
+
+_ERROR = StreamError("The server had an error.", "server_error", "server_error")
+
+
+def _failing(items: list[Item]) -> list[Item]:
+    """A stream that ends in an error, as the service sends it: if it has none, right after
+    the openers."""
+    place = last(items, OPENERS)
+    if place is None or any(kind(item) == "error" for item in items):
+        return items
+    begun = items[place]
+    error = {"code": _ERROR.code, "message": _ERROR.message}
+    failed = {**copy.deepcopy(response(begun)), "status": "failed", "error": error}
+    return [
+        *items[: place + 1],
+        made(begun.at, "error", error={"type": _ERROR.type, **error, "param": None}),
+        made(begun.at, "response.failed", response=failed),
+    ]
+
+
+@numbered
+def _nested(items: list[Item], context: Context) -> list[Item]:
+    return _failing(items)
+
+
+@numbered
+def _flat(items: list[Item], context: Context) -> list[Item]:
+    told = _failing(items)
+    for item in told:
+        nested = event(item).get("error")
+        if kind(item) == "error" and isinstance(nested, dict):
+            del item.data["error"]
+            flat = {name: nested.get(name) for name in ("code", "message", "param")}
+            item.data = {"type": "error", **flat, **item.data}
+    return [item for item in told if kind(item) != "response.failed"]
+
+
+@numbered
+def _failed(items: list[Item], context: Context) -> list[Item]:
+    told = _failing(items)
+    if all(kind(item) != "response.failed" for item in told):
+        return told
+    return [item for item in told if kind(item) != "error"]
+
+
+def _only_an_error(turn: Turn) -> Turn:
+    return turn if turn.error is not None else Turn(error=_ERROR)
+
+
+ERROR_SHAPE = Quirk(
+    name="resp-error-shape",
+    group="I",
+    apis=("responses",),
+    title="The error event differs between the service and its documentation",
+    servers="OpenAI (nested), servers that follow its documentation (flat)",
+    right="error",
+    correct="report both forms, and response.failed",
+    faults="one of the two is passed over, and the answer is taken for complete",
+    invariant="error-ends",
+    sample=samples.TEXT,
+    variants=(
+        Variant(
+            "nested",
+            '{"type":"error","error":{...}}, then response.failed',
+            _nested,
+            meaning=_only_an_error,
+        ),
+        Variant(
+            "flat",
+            '{"type":"error","code":...,"message":...,"param":...}, and nothing more',
+            _flat,
+            meaning=_only_an_error,
+        ),
+        Variant("failed", "response.failed alone", _failed, meaning=_only_an_error),
+    ),
+    sources=(
+        "openai/openai-dotnet#881",
+        "Effect-TS/effect#7262",
+        "vercel/ai#20022",
+        "can1357/oh-my-pi#2570",
+        "praxis-proxy/ai#1001",
+        "BerriAI/litellm#29223",
+    ),
+)
+
+# The end
+
+
+def _final_output(value: Callable[[], Any]) -> FramesChange:
+    def change(items: list[Item], context: Context) -> list[Item]:
+        for item in items:
+            if kind(item) in COMPLETE and response(item):
+                response(item)["output"] = value()
+        return items
+
+    return change
+
+
+COMPLETED_OUTPUT_EMPTY = Quirk(
+    name="resp-completed-output-empty",
+    group="I",
+    apis=("responses",),
+    title="The final response has no output",
+    servers="the backend of Codex, proxies",
+    right="same",
+    correct="put the output together from the finished items",
+    faults="an empty answer",
+    invariant="text-accumulates",
+    sample=samples.TEXT_AND_CALL,
+    variants=(
+        Variant("empty", '"output":[] in the final response', _final_output(list)),
+        Variant("null", '"output":null in the final response', _final_output(lambda: None)),
+    ),
+    sources=(
+        "bytedance/deer-flow#1928",
+        "NousResearch/hermes-agent#5724",
+        "NousResearch/hermes-agent#5758",
+        "bubbuild/republic#37",
+        "NVIDIA-NeMo/Switchyard#777",
+    ),
+)
+
+
+def _incomplete(reason: str) -> FramesChange:
+    """Makes the response incomplete, and with it the last item of its output."""
+
+    def change(items: list[Item], context: Context) -> list[Item]:
+        place = last(items, COMPLETE)
+        if place is None:
+            return items
+        rename(items[place], "response.incomplete")
+        final = response(items[place])
+        final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+        done = last(items, frozenset({"response.output_item.done"}))
+        unfinished = {} if done is None else shown(items[done])
+        listed = final.get("output")
+        entries = listed if isinstance(listed, list) else []
+        for entry in (unfinished, *entries):
+            same = isinstance(entry, dict) and entry.get("id") == unfinished.get("id")
+            if same and "status" in entry:
+                entry["status"] = "incomplete"
+        return items
+
+    return change
+
+
+def _ended(finish: FinishReason) -> Callable[[Turn], Turn]:
+    def meaning(turn: Turn) -> Turn:
+        return turn if turn.finish is None else replace(turn, finish=finish, finish_raw=None)
+
+    return meaning
+
+
+INCOMPLETE = Quirk(
+    name="resp-incomplete",
+    group="I",
+    apis=("responses",),
+    title="The stream ends in response.incomplete",
+    servers="OpenAI, at a limit",
+    right="same",
+    correct="give back what came, with the reason why it is not all",
+    faults="RuntimeError, status 500, or an end as if it were complete",
+    invariant="finish-and-usage",
+    sample=samples.TEXT,
+    variants=(
+        Variant(
+            "max-output-tokens",
+            "response.incomplete at the limit of tokens",
+            _incomplete("max_output_tokens"),
+            meaning=_ended("length"),
+        ),
+        Variant(
+            "content-filter",
+            "response.incomplete by the content filter",
+            _incomplete("content_filter"),
+            meaning=_ended("content_filter"),
+        ),
+    ),
+    sources=("BerriAI/litellm#37710",),
+)
+
+
+def _unended(turn: Turn) -> Turn:
+    if turn.finish is None:
+        return turn
+    return replace(turn, finish=None, finish_raw=None, usage=None)
+
+
+NO_TERMINAL = Quirk(
+    name="resp-no-terminal",
+    group="I",
+    apis=("responses",),
+    title="The stream ends without response.completed",
+    servers="networks, gateways",
+    right="error",
+    correct="report that the answer was cut",
+    faults="taken for a complete answer",
+    invariant="truncated-is-not-complete",
+    sample=samples.TEXT,
+    variants=(
+        Variant(
+            "",
+            "everything but the last event; the connection closes in order",
+            without(*COMPLETE),
+            meaning=_unended,
+        ),
+    ),
+    sources=("openai/openai-node#2725", "NVIDIA-NeMo/Switchyard#283"),
+)
+
+
+@numbered
+def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
+    end = last(items, COMPLETE)
+    deltas = [item for item in items if kind(item).endswith(".delta")]
+    if end is None or not deltas:
+        return items
+    late = deltas[-1].copy()
+    late.at = items[end].at
+    return [*items[: end + 1], late, *items[end + 1 :]]
+
+
+AFTER_COMPLETED = Quirk(
+    name="resp-after-completed",
+    group="I",
+    apis=("responses",),
+    title="A delta comes after response.completed",
+    servers="proxies",
+    right="same",
+    correct="pass over what comes after the end",
+    faults="appended to the answer",
+    invariant="final-replaces",
+    sample=samples.TEXT,
+    variants=(
+        Variant("", "the last delta again, after response.completed", _delta_after_completed),
+    ),
+)

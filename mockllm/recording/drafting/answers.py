@@ -1,0 +1,316 @@
+"""A recorded answer to the turn that is written of it: the neutral reply, and the tape.
+
+The reply is what the decoder understood, for people and for other protocols. Where encoding it
+again would not give what was recorded, the exact bytes say more than it does, and the line of
+the report says so. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from mockllm.core.events import Start, StreamError, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import TokenUsage, Turn, beats
+from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireError
+from mockllm.framing.sse import Decoder
+from mockllm.protocols.base import Reply, WireProtocol, dumps
+from mockllm.protocols.normalisation import first_difference, masked
+from mockllm.recording.drafting.addresses import Address, addressed
+from mockllm.recording.drafting.authored import authored
+from mockllm.recording.drafting.error_replies import asked_wait, told_error
+from mockllm.scenario.model import APIS, Http, TurnSpec
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.model import Asked, Tape, digest
+
+__all__ = ["Answered", "answered", "asked", "captured_of", "complete", "taped"]
+
+_NOT_OURS = frozenset(
+    {"connection", "content-encoding", "content-length", "content-type", "date", "keep-alive"}
+    | {"retry-after", "retry-after-ms", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers of an error that its neutral form makes anew, or that are of the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A turn as it is written, but for what the request has to be.
+
+    Args:
+        outcome: `neutral` where playing the turn gives what was recorded, `frames` where only
+            the tape does.
+        words: why it is `frames`; "" where it is not.
+        id: what the service calls the answer; "" where it has no name for it.
+    """
+
+    spec: TurnSpec
+    tape: Tape
+    outcome: Literal["neutral", "frames"]
+    words: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was understood of a body, and why that is not all of it."""
+
+    turn: Turn
+    frames: tuple[Frame, ...] = ()
+    id: str = ""
+    model: str = ""
+    problem: str = ""
+
+
+def asked(exchange: Captured, address: Address) -> Request:
+    """The neutral request of an exchange that `addressed` gave a protocol.
+
+    Raises:
+        RequestError: its body is none that the protocol knows.
+    """
+    protocol = address.protocol
+    assert protocol is not None
+    try:
+        body = json.loads(exchange.request_body)
+    except (ValueError, RecursionError):
+        raise RequestError("the request is no JSON") from None
+    if not isinstance(body, dict):
+        raise RequestError("the request is no JSON object")
+    return protocol.parse(body, address.params, False)
+
+
+def complete(exchange: Captured, protocol: WireProtocol) -> bool:
+    """Whether a stream has its end marker, so that nothing of it is missing."""
+    try:
+        decoder, wire = Decoder(), protocol.decoder()
+        for piece in exchange.plain().chunks:
+            for frame in decoder.decode(piece.data):
+                wire.decode(frame)
+    except (MockLLMError, ValueError):
+        return False
+    return wire.complete
+
+
+def answered(exchange: Captured, address: Address, request: Request) -> Answered:
+    """The turn and the tape that an answer makes.
+
+    Raises:
+        WireError: it is no answer (a redirection), or is compressed in a way not known here.
+    """
+    protocol = address.protocol
+    assert protocol is not None
+    if not (200 <= exchange.status < 300 or 400 <= exchange.status < 600):
+        raise WireError(f"HTTP {exchange.status} is no answer of a model")
+    plain = exchange.plain()
+    if plain.status >= 400:
+        return _error(plain, protocol, request)
+    read = _stream(plain, protocol) if _is_stream(plain, request) else _body(plain, protocol)
+    problem = read.problem or _again(plain, protocol, request, read)
+    spec = authored(read.turn)
+    tape = _tape(plain, request, spec)
+    return Answered(spec, tape, "frames" if problem else "neutral", problem, read.id)
+
+
+def _tape(plain: Captured, request: Request, spec: TurnSpec) -> Tape:
+    tape = taped(plain)
+    return replace(tape, streamed=request.stream, digest=digest(spec, tape.api))
+
+
+def taped(captured: Captured) -> Tape:
+    """An exchange as a tape that belongs to no turn yet; `captured_of` is its inverse, but for
+    when it was and where it came from."""
+    protocol = addressed(captured).protocol
+    asked = Asked(captured.method, captured.url, captured.request_headers, captured.request_body)
+    return Tape(
+        api=next((api for api in APIS if protocol is not None and api == protocol.name), "chat"),
+        streamed=False,
+        status=captured.status,
+        headers=captured.headers,
+        pieces=captured.chunks,
+        cut=captured.cut,
+        request=asked,
+    )
+
+
+def captured_of(tape: Tape) -> Captured:
+    """What was captured when a tape was recorded."""
+    asked = tape.request or Asked("", "")
+    path = urlsplit(asked.url).path
+    return Captured(
+        asked.method,
+        asked.url,
+        asked.headers,
+        asked.body,
+        tape.status,
+        tape.headers,
+        tape.pieces,
+        tape.cut,
+        source=f"{asked.method} {path}",
+    )
+
+
+# Streams
+
+
+def _is_stream(plain: Captured, request: Request) -> bool:
+    """Whether it is made of events. A service may answer a request for a stream with a body,
+    and some send their events as plain text."""
+    if "event-stream" in plain.header("content-type"):
+        return True
+    beginning = plain.body.lstrip()[:1]
+    return request.stream and beginning not in (b"{", b"[", b"<")
+
+
+def _stream(plain: Captured, protocol: WireProtocol) -> _Read:
+    decoder = Decoder()
+    frames: list[tuple[int, Frame]] = []
+    problem = ""
+    try:
+        for piece in plain.chunks:
+            frames += [(piece.at, frame) for frame in decoder.decode(piece.data)]
+    except StreamFormatError as error:
+        problem = str(error)
+    return _folded(frames, protocol, problem)
+
+
+def _folded(frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, problem: str) -> _Read:
+    """The turn that frames tell, up to where they cannot be understood any more."""
+    wire = protocol.decoder()
+    timed: list[Timed] = []
+    last = 0
+    try:
+        for at, frame in frames:
+            last = at
+            timed += [Timed(at, event) for event in wire.decode(frame)]
+        timed += [Timed(last, event) for event in wire.close()]
+        turn = fold(timed)
+    except (MockLLMError, ValueError) as error:
+        problem = problem or str(error)
+        turn = _foldable(timed)
+    starts = [one.event for one in timed if isinstance(one.event, Start)]
+    return _Read(
+        turn,
+        tuple(frame for _, frame in frames),
+        next((start.id for start in starts if start.id), ""),
+        next((start.model for start in starts if start.model), ""),
+        problem,
+    )
+
+
+def _foldable(timed: Sequence[Timed]) -> Turn:
+    """What the longest beginning of some events that makes sense adds up to."""
+    for count in range(len(timed), -1, -1):
+        try:
+            return fold(timed[:count])
+        except ValueError:
+            continue
+    return Turn()
+
+
+# Bodies
+
+
+_ENVELOPE = {"responses": "response", "anthropic": "message"}
+"""By protocol the field in which an event of a stream has what a body has by itself."""
+
+
+def _body(plain: Captured, protocol: WireProtocol) -> _Read:
+    at = plain.chunks[-1].at if plain.chunks else 0
+    text = plain.body.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _Read(_failed(text, text), problem="the body is no JSON")
+    if isinstance(value, list):  # Gemini's streams, where the client did not ask for events
+        items = [(at, Frame(dumps(item))) for item in value]
+        return _folded(items, protocol, "")
+    if not isinstance(value, dict) or value.get("error"):
+        return _Read(_failed(value, text), problem="the body is an error")
+    try:
+        turn = protocol.decode_body(value)
+    except (MockLLMError, ValueError) as error:
+        return _Read(_failed(value, text), problem=str(error))
+    beats_ = sum(map(beats, turn.parts))
+    id = value.get("id")
+    whole = {_ENVELOPE[protocol.name]: value} if protocol.name in _ENVELOPE else value
+    return _Read(
+        replace(turn, gaps=(at, *[0] * beats_)),
+        (Frame(dumps(whole)),),
+        id if isinstance(id, str) else "",
+        str(value.get("model") or ""),
+    )
+
+
+def _failed(value: object, text: str) -> Turn:
+    """A turn that ends in the error which a body tells."""
+    error = told_error(value, text)
+    message = error.message or "The service sent nothing."
+    return Turn(error=StreamError(message, error.type, error.code))
+
+
+# Errors
+
+
+def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Answered:
+    """An HTTP error; `frames` where the service's own words are not those of the protocol."""
+    text = plain.body.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    retry = asked_wait(plain)
+    told = told_error(value, text)
+    headers = tuple(
+        (name, header)
+        for name, header in dict(plain.headers).items()
+        if name not in _NOT_OURS and header
+    )
+    http = Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), told)
+    spec = TurnSpec(http=http)
+    error = RequestError(
+        told.message or "", status=plain.status, type=told.type, code=told.code, retry_after=retry
+    )
+    usual = Frame(dumps(protocol.error_body(error)))
+    same = value is not None and not _difference(protocol, [Frame(dumps(value))], [usual])
+    words = "" if same else "the error is not in the usual words of its API"
+    tape = _tape(plain, request, spec)
+    return Answered(spec, tape, "neutral" if same else "frames", words)
+
+
+# Whether the turn gives the same again
+
+
+def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Read) -> str:
+    """How playing the turn differs from what was recorded; "" where it does not."""
+    reply = Reply(
+        seed=derive(plain.url, length=32),
+        token=derive(plain.url, length=40, hex=True),
+        model=read.model or request.model,
+        options=protocol.options(request),
+        usage=read.turn.usage or TokenUsage(0, 0),
+    )
+    try:
+        made = _made(protocol, read.turn, reply, streamed=request.stream)
+    except (MockLLMError, ValueError) as error:
+        return f"the turn cannot be encoded: {error}"
+    return _difference(protocol, read.frames, made)
+
+
+def _difference(protocol: WireProtocol, recorded: Sequence[Frame], made: Sequence[Frame]) -> str:
+    """Where two streams first differ, but for what services make up; "" where they do not."""
+    return first_difference(masked(protocol.name, recorded), masked(protocol.name, made)) or ""
+
+
+def _made(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -> list[Frame]:
+    if streamed:
+        encoder = protocol.encoder(turn, reply)
+        return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    body: dict[str, Any] = protocol.encode_body(turn, reply)
+    whole = {_ENVELOPE[protocol.name]: body} if protocol.name in _ENVELOPE else body
+    return [Frame(dumps(whole))]

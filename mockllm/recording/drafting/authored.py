@@ -1,0 +1,221 @@
+"""A neutral turn as a person would have written it: the inverse of `mockllm.replay.resolve`.
+
+`resolve` of a scenario with the turn `authored(turn)` gives `normal(turn)` again: fragments,
+interleaving, pauses, tokens and all. What no file can hold is mended first: half a surrogate
+pair, which JSON can escape and which is no character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from mockllm.core.frame import Frame
+from mockllm.core.seeded import tokens
+from mockllm.core.timeline import normal
+from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn, beats
+from mockllm.replay.resolve import opened, usual_finish
+from mockllm.scenario import model as m
+from mockllm.scenario.durations import MAX_DURATION
+from mockllm.scenario.jsontext import compact, parse
+from mockllm.scenario.parts import TOOL_NAME
+
+__all__ = ["authored"]
+
+_USUAL = re.compile(TOOL_NAME).fullmatch
+_HALF = re.compile("[\ud800-\udfff]")
+_MOST_TOKENS = 10**9
+_MOST_BRACKETS = 50
+"""Deeper JSON is written as text; YAML has a bound on nesting."""
+
+
+def authored(turn: Turn) -> m.TurnSpec:
+    """The turn as the scenario language writes it; it can be dumped and loaded.
+
+    Calls whose arguments are no JSON object, whose name no service would take, or whose id
+    another call has, are marked `malformed`; one without an id will get a derived one. A pause
+    of more than a day becomes a day.
+    """
+    turn = _whole_characters(normal(turn))
+    reply: list[m.AnyPart] = []
+    taken: set[str] = set()
+    for run, order in _runs(turn):
+        written = tuple(_written(part, taken) for part in run)
+        reply += written if len(run) == 1 else [_group(written, order)]
+    last = turn.gaps[-1] if turn.gaps else 0
+    if last or not (reply or turn.error):
+        reply.append(m.PausePart(min(last, MAX_DURATION)))
+    if turn.error is not None:
+        error = turn.error
+        reply.append(m.ErrorPart(m.ErrorSpec(error.message, error.type, error.code)))
+    return m.TurnSpec(
+        reply=tuple(reply),
+        finish=_finish(turn),
+        finish_raw=turn.finish_raw,
+        usage=_usage(turn),
+        timing=_timing(turn.gaps[:-1]),
+    )
+
+
+def _whole_characters(turn: Turn) -> Turn:
+    """The turn with its surrogates made whole: a pair that was cut in two goes into the later
+    fragment, and half of one alone becomes U+FFFD."""
+    error = turn.error
+    if error is not None:
+        error = replace(error, message=_whole(error.message))
+    return replace(turn, parts=tuple(map(_whole_part, turn.parts)), error=error)
+
+
+def _whole_part(part: Part) -> Part:
+    if isinstance(part, Opaque):
+        return part
+    if isinstance(part, Text) and part.citations:
+        cites = (
+            replace(c, url=_whole(c.url), title=_whole(c.title), cited_text=_whole(c.cited_text))
+            for c in part.citations
+        )
+        part = replace(part, citations=tuple(cites))
+    if not _HALF.search("".join(part.fragments)):
+        return part
+    return replace(part, fragments=tuple(_joined(part.fragments)))
+
+
+def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
+    held = ""
+    for number, fragment in enumerate(fragments, 1):
+        text = held + fragment
+        cut = number < len(fragments) and "\ud800" <= text[-1:] <= "\udbff"
+        held = text[-1] if cut else ""
+        yield _whole(text[:-1] if cut else text)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _runs(turn: Turn) -> Iterator[tuple[Sequence[Part], tuple[int, ...]]]:
+    """The parts in groups as small as can be, such that no beat of a group comes between those
+    of another; with the order of the beats in each, by the number of the part in the group."""
+    order = turn.order or tuple(i for i, part in enumerate(turn.parts) for _ in range(beats(part)))
+    first = begin = due = 0
+    last = -1
+    for at, index in enumerate(order, 1):
+        if index > last:
+            due += sum(map(beats, turn.parts[last + 1 : index + 1]))
+            last = index
+        if at == due:
+            yield turn.parts[first : last + 1], tuple(n - first for n in order[begin:at])
+            first, begin = last + 1, at
+
+
+def _group(members: Sequence[m.Member], order: tuple[int, ...]) -> m.AnyPart:
+    """Parts whose fragments alternate: as `parallel` calls where that can say it."""
+    calls = tuple(part for part in members if isinstance(part, m.ToolPart))
+    if len(calls) == len(members):
+        openings = {order.index(number) for number in range(len(calls))}
+        fragments = tuple(n for at, n in enumerate(order) if at not in openings)
+        counts = [order.count(number) - 1 for number in range(len(calls))]
+        for short in ((), fragments):
+            if tuple(opened(counts, short)) == order:
+                return m.ParallelPart(calls, short)
+    return m.InterleavedPart(tuple(members), order)
+
+
+def _written(part: Part, taken: set[str]) -> m.Member:
+    """A part; the id of a call is added to those that are `taken`."""
+    match part:
+        case Text():
+            cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
+            split = _split(part.fragments)
+            return m.TextPart(part.text, split, citations=cites, logprobs=part.logprobs)
+        case Reasoning():
+            split = _split(part.fragments)
+            return m.ReasoningPart(part.text, split, signature=part.signature, summary=part.summary)
+        case Refusal():
+            return m.RefusalPart(part.text, _split(part.fragments))
+        case ToolCall():
+            call = _call(part, again=part.id in taken)
+            taken.add(part.id)
+            return call
+        case Opaque():
+            return _frame(part.api, part.frame)
+
+
+def _split(fragments: tuple[str, ...]) -> tuple[str, ...] | None:
+    return fragments if len(fragments) > 1 else None
+
+
+def _call(call: ToolCall, *, again: bool) -> m.ToolPart:
+    arguments = "".join(call.fragments)
+    return m.ToolPart(
+        call.name,
+        call.id if call.id and len(call.id.splitlines()) == 1 else None,
+        arguments or None,
+        malformed=again or not _USUAL(call.name) or not _is_object(arguments or "{}"),
+        split=_split(call.fragments),
+        signature=call.signature,
+    )
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(parse(arguments), dict)
+    except ValueError:
+        return False
+
+
+def _frame(api: str, frame: Frame) -> m.FramePart:
+    data: object = frame.data
+    if frame.data is not None and frame.data[:1] in ("{", "["):
+        data = _readable(frame.data)
+    return m.FramePart(
+        next(known for known in m.APIS if known == api),
+        data,
+        frame.event,
+        frame.id,
+        frame.retry,
+        frame.comment,
+        frame.raw,
+    )
+
+
+def _readable(data: str) -> object:
+    """The JSON value where it is written as the very same text again, else the text."""
+    if data.count("[") + data.count("{") > _MOST_BRACKETS:
+        return data
+    try:
+        value = parse(data)
+    except ValueError:
+        return data
+    return value if compact(value) == data else data
+
+
+def _finish(turn: Turn) -> m.Ending | None:
+    if turn.error is not None:
+        return None
+    if turn.finish is None:
+        return "none"
+    return None if turn.finish == usual_finish(turn.parts) else turn.finish
+
+
+def _usage(turn: Turn) -> m.UsageSpec | None:
+    """The tokens, but for what would be worked out to the same anyway."""
+    if turn.usage is None:
+        return m.UsageSpec(told=False)
+    usage = turn.usage
+    kinds = (usage.input, usage.output, usage.reasoning, usage.cached)
+    input, output, reasoning, cached = (max(0, min(n, _MOST_TOKENS)) for n in kinds)
+    counted = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
+    return m.UsageSpec(input, output, None if reasoning == counted else reasoning, cached or None)
+
+
+def _timing(gaps: tuple[int, ...]) -> m.Timing | None:
+    """The moment of each beat; those that come with the last one need none of their own."""
+    if not any(gaps):
+        return None
+    at = [min(moment, MAX_DURATION) for moment in accumulate(gaps)]
+    while len(at) > 1 and at[-1] == at[-2]:
+        at.pop()
+    return m.Timing(at=tuple(at))

@@ -1,0 +1,336 @@
+"""Exchanges to scenarios: which requests are one conversation, and what answers them again.
+
+Pure: what comes out is written by `folder`. Secrets are out already when an exchange comes here
+(`redact`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mockllm.core.request import Request
+from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.recording.drafting.addresses import Address, addressed
+from mockllm.recording.drafting.answers import Answered, answered, asked, captured_of
+from mockllm.recording.drafting.conversations import Conversation, Said, openings
+from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
+from mockllm.recording.drafting.naming import free_name, slug
+from mockllm.recording.drafting.placement import Place, Places
+from mockllm.recording.drafting.yaml_drafting import asking, echoed, tried_before, with_turn
+from mockllm.scenario.model import Recorded, Scenario, TurnSpec
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.model import Tape, digest
+
+__all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "drafts"]
+
+_USUAL = MatchRule()
+
+Outcome = Literal["neutral", "frames", "skipped"]
+TapeOf = Callable[[Recorded], Tape | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one exchange.
+
+    Args:
+        source: the exchange's own.
+        outcome: `neutral` (the readable turn gives equal events again), `frames` (only the tape
+            gives them), `skipped` (nothing is written of it).
+        words: which scenario and turn it became, or why it was skipped.
+        scenario: the name of its scenario; "" where it has none.
+        turn: which of its turns, from 0.
+    """
+
+    source: str
+    outcome: Outcome
+    words: str
+    scenario: str = ""
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A scenario to be written, and the exact bytes of its turns.
+
+    Args:
+        scenario: None where there is nothing to write but something to report.
+        tapes: one for each turn; None for a turn that has none, or whose file is there already.
+        report: a line for each exchange that went into it.
+        base: the scenario as it was, where this takes its place; None for a new one.
+    """
+
+    scenario: Scenario | None
+    tapes: tuple[Tape | None, ...] = ()
+    report: tuple[Line, ...] = ()
+    base: Scenario | None = None
+
+
+def drafts(
+    exchanges: Iterable[Captured],
+    *,
+    match: MatchRule = _USUAL,
+    known: Iterable[Scenario] = (),
+    tape: TapeOf = lambda recorded: None,
+    pattern: Pattern = no_pattern,
+) -> Iterator[Draft]:
+    """The scenarios that exchanges make, in the order of their beginnings.
+
+    Args:
+        exchanges: of any APIs and hosts, in the order of their requests.
+        match: which conditions decide when a scenario answers.
+        known: scenarios that were written before; conversations that continue one become its
+            next turns.
+        tape: what was recorded before (`Folder.tape`).
+        pattern: a regular expression for texts that had secrets (`Redactor.pattern`).
+    """
+    drafting = Drafting(match=match, known=known, tape=tape, pattern=pattern)
+    made: dict[str, Draft] = {}
+    for number, exchange in enumerate(exchanges):
+        for draft in drafting.add(exchange):
+            name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
+            made[name] = _together(made[name], draft) if name in made else draft
+    yield from made.values()
+
+
+def _together(before: Draft, after: Draft) -> Draft:
+    """Two drafts of one scenario as one."""
+    old = (*before.tapes, *[None] * (len(after.tapes) - len(before.tapes)))
+    tapes = tuple(new or known for new, known in zip(after.tapes, old, strict=False))
+    return Draft(after.scenario, tapes, before.report + after.report, before.base)
+
+
+class Drafting:
+    """The same one exchange at a time, for a recorder that never knows which one is the last.
+
+    Args:
+        overwrite: let conversations of this run take the place of `known` ones that begin alike.
+        reserved: names that are taken by scenarios elsewhere.
+    """
+
+    def __init__(
+        self,
+        *,
+        match: MatchRule = _USUAL,
+        known: Iterable[Scenario] = (),
+        tape: TapeOf = lambda recorded: None,
+        pattern: Pattern = no_pattern,
+        overwrite: bool = False,
+        reserved: Iterable[str] = (),
+    ) -> None:
+        self._tape = tape
+        self._reserved = frozenset(reserved)
+        self._matches = Matches(match, pattern, self._first)
+        self._places = Places(self._is_cut, overwrite)
+        self._conversations: dict[str, Conversation] = {}
+        self._unread: list[tuple[Conversation, int, Recorded]] = []
+        for scenario in known:
+            self._know(scenario)
+
+    def add(self, exchange: Captured) -> tuple[Draft, ...]:
+        """What an exchange makes: its whole scenario as it is now, and others where those need
+        a further condition to be told from it."""
+        found = _understood(exchange)
+        if isinstance(found, Line):
+            return (Draft(None, report=(found,)),)
+        request, answer = found
+        if request.previous is not None:
+            self._read_answers()
+        place = self._places.find(request)
+        try:
+            conversation, base, others = self._put(place, request, answer, exchange.host)
+        except ScenarioError as error:
+            words = f"it makes no scenario: {error.problems[0].message}"
+            return (Draft(None, report=(Line(exchange.source, "skipped", words),)),)
+        index = len(conversation.turns) - 1
+        self._places.keep_answer(conversation, index, answer.id, request)
+        conversation.last, conversation.cut = request, bool(exchange.cut)
+        conversation.earlier = False
+        tape = replace(answer.tape, digest=digest(conversation.turns[index], answer.tape.api))
+        line = _line(exchange, answer, place, conversation.scenario)
+        return Draft(conversation.scenario, (*[None] * index, tape), (line,), base), *others
+
+    def written(self, draft: Draft, as_written: Draft) -> None:
+        """Takes over what a folder has made of a draft: another name, another match."""
+        if draft.scenario is None or as_written.scenario is None:
+            return
+        conversation = self._conversations.pop(draft.scenario.name)
+        self._matches.drop(conversation)
+        conversation.change(as_written.scenario)
+        self._matches.keep(conversation)
+        self._conversations[as_written.scenario.name] = conversation
+
+    # What is known
+
+    def _know(self, scenario: Scenario) -> None:
+        opening = scenario.match.user if scenario.match is not None else None
+        known = Conversation(scenario, len(self._conversations), opening, earlier=True)
+        first = self._first(known) if opening is None else None
+        said = next(openings(first.messages), None) if first is not None else None
+        if said is not None:
+            known.opening = self._matches.condition(said.opening)
+        self._keep(known)
+        self._unread += [
+            (known, index, turn.recorded)
+            for index, turn in enumerate(scenario.turns)
+            if turn.recorded is not None
+        ]
+
+    def _keep(self, conversation: Conversation) -> None:
+        self._conversations[conversation.scenario.name] = conversation
+        self._places.keep(conversation)
+        self._matches.keep(conversation)
+
+    def _first(self, conversation: Conversation) -> Request | None:
+        """The request that a conversation began with; None where it is not known."""
+        recorded = conversation.turns[0].recorded
+        if conversation.first is None and recorded is not None:
+            tape = self._tape(recorded)
+            found = _understood(captured_of(tape)) if tape is not None else None
+            conversation.first = found[0] if isinstance(found, tuple) else None
+        return conversation.first
+
+    def _is_cut(self, conversation: Conversation) -> bool:
+        if conversation.cut is None:
+            recorded = conversation.turns[-1].recorded
+            tape = self._tape(recorded) if recorded is not None else None
+            conversation.cut = tape is not None and bool(tape.cut)
+        return conversation.cut
+
+    def _read_answers(self) -> None:
+        """Learns what the service called the answers of earlier runs: somebody points at one."""
+        unread, self._unread = self._unread, []
+        for conversation, index, recorded in unread:
+            tape = self._tape(recorded)
+            found = _understood(captured_of(tape)) if tape is not None else None
+            if isinstance(found, tuple):
+                self._places.keep_answer(conversation, index, found[1].id)
+
+    # What becomes of it
+
+    def _put(
+        self, place: Place, request: Request, answer: Answered, host: str
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
+        """The conversation with the answer in it, what it was before, and what else changes."""
+        conversation = place.conversation
+        if conversation is None or place.kind == "fork":
+            return self._begin(place, request, answer, host)
+        base = conversation.scenario
+        kept = base.turns[: 0 if place.kind == "anew" else place.position]
+        spec = self._asking(place, answer.spec)
+        if place.kind == "again":
+            spec = tried_before(base.turns[-1], spec)
+        scenario = _appended(replace(base, turns=kept), spec)
+        first = request if place.kind == "anew" else self._first(conversation)
+        scenario, others = self._matched(scenario, first)
+        self._matches.drop(conversation)
+        conversation.change(scenario)
+        conversation.first = first
+        self._matches.keep(conversation)
+        return conversation, base, others
+
+    def _begin(
+        self, place: Place, request: Request, answer: Answered, host: str
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
+        """A conversation of its own; one that leaves another begins with the same turns."""
+        parent, said = place.conversation, place.said
+        if parent is not None:
+            name, opening, first = _stem(parent.scenario.name), parent.opening, self._first(parent)
+            turns = parent.turns[: place.position]
+        else:
+            text = said.opening if said is not None else ""
+            name, first = slug(text, f"{request.api}-conversation"), request
+            opening = self._matches.condition(text) if text else None
+            turns = self._echoes(said)
+        scenario = Scenario(
+            name=free_name(name, self._is_taken),
+            turns=turns,
+            description=f"Recorded from {host}." if host else "Recorded.",
+        )
+        scenario = _appended(scenario, self._asking(place, answer.spec))
+        scenario, others = self._matched(scenario, first)
+        begun = Conversation(scenario, len(self._conversations), opening, first)
+        self._keep(begun)
+        return begun, None, others
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._conversations or name in self._reserved
+
+    def _asking(self, place: Place, spec: TurnSpec) -> TurnSpec:
+        said = place.said
+        if said is None or said.user is None or place.position == 0 or place.kind == "anew":
+            return spec
+        return asking(spec, self._matches.condition(said.user))
+
+    def _echoes(self, said: Said | None) -> tuple[TurnSpec, ...]:
+        """The turns before the first one that was recorded, as the client tells them."""
+        turns: list[TurnSpec] = []
+        for spoken in said.answers if said is not None else ():
+            user = spoken.user if turns else None
+            condition = self._matches.condition(user) if user is not None else None
+            turns.append(asking(echoed(spoken), condition))
+        return tuple(turns)
+
+    def _matched(
+        self, scenario: Scenario, first: Request | None
+    ) -> tuple[Scenario, tuple[Draft, ...]]:
+        """The scenario with a match that tells it from all others, if there is one, and the
+        others that give way to it."""
+        if scenario.match is None and first is not None:
+            said = next(openings(first.messages), None)
+            opening = said.opening if said is not None else None
+            scenario = replace(scenario, match=self._matches.opening(first, opening))
+        scenario, changes = self._matches.settled(scenario, first)
+        others = []
+        for conversation, changed in changes:
+            base = conversation.scenario
+            self._matches.drop(conversation)
+            conversation.change(changed)
+            self._matches.keep(conversation)
+            others.append(Draft(conversation.scenario, (None,) * len(base.turns), (), base))
+        return scenario, tuple(others)
+
+
+def _understood(exchange: Captured) -> tuple[Request, Answered] | Line:
+    """Request and answer in neutral terms, or why they are skipped."""
+    address: Address = addressed(exchange)
+    if address.protocol is None:
+        return Line(exchange.source, "skipped", address.words)
+    try:
+        request = asked(exchange, address)
+        return request, answered(exchange, address, request)
+    except MockLLMError as error:
+        return Line(exchange.source, "skipped", str(error))
+
+
+_NUMBERED = re.compile(r"-\d+$")
+
+
+def _stem(name: str) -> str:
+    return _NUMBERED.sub("", name) or name
+
+
+def _appended(scenario: Scenario, spec: TurnSpec) -> Scenario:
+    return with_turn(scenario, spec, f"{scenario.name}.{len(scenario.turns) + 1}.jsonl")
+
+
+def _line(exchange: Captured, answer: Answered, place: Place, scenario: Scenario) -> Line:
+    """The line that tells what became of an exchange."""
+    words = [f"turn {len(scenario.turns)} of {scenario.name}"]
+    if answer.outcome == "frames":
+        words.append(f"kept as exact frames ({answer.words})")
+    if exchange.status >= 400:
+        words.append(f"HTTP {exchange.status}")
+    if exchange.cut:
+        words.append(f"cut by the {exchange.cut}")
+    if place.kind == "again":
+        words.append("in place of a try that failed")
+    if place.kind == "fork" and place.conversation is not None:
+        words.append(f"begins as {place.conversation.scenario.name} does")
+    if scenario.match is None:
+        words.append("plays only when it is named")
+    index = len(scenario.turns) - 1
+    return Line(exchange.source, answer.outcome, "; ".join(words), scenario.name, index)

@@ -1,0 +1,46 @@
+"""What a failed answer says, in whatever words: the error, and how long to wait. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockllm.scenario.durations import MAX_DURATION
+from mockllm.scenario.model import ErrorSpec
+from mockllm.tapes.captured import Captured
+
+__all__ = ["asked_wait", "told_error"]
+
+_MOST_WORDS = 300
+
+
+def told_error(value: object, text: str) -> ErrorSpec:
+    """The error that a body tells, in whatever words; at least its text."""
+    found = value[0] if isinstance(value, list) and value else value
+    if isinstance(found, Mapping):
+        found = found.get("error") or found
+    if not isinstance(found, Mapping):
+        return ErrorSpec(_short(found if isinstance(found, str) else text))
+    message = found.get("message") or found.get("detail")
+    type, code = (found.get(name) for name in ("type", "code"))
+    return ErrorSpec(
+        _short(message if isinstance(message, str) else text),
+        type if isinstance(type, str) else None,
+        code if isinstance(code, str) else None,
+    )
+
+
+def _short(text: str) -> str | None:
+    words = " ".join(text.split())
+    return (words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}...") or None
+
+
+def asked_wait(plain: Captured) -> float | None:
+    """How long the service asks to wait; None where it asks for no number of seconds."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(plain.header(name)) / unit
+        except ValueError:
+            continue
+        if 0 <= seconds <= MAX_DURATION / 1_000_000:
+            return seconds
+    return None

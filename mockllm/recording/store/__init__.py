@@ -1,0 +1,1 @@
+"""The folder of recorded scenarios on the disk: files, locks, and what is not written yet."""

@@ -1,0 +1,176 @@
+"""What stands in place of a secret: numbered words that say of what kind it was.
+
+A placeholder is made from nothing but the kind of the secret and a number, counted by first
+appearance, so that nobody can find out by trying which e-mail address it stands for, as a hash
+would allow. It is never shorter than the secret, for then no fragment of a stream that held a
+part of it becomes empty; what is longer is filled up to a multiple of 16, so that the length
+says little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from mockllm.redaction.encodings import encoded
+
+__all__ = ["PREFIXES", "Names", "is_placeholder", "placeholders", "shared", "wildcards"]
+
+PREFIXES = (
+    "sk-proj-",
+    "sk-svcacct-",
+    "sk-admin-",
+    "sk-ant-",
+    "sk-or-v1-",
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "rk_test_",
+    "pk_live_",
+    "pk_test_",
+    "whsec_",
+    "AIza",
+    "ya29.",
+    "github_pat_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "glpat-",
+    "xoxa-",
+    "xoxb-",
+    "xoxe-",
+    "xoxo-",
+    "xoxp-",
+    "xoxr-",
+    "xoxs-",
+    "AKIA",
+    "ASIA",
+    "hf_",
+    "gsk_",
+    "xai-",
+    "pplx-",
+    "r8_",
+    "nvapi-",
+    "org-",
+    "proj_",
+    "eyJ",
+)
+"""What the keys of well-known services begin with; it is no secret, and stays."""
+
+_STEP = 16
+_DOMAIN = "@mail.example"
+_PREFIX = "|".join(map(re.escape, sorted(PREFIXES, key=len, reverse=True)))
+_ANY = re.compile(rf"(?:{_PREFIX})?REDACTED-\d+x*|hidden-\d+x*{re.escape(_DOMAIN)}")
+_ONLY = re.compile(rf"(?:{_ANY.pattern})+")
+_NUMBER = re.compile(r"(REDACTED|hidden)-(\d+)")
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is nothing but placeholders."""
+    return text == "REDACTED" or _ONLY.fullmatch(text) is not None
+
+
+def placeholders(text: str) -> list[tuple[int, int]]:
+    """Where placeholders are in a text."""
+    return [found.span() for found in _ANY.finditer(text)]
+
+
+class Names:
+    """Gives each secret its placeholder, the same for the same secret.
+
+    Args:
+        taken: texts whose placeholders are somebody else's and must not be given again.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._names: dict[str, str] = {}
+        self._last = {"REDACTED": 0, "hidden": 0}
+        for text in taken:
+            for word, number in _NUMBER.findall(text):
+                self._last[word] = max(self._last[word], int(number))
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The secrets that have a placeholder."""
+        return tuple(self._names)
+
+    def copy(self) -> Names:
+        """Names that go on from here."""
+        names = Names()
+        names._names.update(self._names)
+        names._last.update(self._last)
+        return names
+
+    def name(self, secret: str) -> str:
+        """The placeholder of a secret."""
+        email = _EMAIL.fullmatch(secret) is not None
+        key = secret.lower() if email else secret
+        if key not in self._names:
+            self._names[key] = self._new(key, email)
+        return self._names[key]
+
+    def _new(self, secret: str, email: bool) -> str:
+        word = "hidden" if email else "REDACTED"
+        self._last[word] += 1
+        before = f"{word}-{self._last[word]}"
+        after = _DOMAIN if email else ""
+        if not email:
+            before = next((p for p in PREFIXES if secret.startswith(p)), "") + before
+        length = len(before) + len(after)
+        if len(secret) > length:
+            before += "x" * (-(-len(secret) // _STEP) * _STEP - length)
+        return before + after
+
+
+def shared(text: str, sizes: Sequence[int]) -> list[str]:
+    """A text cut in pieces that are in proportion to `sizes`, none empty if there is enough."""
+    total, count = sum(sizes), len(sizes)
+    ends, sum_ = [], 0
+    for size in sizes:
+        sum_ += size
+        ends.append(len(text) * sum_ // total if total else len(text))
+    spread_out(ends, [True] * count)
+    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def spread_out(ends: list[int], filled: Sequence[bool]) -> None:
+    """Moves the ends of adjacent pieces so that those to be `filled` are not empty, as far as
+    the whole, whose end stays, is long enough."""
+    least, lows = 0, []
+    for fill in filled:
+        least += fill
+        lows.append(least)
+    if not ends or ends[-1] < least:
+        return
+    rest = 0
+    for index in range(len(ends) - 1, -1, -1):
+        ends[index] = min(ends[index], ends[-1] - rest) if rest else ends[index]
+        rest += filled[index]
+    last = 0
+    for index, fill in enumerate(filled):
+        ends[index] = last = max(ends[index], last + fill)
+
+
+def wildcards(text: str) -> str | None:
+    """A regular expression for a text in which each placeholder may be anything of its kind;
+    None where it has no placeholder."""
+    wild = [(*found.span(), _wildcard(found[0])) for found in _ANY.finditer(text)]
+    wild += [(run.start, run.end, r"\S+") for run in encoded(text) if _ANY.search(run.text)]
+    parts: list[str] = []
+    last = 0
+    for start, end, wildcard in sorted(wild):
+        if parts and start == last:
+            parts[-1] = r"(?s:.+?)"
+        else:
+            parts += [re.escape(text[last:start]), wildcard]
+        last = end
+    return "".join([*parts, re.escape(text[last:])]) if parts else None
+
+
+def _wildcard(placeholder: str) -> str:
+    """What a secret with such a placeholder, or a piece of it, looks like."""
+    return r"(?s:.+?)" if placeholder.startswith("REDACTED") else r"\S+"

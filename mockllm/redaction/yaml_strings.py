@@ -1,0 +1,148 @@
+"""The scalars of YAML, and YAML in which some of them say something else.
+
+Comments and layout stay. A scalar is changed where it stands, if it says its value in so many
+words; otherwise it is written anew in quotation marks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from mockllm.redaction.document_strings import Channel, Document
+from mockllm.redaction.json_strings import Entry, Leaf
+from mockllm.redaction.replacing import Edit, edited
+
+__all__ = ["Scalars", "between", "changed", "scalars"]
+
+_FRAGMENTS = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """The scalars of a YAML text.
+
+    Args:
+        text: what they say, one after the other; the document's places are in it.
+        document: they as leaves, with the fragments of each `split` as a channel.
+        nodes: where each leaf of the document is written.
+    """
+
+    text: str
+    document: Document
+    nodes: tuple[yaml.ScalarNode, ...]
+
+
+def scalars(text: str) -> Scalars | None:
+    """The scalars of a YAML text of any number of documents; None where it is no YAML."""
+    reading = _Reading()
+    try:
+        for root in yaml.compose_all(text, Loader=yaml.SafeLoader):
+            if root is not None:
+                reading.node(root, "")
+    except (yaml.YAMLError, RecursionError):
+        return None
+    document = Document(tuple(reading.leaves), tuple(reading.channels))
+    return Scalars("".join(node.value for node in reading.nodes), document, tuple(reading.nodes))
+
+
+def between(text: str) -> Document:
+    """What is between the scalars of a YAML text: its comments."""
+    read = scalars(text)
+    leaves, last = [], 0
+    places = sorted(
+        (node.start_mark.index, node.end_mark.index) for node in (read.nodes if read else ())
+    )
+    for start, end in [*places, (len(text), len(text))]:
+        if last < start:
+            leaves.append(Leaf(last, start, text[last:start], Entry(kind="plain")))
+        last = max(last, end)
+    return Document(tuple(leaves))
+
+
+class _Reading:
+    """Goes through the nodes; what an alias repeats is gone through once."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Leaf] = []
+        self.channels: list[Channel] = []
+        self.nodes: list[yaml.ScalarNode] = []
+        self._seen: set[int] = set()
+        self._end = 0
+
+    def node(self, node: yaml.Node, name: str) -> None:
+        """Goes through a node, which is the value of a field."""
+        if id(node) in self._seen:
+            return
+        self._seen.add(id(node))
+        before = len(self.leaves)
+        match node:
+            case yaml.ScalarNode():
+                self._leaf(node, Entry((), name))
+            case yaml.SequenceNode():
+                for one in node.value:
+                    self.node(one, name)
+                if name == _FRAGMENTS and all(
+                    isinstance(one, yaml.ScalarNode) for one in node.value
+                ):
+                    self.channels.append(Channel(tuple(self.leaves[before:]), True, True))
+            case yaml.MappingNode():
+                for key, value in node.value:
+                    self.node(key, "")
+                    self.node(value, key.value if isinstance(key, yaml.ScalarNode) else "")
+
+    def _leaf(self, node: yaml.ScalarNode, entry: Entry) -> None:
+        end = self._end + len(node.value)
+        self.leaves.append(Leaf(self._end, end, node.value, entry))
+        self.nodes.append(node)
+        self._end = end
+
+
+def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
+    """A YAML text with changes made in what its scalars say."""
+    written: list[Edit] = []
+    for leaf, node in zip(found.document.leaves, found.nodes, strict=True):
+        own = [
+            Edit(change.start - leaf.start, change.end - leaf.start, change.text)
+            for change in changes
+            if leaf.start <= change.start and change.end <= leaf.end and leaf.start < leaf.end
+        ]
+        if own:
+            start, end = node.start_mark.index, node.end_mark.index
+            written.append(Edit(start, end, _scalar(text[start:end], node, own)))
+    return edited(text, sorted(written))
+
+
+def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str:
+    value = edited(node.value, changes)
+    for candidate in _candidates(written, node.value, changes):
+        if _says(candidate, value):
+            return candidate
+    rest = written[len(written.rstrip()) :]
+    quoted = json.dumps(value, ensure_ascii=False)
+    return (quoted if _says(quoted, value) else json.dumps(value)) + rest
+
+
+def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:
+    """The scalar with its text changed in its place."""
+    at = written.find(value)
+    if at >= 0:
+        yield edited(written, [Edit(at + one.start, at + one.end, one.text) for one in changes])
+    for change in changes:
+        written = written.replace(value[change.start : change.end], change.text)
+    yield written
+
+
+def _says(written: str, value: str) -> bool:
+    """Whether a scalar, on its own, says a value."""
+    try:
+        node = yaml.compose(f"k: {written}", Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return False
+    match node:
+        case yaml.MappingNode(value=[(_, yaml.ScalarNode(value=said))]):
+            return bool(said == value)
+    return False

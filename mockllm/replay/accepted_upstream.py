@@ -1,0 +1,46 @@
+"""What a recorded service was asked: it may take what the API of that name refuses.
+
+Servers that speak another's API are often less strict than it is, and clients of theirs rightly
+rely on that. What was asked when a turn was recorded is no mistake when it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mockllm.errors import MockLLMError, RequestError
+from mockllm.protocols.base import WireProtocol
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.recording.drafting.answers import captured_of
+from mockllm.replay.tape_player import load
+from mockllm.scenario.model import Recorded
+
+__all__ = ["Taken", "alike", "taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A request that a service has answered: `params` are those of its path and query."""
+
+    params: Mapping[str, str]
+    body: bytes
+
+
+def taken(recorded: Recorded, protocol: WireProtocol) -> Taken | None:
+    """The request of a recorded turn; None where it came over another API, or is not there."""
+    try:
+        captured = captured_of(load(recorded))
+    except (OSError, MockLLMError):
+        return None  # whoever plays the turn is told
+    found = addressed(captured)
+    if found.protocol is not protocol:
+        return None
+    return Taken(found.params, captured.request_body)
+
+
+def alike(one: RequestError, other: RequestError) -> bool:
+    """Whether two refusals are about the same: the same field, or if none, in the same words."""
+    if one.param is None:
+        return one.message == other.message
+    return (one.param, one.code) == (other.param, other.code)

@@ -1,0 +1,392 @@
+"""From the bytes of a request to the answer that is sent: everything but the sending.
+
+Pure: the server, `mockllm show` and the tests all ask a `Player`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive
+from mockllm.errors import NoMatchError, RequestError, UsageError
+from mockllm.matching.index import Catalogue, mint_token
+from mockllm.matching.positions import turn_at
+from mockllm.matching.request_validation import check_continuation, check_expectations
+from mockllm.matching.select import Pick, pick, plain_model
+from mockllm.protocols.base import Lookup, Operation, WireProtocol
+from mockllm.quirks import find
+from mockllm.replay.answer import Answer, error_answer, http_answer, json_answer
+from mockllm.replay.compile import Replayer
+from mockllm.replay.request_cache import Plan, Plans
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
+
+if TYPE_CHECKING:
+    from mockllm.replay.tape_player import Recordings
+
+__all__ = ["FALLBACK", "QUIRK_HEADER", "Player", "parse_object"]
+
+QUIRK_HEADER = "x-mockllm-quirk"
+"""The header with the names of quirks that an answer is to have, separated by commas."""
+
+FALLBACK = Scenario(
+    name="fallback-auto",
+    description="Answers anything that no scenario answers.",
+    match=Match(anything=True),
+    turns=(TurnSpec(reply=(AutoPart(),), repeat=True),),
+)
+"""The scenario that `--fallback auto` adds where the files have none that answers anything."""
+
+
+_KEPT_WITH_PLAN = 128 * 1024
+"""Larger answers, in bytes, are left to the replayer's cache, which is bounded in bytes."""
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body holds.
+
+    Raises:
+        RequestError: it is not JSON, and the message says where; or it is not an object.
+    """
+    try:
+        value = json.loads(body)
+        if isinstance(value, dict):
+            return value
+        where = f"it is {type(value).__name__!r}, not an object"
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}: {error.msg}"
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start} is not UTF-8"
+    except RecursionError:
+        where = "it is nested too deeply"
+    raise RequestError(
+        f"We could not parse the JSON body of your request ({where}). The API expects a JSON "
+        "object, sent as application/json.",
+        code="invalid_json",
+    )
+
+
+class Player:
+    """Answers requests from a catalogue of scenarios.
+
+    Args:
+        strict: refuse what the real services refuse.
+        fallback: answer what no scenario answers with one made up from the request.
+        quirks: what every streamed answer has, as in `wire.quirks`; requests may ask for more.
+        named: the scenario that answers every request that does not name one.
+    """
+
+    def __init__(
+        self,
+        scenarios: Iterable[Scenario],
+        *,
+        strict: bool = True,
+        fallback: bool = False,
+        quirks: Iterable[str] = (),
+        named: str | None = None,
+    ) -> None:
+        served = tuple(scenarios)
+        if fallback and not any(s.match is not None and s.match.anything for s in served):
+            served = (*served, FALLBACK)
+        self.catalogue = Catalogue(served)
+        self.strict = strict
+        self.named = named
+        self._quirks = tuple(quirks)
+        self._replayer = Replayer()
+        self._plans = Plans()
+        self._headers = (*self.catalogue.headers, QUIRK_HEADER)
+
+    def play(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Answer:
+        """The answer to `exchange.body`; what became of it is written into the exchange."""
+        try:
+            return self._play(protocol, params, headers, session, exchange)
+        except RequestError as error:
+            unmatched = isinstance(error, NoMatchError)
+            return self.refuse(protocol, error, exchange, unmatched=unmatched)
+
+    def refuse(
+        self,
+        protocol: WireProtocol,
+        error: RequestError,
+        exchange: Exchange,
+        *,
+        unmatched: bool = False,
+        headers: Iterable[tuple[str, str]] = (),
+    ) -> Answer:
+        """The error body for a refused request, noted in the exchange."""
+        exchange.outcome = "unmatched" if unmatched else "invalid"
+        exchange.status = error.status
+        exchange.problems = (error.message,)
+        return error_answer(protocol, error, derive("refused", error.message), headers=headers)
+
+    def _play(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Answer:
+        asked = (name_or_value for pair in params.items() for name_or_value in pair)
+        key = (protocol.name, exchange.body, *asked, *map(headers.get, self._headers))
+        plan = self._plans.get(key)
+        if plan is None:
+            try:
+                plan = self.plan(protocol, params, headers, session, exchange, self.strict)
+            except RequestError as refusal:
+                plan = self._as_recorded(refusal, protocol, params, headers, session, exchange)
+            if plan.lasting:
+                self._plans.keep(key, plan)
+        request, picked = plan.request, plan.picked
+        scenario, position = picked.scenario, picked.position
+        _note(exchange, request, picked)
+        failure = plan.spec.http
+        if plan.spec.attempts:
+            tried = session.attempt(scenario, position, len(plan.spec.attempts))
+            exchange.attempt = tried + 1
+            if tried < len(plan.spec.attempts):
+                failure = plan.spec.attempts[tried]
+        if failure is plan.spec.http:
+            session.note_played(scenario, picked.index)
+        exchange.outcome = "played" if failure is None else "error"
+        if failure is not None and failure is not plan.spec.http:
+            answer = http_answer(protocol, failure, picked, exchange.attempt)
+        else:
+            answer = self._answer(plan, protocol, exchange)
+        exchange.status = answer.status
+        if answer.id is not None:
+            if request.body.get("store") is not False:
+                session.keep_answer(answer.id, exchange)
+            if request.conversation is not None:
+                session.conversations[request.conversation] = answer.id.partition("_")[2]
+        return answer
+
+    def _answer(self, plan: Plan, protocol: WireProtocol, exchange: Exchange) -> Answer:
+        """The answer of a turn, as recorded where that is to be played, else from the reply."""
+        answer = plan.answer
+        if answer is None:
+            answer = self._recorded(plan, protocol)
+        if answer is None and plan.spec.http is not None:
+            exchange.recorded, exchange.problems = plan.recorded, plan.problems
+            return http_answer(protocol, plan.spec.http, plan.picked, exchange.attempt)
+        if answer is None:
+            answer = self._replayer.answer(plan.picked, plan.request, protocol, plan.quirks)
+        if answer.size <= _KEPT_WITH_PLAN:
+            plan.answer = answer
+        exchange.recorded, exchange.problems = plan.recorded, plan.problems
+        if plan.request.stream and plan.recorded != "exact":
+            exchange.quirks = plan.quirks
+        return answer
+
+    def _recorded(self, plan: Plan, protocol: WireProtocol) -> Answer | None:
+        picked = plan.picked
+        turn = picked.scenario.turns[picked.index]
+        if turn.recorded is None:
+            return None
+        played = self.recordings.play(
+            picked.scenario.name,
+            turn,
+            protocol,
+            stream=plan.request.stream,
+            quirks=bool(plan.quirks),
+        )
+        plan.recorded, plan.problems = played.why, played.problems
+        return played.answer
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """The recorded answers; those who serve none pay nothing for them."""
+        from mockllm.replay.tape_player import Recordings
+
+        return Recordings()
+
+    def plan(
+        self,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+        strict: bool,
+    ) -> Plan:
+        """What follows from the request alone: which turn is to answer it, if it deserves it.
+
+        Args:
+            strict: whether it is held to what the API takes.
+
+        Raises:
+            RequestError: nothing answers it, or it is refused.
+        """
+        request = protocol.parse(parse_object(exchange.body), params, strict)
+        exchange.model, exchange.stream = request.model, request.stream
+        if request.conversation is not None and request.previous is None:
+            previous = session.conversations.get(request.conversation)
+            request = replace(request, previous=previous)
+        if self.named is not None and request.scenario is None:
+            request = replace(request, scenario=self.named)
+        lasting = request.conversation is None
+        if request.previous is not None:
+            previous = self._previous(request.previous, session)
+            lasting = lasting and previous == request.previous
+            request = replace(request, previous=previous)
+        if "@" in request.model:
+            plain, name = plain_model(self.catalogue, request.model)
+            if name is not None and request.scenario is None:
+                request = replace(request, model=plain, scenario=name)
+        picked = pick(self.catalogue, request, headers, protocol.call_prefix)
+        _note(exchange, request, picked)
+        if picked.continued and strict:
+            check_continuation(picked, request, protocol)
+        spec = turn_at(picked.scenario, picked.position, protocol.name)
+        assert spec is not None
+        if spec.request is not None:
+            check_expectations(picked, spec, request, protocol)
+        quirks = self._asked_quirks(headers.get(QUIRK_HEADER))
+        return Plan(request, picked, spec, quirks, lasting)
+
+    def _as_recorded(
+        self,
+        refusal: RequestError,
+        protocol: WireProtocol,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+    ) -> Plan:
+        """The plan for a request that the API refuses, where the turn that it asks for was
+        recorded from a service which was asked so, too; else raises the refusal."""
+        if not self.strict or isinstance(refusal, NoMatchError):
+            raise refusal
+        try:
+            plan = self.plan(protocol, params, headers, session, replace(exchange), False)
+        except RequestError:
+            raise refusal from None
+        recorded = plan.picked.scenario.turns[plan.picked.index].recorded
+        if recorded is None:
+            raise refusal
+        from mockllm.replay.accepted_upstream import alike, taken
+
+        found = taken(recorded, protocol)
+        if found is None:
+            raise refusal
+        then = Exchange("POST", exchange.path, {}, found.body)
+        try:
+            self.plan(protocol, found.params, headers, Session(session.name), then, True)
+        except RequestError as refused:
+            if alike(refused, refusal):
+                return plan
+        raise refusal
+
+    def _previous(self, id: str, session: Session) -> str:
+        """The token of the answer with this id, where it was played as recorded: such answers
+        have the ids that their service gave them."""
+        known = session.answer(f"resp_{id}")
+        if known is None or known.recorded != "exact" or known.position is None:
+            return id
+        scenario = self.catalogue.by_name.get(known.scenario or "")
+        return id if scenario is None else mint_token(scenario, known.position)
+
+    def _asked_quirks(self, asked: str | None) -> tuple[str, ...]:
+        """The quirks of this player and those that a request asks for."""
+        if asked is None:
+            return self._quirks
+        names = tuple(name.strip() for name in asked.split(",") if name.strip())
+        for name in names:
+            try:
+                find(name)
+            except UsageError as error:
+                raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
+        return self._quirks + names
+
+    def recall(
+        self, protocol: WireProtocol, params: Mapping[str, str], session: Session, id: str
+    ) -> Lookup | None:
+        """What was asked and answered under an id; None where nothing (more) is known of it."""
+        exchange = session.answer(id)
+        if exchange is None:
+            return None
+        body = parse_object(exchange.body)
+        request = replace(protocol.parse(body, params, False), stream=False)
+        scenario = self.catalogue.by_name.get(exchange.scenario or "")
+        if scenario is None or exchange.position is None or exchange.turn is None:
+            return None
+        picked = Pick(scenario, exchange.position, exchange.turn)
+        if turn_at(scenario, exchange.position, protocol.name) is None:
+            return None
+        answer = parse_object(self._replayer.answer(picked, request, protocol).pieces[0].data)
+        return Lookup(params=params, request=body, answer={**answer, "id": id})
+
+    def look_up(
+        self,
+        protocol: WireProtocol,
+        operation: Operation,
+        params: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer of an operation besides `generate`."""
+        try:
+            if "response_id" in params:
+                found = self._recalled(protocol, operation, params, session)
+            else:
+                names, any_model = self._models()
+                body = parse_object(exchange.body) if operation == "count_tokens" else {}
+                found = Lookup(params=params, models=names, any_model=any_model, request=body)
+            body = protocol.lookups[operation](replace(found, query=query or {}))
+        except RequestError as error:
+            return self.refuse(protocol, error, exchange)
+        exchange.outcome, exchange.status = "played", 200
+        return json_answer(200, body)
+
+    def _recalled(
+        self,
+        protocol: WireProtocol,
+        operation: Operation,
+        params: Mapping[str, str],
+        session: Session,
+    ) -> Lookup:
+        id = params["response_id"]
+        found = self.recall(protocol, params, session, id)
+        if found is None:
+            raise RequestError(
+                f"Response with id '{id}' not found.", status=404, param="response_id"
+            )
+        if operation == "delete_response":
+            session.drop_answer(id)
+        return found
+
+    def _models(self) -> tuple[tuple[str, ...], bool]:
+        """The model names served, and whether any other name is answered for too."""
+        names: set[str] = set()
+        any_model = False
+        for scenario in self.catalogue.scenarios:
+            names.add(f"mock/{scenario.name}")
+            match = scenario.match
+            if match is not None and match.model is None:
+                any_model = True
+            elif match is not None and match.model is not None:
+                if any(char in match.model for char in "*?["):
+                    any_model = True
+                else:
+                    names.add(match.model)
+        return tuple(sorted(names)), any_model
+
+
+def _note(exchange: Exchange, request: Request, picked: Pick) -> None:
+    exchange.model, exchange.stream = request.model, request.stream
+    exchange.scenario = picked.scenario.name
+    exchange.turn, exchange.position = picked.index, picked.position

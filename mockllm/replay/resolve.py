@@ -1,0 +1,256 @@
+"""A scenario's turn as written to the neutral `Turn` that is played.
+
+`resolve` applies the rules of the language: defaults, cutting, interleaving, pauses, derived
+identifiers, counted usage. A *position* is how many turns of the model came before in the
+conversation; it differs from the index of the turn where a scenario repeats or restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mockllm.core.events import Cite, FinishReason, StreamError
+from mockllm.core.frame import Frame
+from mockllm.core.seeded import derive_unit
+from mockllm.core.timeline import normal
+from mockllm.core.turn import (
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    Turn,
+    beats,
+)
+from mockllm.matching.positions import call_id, turn_at, turn_index
+from mockllm.replay.usage import usage
+from mockllm.scenario.cutting import fragments
+from mockllm.scenario.jsontext import compact
+from mockllm.scenario.model import (
+    AnyPart,
+    AutoPart,
+    Defaults,
+    Ending,
+    ErrorPart,
+    FramePart,
+    InterleavedPart,
+    Member,
+    ParallelPart,
+    PausePart,
+    ReasoningPart,
+    RefusalPart,
+    Scenario,
+    Split,
+    TextPart,
+    Timing,
+    ToolPart,
+    TurnSpec,
+)
+
+__all__ = ["opened", "resolve", "usual_finish"]
+
+
+def resolve(
+    scenario: Scenario,
+    position: int,
+    api: str,
+    prefix: str,
+    *,
+    auto: Sequence[AnyPart] = (),
+) -> Turn:
+    """The neutral turn at a position of a scenario's conversation.
+
+    Args:
+        prefix: what derived tool call ids begin with.
+        auto: what stands in for an `auto: true` part.
+
+    Raises:
+        LookupError: the scenario has no turn there, or the turn is an HTTP error.
+    """
+    spec = turn_at(scenario, position, api)
+    if spec is None or spec.http is not None:
+        raise LookupError(f"{scenario.name} has no reply at position {position}")
+    lowering = _Lowering(scenario, position, prefix, spec.timing or Timing())
+    for part in spec.reply:
+        for piece in auto if isinstance(part, AutoPart) else (part,):
+            lowering.add(piece)
+    return lowering.turn(spec)
+
+
+class _Lowering:
+    """Collects the parts of one turn with the order and the pauses of their beats."""
+
+    def __init__(self, scenario: Scenario, position: int, prefix: str, timing: Timing) -> None:
+        self._scenario = scenario
+        self._position = position
+        self._prefix = prefix
+        self._timing = timing
+        self._defaults: Defaults = scenario.defaults
+        self._parts: list[Part] = []
+        self._order: list[int] = []
+        self._gaps: list[int] = []
+        self._pause = 0
+        self._calls = 0
+        self._error: StreamError | None = None
+
+    def add(self, part: AnyPart) -> None:
+        match part:
+            case PausePart(duration=duration):
+                self._pause += duration
+            case ErrorPart(error=error):
+                message = error.message
+                if message is None:
+                    message = "The server had an error while processing your request."
+                self._error = StreamError(message, error.type, error.code)
+            case ParallelPart():
+                self._parallel(part)
+            case InterleavedPart(parts=members, order=order):
+                self._together(members, order)
+            case TextPart() | ReasoningPart() | RefusalPart() | ToolPart() | FramePart():
+                self._together((part,), ())
+            case AutoPart():
+                raise LookupError("an auto part has to be replaced by an answer first")
+
+    def _neutral(self, part: Member) -> Part:
+        match part:
+            case FramePart():
+                return Opaque(part.api, _frame(part))
+            case TextPart():
+                cites = tuple(Cite(0, c.url, c.title, c.cited_text) for c in part.citations)
+                return Text(self._cut(part.text, part.split), cites, part.logprobs)
+            case ReasoningPart():
+                cut = self._cut(part.text, part.split)
+                return Reasoning(cut, part.signature, part.summary)
+            case RefusalPart():
+                return Refusal(self._cut(part.text, part.split))
+            case ToolPart():
+                number = self._calls
+                self._calls += 1
+                id = part.id or call_id(self._scenario, self._position, number, self._prefix)
+                arguments = part.arguments or ""
+                cut = ()
+                if arguments or isinstance(part.split, tuple):
+                    cut = self._cut(arguments, part.split)
+                return ToolCall(part.name, id, cut, part.signature)
+
+    def _cut(self, text: str, split: Split | None) -> tuple[str, ...]:
+        rule = split if split is not None else self._defaults.split or "whole"
+        return fragments(text, rule, self._seed("split", len(self._parts)))
+
+    def _every(self, part: Member) -> int:
+        if isinstance(part, FramePart):
+            return 0
+        for every in (part.every, self._timing.every, self._defaults.every):
+            if every is not None:
+                return every
+        return 0
+
+    def _parallel(self, part: ParallelPart) -> None:
+        """Calls open in the order written, as clients expect their indexes to appear."""
+        first = self._add(part.calls)
+        counts = [beats(call) - 1 for call in self._parts[first:]]
+        for number in opened(counts, part.order):
+            self._beat(first + number, self._every(part.calls[number]))
+
+    def _together(self, members: Sequence[Member], order: Sequence[int]) -> None:
+        first = self._add(members)
+        for number in order or range(len(members)):
+            for _ in range(1 if order else beats(self._parts[first + number])):
+                self._beat(first + number, self._every(members[number]))
+
+    def _add(self, members: Sequence[Member]) -> int:
+        """Adds parts without their beats; gives the number of the first of them."""
+        first = len(self._parts)
+        for member in members:
+            self._parts.append(self._neutral(member))
+        return first
+
+    def _beat(self, index: int, every: int) -> None:
+        number = len(self._gaps)
+        if number:
+            gap = every
+        else:
+            ttft = self._timing.ttft if self._timing.ttft is not None else self._defaults.ttft
+            gap = ttft or 0
+        jitter = self._timing.jitter if self._timing.jitter is not None else self._defaults.jitter
+        if jitter and gap:
+            gap = round(gap * (1 + jitter * derive_unit(self._seed("jitter", number))))
+        self._order.append(index)
+        self._gaps.append(max(0, gap) + self._pause)
+        self._pause = 0
+
+    def _seed(self, *what: object) -> str:
+        return "\x1f".join(map(str, (self._scenario.seeded, self._position, *what)))
+
+    def turn(self, spec: TurnSpec) -> Turn:
+        index = turn_index(self._scenario, self._position)
+        gaps = [*self._gaps, self._pause]
+        if self._timing.at:
+            gaps = _exact(self._timing.at, len(self._order), self._pause)
+        return normal(
+            Turn(
+                parts=tuple(self._parts),
+                finish=self._finish(spec.finish),
+                usage=usage(self._scenario, index or 0, spec, self._parts),
+                order=tuple(self._order),
+                gaps=tuple(gaps),
+                error=self._error,
+                finish_raw=None if self._error else spec.finish_raw,
+            )
+        )
+
+    def _finish(self, written: Ending | None) -> FinishReason | None:
+        if self._error is not None or written == "none":
+            return None
+        return written or usual_finish(self._parts)
+
+
+def usual_finish(parts: Sequence[Part]) -> FinishReason:
+    """Why an answer with these parts ends where nothing else is said."""
+    if any(isinstance(part, ToolCall) for part in parts):
+        return "tool_calls"
+    if any(isinstance(part, Refusal) for part in parts):
+        return "refusal"
+    return "stop"
+
+
+def opened(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]:
+    """The number of the call for each beat of calls that are `parallel`, openings included.
+
+    Args:
+        counts: how many fragments each call has.
+        order: the call of each fragment; empty for round robin after all calls have opened.
+    """
+    if not order:
+        yield from range(len(counts))
+        yield from _round_robin(counts)
+        return
+    open_ = 0
+    for number in order:
+        yield from range(open_, number + 1)
+        open_ = max(open_, number + 1)
+        yield number
+    yield from range(open_, len(counts))
+
+
+def _round_robin(counts: Sequence[int]) -> Iterator[int]:
+    left = list(counts)
+    while any(left):
+        for call, count in enumerate(left):
+            if count:
+                left[call] -= 1
+                yield call
+
+
+def _exact(at: Sequence[int], count: int, last: int) -> list[int]:
+    """Gaps for exact offsets; beats beyond the last offset follow it at once."""
+    offsets = [*at[:count], *[at[-1]] * (count - len(at))]
+    return [b - a for a, b in zip([0, *offsets], offsets, strict=False)] + [last]
+
+
+def _frame(part: FramePart) -> Frame:
+    data = part.data
+    if data is not None and not isinstance(data, str):
+        data = compact(data)
+    return Frame(data, part.event, part.id, part.retry, part.comment, part.raw)

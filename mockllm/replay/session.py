@@ -1,0 +1,221 @@
+"""One isolated run: its journal, its attempt counters, what was played and what was not.
+
+This is all the state there is; which turn answers is read off each request. No clock here:
+times come with the exchanges.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mockllm.scenario.model import Scenario
+
+__all__ = ["Exchange", "Session", "Sessions"]
+
+ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded"]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what became of it: an entry of the journal.
+
+    Args:
+        session: the name of its session; `number` counts from 1 within it.
+        headers: as received, credentials masked.
+        body: as received.
+        turn: the index of the turn that answered; `position` as in `mockllm.matching.select.Pick`.
+        attempt: how often this turn was tried, this time included.
+        outcome: `played`; `unmatched` (nothing answers); `invalid` (refused, as the API or the
+            turn's `request` conditions do); `error` (an HTTP error that the scenario asks for);
+            `forwarded` (the real service answers).
+        bytes_sent: of the answer's body, HTTP chunk framing not counted.
+        client_gone: whether the client went away before the answer was complete.
+        duration: in seconds, from the request's arrival to the answer's end.
+        ended: when its answer had nothing more to wait for and the rest of it left, in seconds
+            after its arrival; 0 for one without pauses, None until then and where the client
+            went away earlier.
+        clock: when it arrived, in seconds on a clock that only goes forward; it tells the order
+            of what happened, and no time of day.
+        quirks: those that the server or the request put into the stream, besides the scenario's.
+        recorded: of a turn with a recording whether it was played (`exact`) or why not, as in
+            `mockllm.replay.tape_player.Why`; "" for any other.
+        params: of a request for an answer the named segments of the path, as
+            `WireProtocol.parse` wants them; None of any other request.
+    """
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    api: str | None = None
+    session: str = ""
+    number: int = 0
+    at: float = 0.0
+    model: str | None = None
+    scenario: str | None = None
+    turn: int | None = None
+    position: int | None = None
+    attempt: int = 1
+    stream: bool = False
+    outcome: ExchangeOutcome = "invalid"
+    status: int = 0
+    problems: tuple[str, ...] = ()
+    bytes_sent: int = 0
+    client_gone: bool = False
+    duration: float = 0.0
+    ended: float | None = None
+    quirks: tuple[str, ...] = ()
+    recorded: str = ""
+    answer_id: str | None = None
+    clock: float = 0.0
+    params: Mapping[str, str] | None = None
+
+    @property
+    def size(self) -> int:
+        """Roughly what it takes in memory, in bytes."""
+        return 1024 + len(self.body) + sum(map(len, self.problems))
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control route shows it; a body that is not UTF-8 is given in base 64."""
+        shown = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("body", "answer_id", "clock", "params")
+        }
+        try:
+            shown["body"] = self.body.decode()
+        except UnicodeDecodeError:
+            shown["body_base64"] = base64.b64encode(self.body).decode()
+        return shown
+
+
+@dataclass(slots=True)
+class Session:
+    """One run, isolated from the others.
+
+    Args:
+        max_exchanges, max_bytes: bounds of the journal; the oldest entries go first.
+    """
+
+    name: str
+    max_exchanges: int = 1000
+    max_bytes: int = 16 * 1024 * 1024
+    journal: deque[Exchange] = field(default_factory=deque)
+    size: int = 0
+    count: int = 0
+    played: dict[str, set[int]] = field(default_factory=dict)
+    conversations: dict[str, str] = field(default_factory=dict)
+    _attempts: dict[tuple[str, int], int] = field(default_factory=dict)
+    _answers: dict[str, Exchange] = field(default_factory=dict)
+
+    def record(self, exchange: Exchange) -> None:
+        """Adds an exchange to the journal; the session's bounds hold afterwards."""
+        self.count += 1
+        exchange.session = self.name
+        exchange.number = self.count
+        self.journal.append(exchange)
+        self.size += exchange.size
+        while self.journal and (
+            len(self.journal) > self.max_exchanges
+            or (self.size > self.max_bytes and len(self.journal) > 1)
+        ):
+            self._forget(self.journal.popleft())
+
+    def _forget(self, exchange: Exchange) -> None:
+        self.size -= exchange.size
+        if exchange.answer_id and self._answers.get(exchange.answer_id) is exchange:
+            del self._answers[exchange.answer_id]
+
+    def attempt(self, scenario: Scenario, position: int, planned: int) -> int:
+        """Which try of a turn this is, from 0; the try after the last planned failure
+        succeeds, and the next one counts from 0 again."""
+        if not planned:
+            return 0
+        key = (scenario.name, position)
+        tried = self._attempts.pop(key, 0)
+        if tried < planned:
+            self._attempts[key] = tried + 1
+        return tried
+
+    def note_played(self, scenario: Scenario, index: int) -> None:
+        """Remembers that a turn was asked for and answered."""
+        self.played.setdefault(scenario.name, set()).add(index)
+
+    def keep_answer(self, id: str, exchange: Exchange) -> None:
+        """Lets an answer be looked up by its id as long as its exchange is in the journal."""
+        exchange.answer_id = id
+        self._answers[id] = exchange
+
+    def answer(self, id: str) -> Exchange | None:
+        """The latest exchange that was answered under this id."""
+        return self._answers.get(id)
+
+    def drop_answer(self, id: str) -> bool:
+        """Forgets an answer (the journal keeps its exchange); whether it was there."""
+        return self._answers.pop(id, None) is not None
+
+    def unplayed(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
+        """The turns that were not played, of each scenario that was begun."""
+        for name, turns in tuple(self.played.items()):
+            if name in scenarios:
+                for index in range(len(scenarios[name].turns)):
+                    if index not in turns:
+                        yield name, index
+
+
+class Sessions:
+    """All sessions of a server, made on first use, bounded in number and in bytes.
+
+    The session used least recently goes first.
+    """
+
+    def __init__(self, *, max_sessions: int = 1000, max_bytes: int = 256 * 1024 * 1024) -> None:
+        self._max_sessions = max_sessions
+        self._max_bytes = max_bytes
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._size = 0
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(self._sessions.values())
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, name: str) -> Session:
+        """The session of that name."""
+        session = self._sessions.get(name)
+        if session is None:
+            session = self._sessions[name] = Session(name)
+            if len(self._sessions) > self._max_sessions:
+                self._drop_oldest()
+        else:
+            self._sessions.move_to_end(name)
+        return session
+
+    def find(self, name: str) -> Session | None:
+        """The session of that name, if there is one; it does not count as a use."""
+        return self._sessions.get(name)
+
+    def record(self, session: Session, exchange: Exchange) -> None:
+        """Adds an exchange to a session's journal; the bounds of all sessions hold."""
+        before = session.size
+        session.record(exchange)
+        if self._sessions.get(session.name) is session:
+            self._size += session.size - before
+        while self._size > self._max_bytes and len(self._sessions) > 1:
+            self._drop_oldest()
+
+    def delete(self, name: str) -> bool:
+        """Forgets a session; whether there was one."""
+        session = self._sessions.pop(name, None)
+        if session is not None:
+            self._size -= session.size
+        return session is not None
+
+    def _drop_oldest(self) -> None:
+        _, session = self._sessions.popitem(last=False)
+        self._size -= session.size

@@ -1,0 +1,132 @@
+"""The body of a streamed answer: events to frames, quirks, framing, and the cuts between writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
+from typing import cast
+
+from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.seeded import derive_int
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Turn
+from mockllm.framing.sse import encode
+from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.quirks import find
+from mockllm.quirks.base import Context, Variant, change_frames
+from mockllm.scenario.model import Api, Wire
+
+__all__ = ["spread", "stream", "variants"]
+
+
+def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) -> list[TimedBytes]:
+    """The body of a streamed answer: a piece for each frame, or for each segment."""
+    wire = wire or Wire()
+    quirks = variants(protocol, wire)
+    context = Context(cast("Api", protocol.name), turn, reply)
+    encoder = protocol.encoder(turn, reply)
+    frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    for variant in quirks:
+        if variant.frames is not None:
+            frames = change_frames(variant.frames, frames, context)
+    if wire.group is not None:
+        frames = list(_grouped(frames, protocol, wire.group))
+    pieces = _encoded(frames, wire, wire.line_end or protocol.line_end)
+    for variant in quirks:
+        if variant.bytes is not None:
+            pieces = variant.bytes(pieces, context)
+    # An empty chunk is how HTTP ends a body.
+    pieces = [piece for piece in pieces if piece.data]
+    if isinstance(wire.segments, tuple):
+        pieces = list(_segments(pieces, cycle(wire.segments)))
+    elif wire.segments is not None:
+        sizes = _sizes(reply.seed, wire.segments.low, wire.segments.high)
+        pieces = list(_segments(pieces, sizes))
+    return pieces
+
+
+def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
+    """The quirks of a stream that this protocol can have."""
+    found = [find(name) for name in wire.quirks]
+    return [variant for quirk, variant in found if protocol.name in quirk.apis]
+
+
+def _grouped(
+    frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, size: int
+) -> Iterator[tuple[int, Frame]]:
+    """Frames joined, up to `size` into one, where the protocol can say them in one; it is due
+    when the last of them is."""
+    held: Frame | None = None
+    due = count = 0
+    for at, frame in frames:
+        joined = None
+        if held is not None and protocol.join is not None and count < size:
+            joined = protocol.join(held, frame)
+        if joined is not None:
+            held, due, count = joined, at, count + 1
+            continue
+        if held is not None:
+            yield due, held
+        held, due, count = frame, at, 1
+    if held is not None:
+        yield due, held
+
+
+def _encoded(
+    frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd
+) -> list[TimedBytes]:
+    pieces: list[TimedBytes] = []
+    for count, (at, frame) in enumerate(frames, 1):
+        shown = spread(frame) if wire.multiline else frame
+        pieces.append(TimedBytes(at, encode(shown, line_end)))
+        if wire.comments is not None and count % wire.comments.every == 0:
+            comment = Frame(comment=wire.comments.text)
+            pieces.append(TimedBytes(at, encode(comment, line_end)))
+    if wire.bom and pieces:
+        pieces[0] = TimedBytes(pieces[0].at, "\ufeff".encode() + pieces[0].data)
+    return pieces
+
+
+def spread(frame: Frame) -> Frame:
+    """The same frame with its data, if they are JSON, over several lines."""
+    if frame.data is None or frame.data[:1] not in ("{", "["):
+        return frame
+    try:
+        value = json.loads(frame.data)
+    except ValueError:
+        return frame
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which has no UTF-8
+        text = json.dumps(value, indent=1)
+    return replace(frame, data=text)
+
+
+def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
+    number = 0
+    while True:
+        yield low + derive_int(seed, "segment", number, below=high - low + 1)
+        number += 1
+
+
+def _segments(pieces: Sequence[TimedBytes], sizes: Iterator[int]) -> Iterator[TimedBytes]:
+    """The same bytes cut anew; what is due later never leaves with what is due now."""
+    held = b""
+    at = 0
+    size = next(sizes)
+    for piece in pieces:
+        if held and piece.at != at:
+            yield TimedBytes(at, held)
+            held = b""
+        at = piece.at
+        held += piece.data
+        while len(held) >= size:
+            yield TimedBytes(at, held[:size])
+            held = held[size:]
+            size = next(sizes)
+    if held:
+        yield TimedBytes(at, held)

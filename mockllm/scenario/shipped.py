@@ -1,0 +1,25 @@
+"""Where the scenarios that come with mockllm are. Standard library only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mockllm.errors import MockLLMError
+
+__all__ = ["shipped_scenarios"]
+
+
+def shipped_scenarios() -> Path:
+    """The folder of the shipped scenarios: in the installed package, or in a checkout.
+
+    Raises:
+        MockLLMError: the installation has lost it.
+    """
+    package = Path(__file__).parent.parent
+    for folder in (package / "shipped", package.parent / "scenarios"):
+        if folder.is_dir():
+            return folder
+    raise MockLLMError(
+        f"the shipped scenarios are not at {package / 'shipped'}; reinstall mockllm-harness, or "
+        "name a folder of your own"
+    )

@@ -1,0 +1,179 @@
+"""The file of exact bytes beside a scenario: one recorded answer, with the times of its chunks.
+
+JSON lines, for people to read and for `diff` to compare: a head, then a line for each chunk,
+`[microseconds, "text"]`, or `[microseconds, {"base64": "..."}]` where the chunk is not text by
+itself (compressed, or cut inside a character).
+
+    {"mockllm-tape": 1, "api": "chat", "streamed": true, "status": 200, "chunks": 2, ...}
+    [412003,"data: {\\"id\\": ...}\\n\\n"]
+    [431877,"data: [DONE]\\n\\n"]
+
+`load_tape` and `dump_tape` are inverse. The head says how many chunks there are, so that a tape
+that was cut short is noticed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, get_args
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import Problem, ScenarioError
+from mockllm.scenario.jsontext import compact
+from mockllm.scenario.model import APIS
+from mockllm.tapes.captured import Cut
+from mockllm.tapes.model import FORMAT_VERSION, MARK, Asked, Tape
+
+__all__ = ["load_head", "load_tape"]
+
+
+def load_tape(data: bytes, name: str) -> Tape:
+    """The tape in a file.
+
+    Args:
+        name: of the file, for messages.
+
+    Raises:
+        ScenarioError: it is broken or not whole; the message names file and line.
+    """
+    lines = data.split(b"\n")
+    tape, count = load_head(lines[0] + b"\n" * (len(lines) > 1), name)
+    whole = len(lines) - 2  # without the head, and without what follows the last line end
+    if whole < count:
+        raise _broken(
+            name, whole + 2, f"the tape ends here, with {whole} of its {count} chunks whole"
+        )
+    if whole > count or lines[-1]:
+        raise _broken(
+            name, count + 2, f"the tape goes on here, after the {count} chunks that it tells of"
+        )
+    del lines[-1]
+    pieces = [_piece(line, name, number) for number, line in enumerate(lines[1:], 2)]
+    return replace(tape, pieces=tuple(pieces))
+
+
+def load_head(line: bytes, name: str) -> tuple[Tape, int]:
+    """What the first line of a tape says: the tape without its chunks, and their number.
+
+    Args:
+        line: with its line end.
+
+    Raises:
+        ScenarioError: it is not the first line of a tape.
+    """
+    told = _json(line, name, 1)
+    if not line.endswith(b"\n") or not isinstance(told, dict) or MARK not in told:
+        raise _broken(
+            name, 1, f"is no tape; one begins with {{{json.dumps(MARK)}: {FORMAT_VERSION}, ...}}"
+        )
+    if told[MARK] != FORMAT_VERSION:
+        message = f"is a tape of version {told[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
+        raise _broken(name, 1, f"{message}; update it, or record anew")
+    for key, (fits, expected) in _HEAD.items():
+        if key not in told or not fits(told[key]):
+            found = compact(told[key])[:60] if key in told else "nothing"
+            raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
+    tape = Tape(
+        told["api"],
+        told["streamed"],
+        told["status"],
+        _pairs(told["headers"]),
+        (),
+        told["cut"],
+        told["digest"],
+        _asked(told.get("request"), name),
+    )
+    return tape, told["chunks"]
+
+
+def _asked(told: Any, name: str) -> Asked | None:
+    match told:
+        case None:
+            return None
+        case {"method": str(method), "url": str(url), "headers": headers, "body": body}:
+            with suppress(TypeError, ValueError, RecursionError):
+                data = _bytes(body)
+                if _is_headers(headers):
+                    return Asked(method, url, _pairs(headers), data)
+    raise _broken(name, 1, "'request' must be {method, url, headers, body}")
+
+
+def _pairs(headers: list[list[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in headers)
+
+
+def _piece(line: bytes, name: str, number: int) -> TimedBytes:
+    match _json(line, name, number):
+        case [at, data] if type(at) is int and at >= 0:
+            with suppress(TypeError, ValueError):
+                return TimedBytes(at, _bytes(data))
+    expected = 'a chunk, [microseconds, "text"] or [microseconds, {"base64": "..."}]'
+    raise _broken(name, number, f"must be {expected}")
+
+
+def _bytes(written: Any) -> bytes:
+    """What `_written` or `_written_body` wrote; any other is a `TypeError` or `ValueError`."""
+    match written:
+        case str():
+            return written.encode()
+        case {"base64": str(text)}:
+            return base64.b64decode(text, validate=True)
+        case {"json": value}:
+            return compact(value).encode()
+    raise TypeError
+
+
+def _json(line: bytes, name: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg.lower()} at character {error.pos + 1}"
+    except UnicodeDecodeError as error:
+        reason = f"byte 0x{line[error.start]:02x} is not UTF-8"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    raise _broken(name, number, f"is no line of JSON: {reason}")
+
+
+def _broken(name: str, line: int, message: str) -> ScenarioError:
+    return ScenarioError([Problem(name, line, 1, "", message)])
+
+
+# What a head must have: whether a value fits, and what does.
+_Check = tuple[Callable[[Any], bool], str]
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+def _is_headers(value: Any) -> bool:
+    """Whether it is a list of pairs that HTTP can send."""
+    return isinstance(value, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(one, str) for one in pair)
+        and _NAME.fullmatch(pair[0]) is not None
+        and _VALUE.fullmatch(pair[1]) is not None
+        for pair in value
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+_HEADERS: _Check = (_is_headers, "a list of [name, value]")
+_HEAD: dict[str, _Check] = {
+    "api": (lambda value: value in APIS, "one of " + ", ".join(APIS)),
+    "streamed": (lambda value: isinstance(value, bool), "true or false"),
+    "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
+    "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream"'),
+    "chunks": (_is_count, "a whole number"),
+    "digest": (lambda value: isinstance(value, str), "a string"),
+    "headers": _HEADERS,
+}

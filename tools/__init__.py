@@ -1,0 +1,1 @@
+"""What maintainers run; not in the wheel."""

@@ -1,0 +1,295 @@
+"""Examines recorded streams: `python -m tools.corpus DIR`.
+
+DIR has folders `<api>/<name>/` with `request.json` (the body that was sent), `response.sse`
+(the bytes that came) and `meta.json` (`host`, `path`). Each stream is decoded, compared with
+what the official client makes of the same bytes, and encoded again. What is printed and the
+exit code are made here; what is examined is pure but for the SDKs' own connection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mockllm.core.frame import Frame
+from mockllm.core.seeded import derive
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.errors import MockLLMError, UsageError
+from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.decoding import decoded
+from mockllm.protocols.normalisation import first_difference, masked
+
+__all__ = ["Examination", "Recording", "Totals", "examine", "main", "recordings", "totals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One streamed exchange with a service.
+
+    Args:
+        api: the name of the protocol that it speaks.
+        host: the service it was recorded from.
+        path: of the request, without the query.
+    """
+
+    api: str
+    name: str
+    host: str
+    path: str
+    request: Mapping[str, Any]
+    stream: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What became of a recorded stream.
+
+    Args:
+        raw: how many frames, or rests of frames, the neutral turn keeps as they are.
+        error: why it does not decode; None if it does.
+        sdk: whether the official client makes the same of the bytes: `equal`, `differs`,
+            `excused` (the client is at fault) or `n.a.`.
+        sdk_via: which of the client's ways was compared.
+        sdk_note: the first difference, or why it was not compared.
+        reencoded: why encoding the decoded turn gives other events; None if it does not.
+    """
+
+    api: str
+    name: str
+    host: str
+    frames: int = 0
+    raw: int = 0
+    error: str | None = None
+    sdk: str = "n.a."
+    sdk_via: str = ""
+    sdk_note: str = ""
+    reencoded: str | None = None
+
+    @property
+    def decoded(self) -> bool:
+        """Whether the decoder took it."""
+        return self.error is None
+
+    @property
+    def as_frames(self) -> bool:
+        """Whether a recorder has to keep the bytes, since the turn would not give them."""
+        return not self.decoded or self.reencoded is not None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it decodes, and to what the official client makes of it."""
+        return self.decoded and self.sdk != "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many of some streams came out how."""
+
+    streams: int
+    decoded: int
+    sdk_equal: int
+    sdk_excused: int
+    sdk_compared: int
+    reencoded: int
+    as_frames: int
+
+
+def recordings(root: Path) -> list[Recording]:
+    """The recordings below a directory, sorted by api and name.
+
+    Raises:
+        UsageError: there is none, or a file of one is missing or is not JSON.
+    """
+    found = [_read(path.parent) for path in sorted(root.glob("*/*/response.sse"))]
+    if not found:
+        raise UsageError(
+            f"no <api>/<name>/response.sse below {root}; give the directory that holds the "
+            "folders `chat`, `responses`, ..."
+        )
+    return found
+
+
+def _read(folder: Path) -> Recording:
+    request, meta = (_object(folder / name) for name in ("request.json", "meta.json"))
+    return Recording(
+        folder.parent.name,
+        folder.name,
+        str(meta.get("host", "")),
+        str(meta.get("path", "")),
+        request,
+        (folder / "response.sse").read_bytes(),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} must be a file with a JSON object: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path} must hold a JSON object, got {type(value).__name__}")
+    return value
+
+
+# One stream
+
+
+def examine(recording: Recording, *, sdk: bool = True) -> Examination:
+    """What becomes of one recording; never fails, whatever was recorded.
+
+    Args:
+        sdk: also ask the official client, which is played the bytes over a loopback port.
+    """
+    who = recording.api, recording.name, recording.host
+    protocol = PROTOCOLS.get(recording.api)
+    if protocol is None:
+        known = ", ".join(PROTOCOLS)
+        return Examination(*who, error=f"no protocol is called {recording.api!r}, only {known}")
+    try:
+        frames = decode(recording.stream)
+        turn, model = decoded(protocol, frames)
+    except (MockLLMError, ValueError) as error:
+        return Examination(*who, error=str(error))
+    outcome, via, note = _by_sdk(recording, turn) if sdk else ("n.a.", "", "not asked")
+    return Examination(
+        *who,
+        frames=len(frames),
+        raw=sum(isinstance(part, Opaque) for part in turn.parts),
+        sdk=outcome,
+        sdk_via=via,
+        sdk_note=note,
+        reencoded=_reencoded(recording, protocol, frames, turn, model),
+    )
+
+
+def _by_sdk(recording: Recording, turn: Turn) -> tuple[str, str, str]:
+    from tools.sdks import compare
+
+    verdict = compare(recording.api, recording.stream, turn)
+    return verdict.outcome, verdict.via, verdict.note
+
+
+def _reencoded(
+    recording: Recording,
+    protocol: WireProtocol,
+    frames: Sequence[Frame],
+    turn: Turn,
+    model: str,
+) -> str | None:
+    """How encoding the turn anew differs from what was recorded; None if it does not."""
+    try:
+        request = protocol.parse(recording.request, _params(protocol, recording.path), False)
+        reply = Reply(
+            seed=derive(recording.api, recording.name, length=32),
+            token=derive(recording.api, recording.name, length=40, hex=True),
+            model=model or request.model,
+            options=protocol.options(request),
+            usage=turn.usage or TokenUsage(0, 0),
+        )
+        encoder = protocol.encoder(turn, reply)
+        made = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    except (MockLLMError, ValueError) as error:
+        return f"the turn cannot be encoded: {error}"
+    return first_difference(masked(recording.api, frames), masked(recording.api, made))
+
+
+def _params(protocol: WireProtocol, path: str) -> dict[str, str]:
+    """The named segments of a path; recordings are of event streams, so Gemini was asked so."""
+    params = {"?alt": "sse"}
+    for route in protocol.routes:
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
+        match = re.fullmatch(pattern, path)
+        if match is not None and route.operation == "generate":
+            return {**match.groupdict(), **params}
+    return params
+
+
+def totals(examinations: Iterable[Examination]) -> Totals:
+    """How many of the streams came out how."""
+    all_ = list(examinations)
+    return Totals(
+        streams=len(all_),
+        decoded=sum(one.decoded for one in all_),
+        sdk_equal=sum(one.sdk == "equal" for one in all_),
+        sdk_excused=sum(one.sdk == "excused" for one in all_),
+        sdk_compared=sum(one.sdk != "n.a." for one in all_),
+        reencoded=sum(one.decoded and one.reencoded is None for one in all_),
+        as_frames=sum(one.as_frames for one in all_),
+    )
+
+
+# The report
+
+
+def line(one: Examination) -> str:
+    """One stream in one line."""
+    decoding = "decoded" if one.decoded else f"NOT DECODED ({one.error})"
+    note = f" ({one.sdk_note})" if one.sdk_note else ""
+    via = f" [{one.sdk_via}]" if one.sdk_via else ""
+    sdk = {"equal": "yes", "differs": "NO", "excused": "yes but for the SDK"}.get(one.sdk, one.sdk)
+    again = "yes" if one.reencoded is None and one.decoded else f"no ({one.reencoded})"
+    kept = "yes" if one.as_frames else "no"
+    return (
+        f"{one.api}/{one.name} {one.host}: {one.frames} frames, {one.raw} raw, {decoding}, "
+        f"SDK equal: {sdk}{via}{note}, re-encodes equal: {again}, kept as frames: {kept}"
+    )
+
+
+def summary(name: str, sums: Totals) -> str:
+    """Totals in one line."""
+    excused = f" and {sums.sdk_excused} but for the SDK's own faults" if sums.sdk_excused else ""
+    return (
+        f"{name}: {sums.streams} streams, {sums.decoded} decoded, "
+        f"{sums.sdk_equal} of {sums.sdk_compared} equal to the SDK{excused}, "
+        f"{sums.reencoded} re-encode to equal events, {sums.as_frames} kept as frames"
+    )
+
+
+def _report(examinations: Sequence[Examination]) -> list[str]:
+    apis = sorted({one.api for one in examinations})
+    by_api = [summary(api, totals(one for one in examinations if one.api == api)) for api in apis]
+    return [*map(line, examinations), "", *by_api, summary("all", totals(examinations))]
+
+
+def _as_json(examinations: Sequence[Examination]) -> str:
+    apis = sorted({one.api for one in examinations})
+    value = {
+        "streams": [
+            {**asdict(one), "decoded": one.decoded, "kept_as_frames": one.as_frames}
+            for one in examinations
+        ],
+        "totals": {
+            api: asdict(totals(one for one in examinations if one.api == api)) for api in apis
+        },
+        "all": asdict(totals(examinations)),
+    }
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 1 if a stream does not decode or differs from the SDK, 2 on wrong use."""
+    parser = argparse.ArgumentParser(prog="python -m tools.corpus", description=__doc__)
+    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("--json", action="store_true", help="say it to machines")
+    parser.add_argument("--no-sdk", action="store_true", help="do not ask the official clients")
+    given = parser.parse_args(arguments)
+    try:
+        examinations = [examine(one, sdk=not given.no_sdk) for one in recordings(given.directory)]
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(_as_json(examinations) if given.json else "\n".join(_report(examinations)))
+    return 0 if all(one.passed for one in examinations) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
