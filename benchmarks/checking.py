@@ -20,7 +20,7 @@ from typing import Any
 from mockllm.checking import Outcome, Policy, Usage, cases, examine
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.shipped import shipped_scenarios
 
 ROUNDS = 5

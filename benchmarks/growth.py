@@ -18,7 +18,7 @@ from instant import fetch
 
 MEASURE = """
 import resource, sys, time
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.matching.index import Catalogue
 def rss():
     for line in open("/proc/self/status"):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockllm.errors import MockLLMError, ScenarioError
+    from mockllm.replay.loading import load, loads
     from mockllm.scenario.dump import dump
-    from mockllm.scenario.load import load, loads
     from mockllm.scenario.model import Scenario
     from mockllm.server.app import MockServer
     from mockllm.server.options import ServerOptions
@@ -36,8 +36,8 @@ _HOMES = {
     "ServerOptions": "mockllm.server.options",
     "ServerThread": "mockllm.server.thread",
     "dump": "mockllm.scenario.dump",
-    "load": "mockllm.scenario.load",
-    "loads": "mockllm.scenario.load",
+    "load": "mockllm.replay.loading",
+    "loads": "mockllm.replay.loading",
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.losses import lost
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "protocols.md"

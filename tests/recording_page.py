@@ -15,7 +15,7 @@ from pathlib import Path
 from mockllm.importers import read
 from mockllm.importers.batch import Told, import_files
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.addresses import addressed
+from mockllm.tapes.conversion import detected
 from mockllm.recording.store.folder import Folder
 from tests.importers.corpus import recorded_files, title
 
@@ -35,7 +35,7 @@ def page() -> str:
         one.source: found.name
         for path in paths
         for one in read(path)
-        if (found := addressed(one).protocol) is not None
+        if (found := detected(one).protocol) is not None
     }
     by_file = {path: [one for one in told if _of(one, path)] for path in paths}
     rows = [_row(path, found, apis) for path, found in by_file.items()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.tapes.load import load_tape
 
 PAGE = Path(__file__).parents[1] / "docs" / "scenarios.md"

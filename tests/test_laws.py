@@ -26,7 +26,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.resolve import resolve
 from mockllm.replay.stream import stream
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.index import Catalogue, mint_token
 from mockllm.matching.select import pick
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, TurnSpec
 
 SCENARIOS = """

@@ -7,7 +7,7 @@ import pytest
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 
 NUMBERS = """
 scenario: numbers

@@ -24,7 +24,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
 from mockllm.replay.tape_player import answer as recorded_answer
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Asked, Tape, digest

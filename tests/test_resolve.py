@@ -9,7 +9,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, TokenUsage
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.replay.resolve import resolve
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 
 
 def scenario(text):

@@ -8,7 +8,7 @@ import pytest
 from mockllm.core.timeline import expand, fold
 from mockllm.matching.index import Catalogue
 from mockllm.replay.resolve import resolve
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import APIS, ParallelPart, ToolPart
 
 FOLDER = Path(__file__).parents[1] / "scenarios"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 
 from mockllm.core.frame import Frame
 from mockllm.core.seeded import derive
+from mockllm.core.target import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.errors import MockLLMError, UsageError
@@ -26,7 +26,8 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
-from mockllm.protocols.normalisation import first_difference, masked
+from mockllm.protocols.normalisation import difference_of_frames
+from mockllm.protocols.routes import target_of
 
 __all__ = ["Examination", "Recording", "Totals", "examine", "main", "recordings", "totals"]
 
@@ -187,7 +188,9 @@ def _reencoded(
 ) -> str | None:
     """How encoding the turn anew differs from what was recorded; None if it does not."""
     try:
-        request = protocol.parse(recording.request, _params(protocol, recording.path), False)
+        # The recordings are of event streams; of Gemini's the path alone does not say so.
+        target = target_of(protocol, recording.path, "alt=sse") or Target()
+        request = protocol.parse(recording.request, target, False)
         reply = Reply(
             seed=derive(recording.api, recording.name, length=32),
             token=derive(recording.api, recording.name, length=40, hex=True),
@@ -199,18 +202,7 @@ def _reencoded(
         made = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
     except (MockLLMError, ValueError) as error:
         return f"the turn cannot be encoded: {error}"
-    return first_difference(masked(recording.api, frames), masked(recording.api, made))
-
-
-def _params(protocol: WireProtocol, path: str) -> dict[str, str]:
-    """The named segments of a path; recordings are of event streams, so Gemini was asked so."""
-    params = {"?alt": "sse"}
-    for route in protocol.routes:
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
-        match = re.fullmatch(pattern, path)
-        if match is not None and route.operation == "generate":
-            return {**match.groupdict(), **params}
-    return params
+    return difference_of_frames(protocol, frames, made)
 
 
 def totals(examinations: Iterable[Examination]) -> Totals:

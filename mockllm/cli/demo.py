@@ -19,8 +19,7 @@ from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 if TYPE_CHECKING:
     from mockllm.cli.drawing import Screen
     from mockllm.core.turn import Turn
-    from mockllm.protocols.base import WireProtocol
-    from mockllm.protocols.client_requests import Json
+    from mockllm.protocols.base import Json, WireProtocol
 
 __all__ = ["demo"]
 
@@ -53,7 +52,6 @@ def demo(speed: float) -> None:
       mockllm demo --speed 0.3
     """
     from mockllm.cli.drawing import screen_for
-    from mockllm.protocols.client_requests import ASKING
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
@@ -64,7 +62,7 @@ def demo(speed: float) -> None:
         screen.say(f"Scenario {scenario.name}, served on {thread.url}", bold=True)
         screen.say(f"  {scenario.description}")
         for name, protocol in thread.server.protocols.items():
-            if name in ASKING and name in scenario.apis:
+            if scenario.plays_over(name):
                 answers.append(_converse(thread.url, protocol, scenario, screen))
     if len({answer.text for answer in answers}) != 1:
         raise MockLLMError(f"the APIs gave different answers: {[a.text for a in answers]}")
@@ -89,12 +87,11 @@ def _evenly(turn: TurnSpec) -> TurnSpec:
 
 def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
     """Asks, answers the calls, and so on until an answer makes none; that answer."""
-    from mockllm.protocols.client_requests import ASKING, first_body, user_text
+    from mockllm.replay.client_requests import first_body, user_text
 
-    asking = ASKING[protocol.name]
-    path = asking.path.format(model=_MODEL)
+    path = protocol.client.path_of(_MODEL)
     text = f"Tell me the {user_text(scenario)}, please."
-    body = first_body(asking, _MODEL, text, scenario.tools)
+    body = first_body(protocol, _MODEL, text, scenario.tools)
     screen.say()
     screen.say(f"{protocol.title}  POST {path}", bold=True)
     screen.say(f"  user: {text}")
@@ -105,7 +102,7 @@ def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Scre
         results = [_SECRETS[call.parsed()["name"]] for call in turn.tool_calls]
         told = zip(turn.tool_calls, results, strict=True)
         screen.say(f"  tools: {', '.join(f'{c.id or c.name} = {text}' for c, text in told)}")
-        body = asking.then(body, answer, turn.tool_calls, results)
+        body = protocol.client.continuation(body, answer, turn.tool_calls, results)
 
 
 def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tuple[Turn, str]:
@@ -114,12 +111,11 @@ def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tup
     from mockllm.core import events as ev
     from mockllm.core.timeline import fold
     from mockllm.framing.sse import Decoder
-    from mockllm.protocols.client_requests import ASKING
 
     frames, decoder, board = Decoder(), protocol.decoder(), Board()
     heard: list[ev.Timed] = []
     began = time.perf_counter()
-    for chunk in _stream(url, body, ASKING[protocol.name].headers):
+    for chunk in _stream(url, body, protocol.client.headers):
         for frame in frames.decode(chunk):
             at = time.perf_counter() - began
             events = decoder.decode(frame)

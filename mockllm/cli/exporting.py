@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.params import EXISTING, read_scenarios
+from mockllm.cli.params import API, EXISTING, read_scenarios
 from mockllm.cli.show import scenario_named, scenario_names
-from mockllm.scenario.model import APIS
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Api
@@ -31,7 +30,7 @@ __all__ = ["export"]
 @click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
 @click.option(
     "--api",
-    type=click.Choice(APIS),
+    type=API,
     help="Default: that of the recording, or the first that the scenario plays.",
 )
 @click.option(

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from mockllm.cli.params import EXISTING, read_scenarios
-from mockllm.scenario.model import APIS, Scenario
+from mockllm.protocols import PROTOCOLS
+from mockllm.scenario.model import Scenario
 
 __all__ = ["list_scenarios", "table"]
 
@@ -47,14 +48,14 @@ def _described(scenario: Scenario) -> dict[str, Any]:
     return {
         "name": scenario.name,
         "description": scenario.description,
-        "apis": list(scenario.apis),
+        "apis": list(scenario.apis or PROTOCOLS),
         "turns": len(scenario.turns),
         "tools": [tool.name for tool in scenario.tools],
     }
 
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
-    apis = "all" if set(scenario.apis) == set(APIS) else ",".join(scenario.apis)
+    apis = "all" if set(scenario.apis or PROTOCOLS) == set(PROTOCOLS) else ",".join(scenario.apis)
     return (
         scenario.name,
         apis,

@@ -11,13 +11,34 @@ import click
 
 from mockllm.scenario.model import Scenario
 
-__all__ = ["EXISTING", "answering_options", "number", "quirk", "read_scenarios", "size"]
+__all__ = ["API", "EXISTING", "answering_options", "number", "quirk", "read_scenarios", "size"]
 
 _Command = TypeVar("_Command", bound=Any)
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 EXISTING = click.Path(exists=True, path_type=Path)
 """A file or folder that is there."""
+
+
+class _Api(click.Choice[str]):
+    """The name of a protocol; the choices are imported when they are needed."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        from mockllm.protocols import PROTOCOLS
+
+        return tuple(PROTOCOLS)
+
+    @choices.setter
+    def choices(self, _: object) -> None:
+        """`click.Choice` sets them once; they are not kept."""
+
+
+API = _Api()
+"""The name of a protocol in `PROTOCOLS`."""
 
 
 def size(value: str) -> int:
@@ -83,7 +104,7 @@ def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
     Raises:
         ScenarioError: with every problem of every file.
     """
-    from mockllm.scenario.load import load
+    from mockllm.replay.loading import load
     from mockllm.scenario.shipped import shipped_scenarios
 
     return load(paths or (shipped_scenarios(),))

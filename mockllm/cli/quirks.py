@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.listing import table
-from mockllm.scenario.model import APIS, Api
+from mockllm.cli.params import API
+from mockllm.protocols import PROTOCOLS
+from mockllm.scenario.model import Api
 
 if TYPE_CHECKING:
     from mockllm.checking.cases.case import Case
@@ -31,7 +33,7 @@ _RIGHT = {
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--api", type=click.Choice(APIS), help="Only those met in this API.")
+@click.option("--api", type=API, help="Only those met in this API.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
     """List the quirks of real servers, or tell all about some.
@@ -50,7 +52,7 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
 
     found = [find(name)[0] for name in names] or list(QUIRKS.values())
     if api is not None:
-        found = [quirk for quirk in found if api in quirk.apis]
+        found = [quirk for quirk in found if quirk.applies_to(api)]
     if as_json:
         click.echo(json.dumps([*map(_described, found)], indent=2, ensure_ascii=False))
     elif names:
@@ -64,7 +66,7 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
 
 
 def _row(quirk: Quirk) -> tuple[str, ...]:
-    apis = "all" if set(quirk.apis) == set(APIS) else ",".join(quirk.apis)
+    apis = "all" if set(quirk.apis) == set(PROTOCOLS) else ",".join(quirk.apis)
     return quirk.name, quirk.right, apis, quirk.title
 
 

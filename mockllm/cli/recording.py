@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import click
 
 from mockllm.errors import UsageError
-from mockllm.scenario.model import APIS
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Condition
@@ -33,19 +32,25 @@ _Command = TypeVar("_Command", bound=Any)
 CONFIG = Path("mockllm.toml")
 """Where further rules about secrets are looked for."""
 
-_VARIABLES: dict[str, tuple[str, ...]] = {
-    "MOCKLLM_UPSTREAM": APIS,
-    "MOCKLLM_UPSTREAM_OPENAI": ("chat", "responses"),
-    "MOCKLLM_UPSTREAM_ANTHROPIC": ("anthropic",),
-    "MOCKLLM_UPSTREAM_GEMINI": ("gemini",),
-    "MOCKLLM_UPSTREAM_AGUI": ("agui",),
-}
-"""The environment variables with base URLs, and for which APIs; later ones count more."""
 
-_GROUPS: dict[str, tuple[str, ...]] = {
-    "openai": ("chat", "responses"),
-    **{api: (api,) for api in APIS},
-}
+def _groups() -> dict[str, tuple[str, ...]]:
+    """The APIs that a name before a base URL means: `openai` both of OpenAI's, else one."""
+    from mockllm.protocols import PROTOCOLS
+
+    groups: dict[str, tuple[str, ...]] = {}
+    for name, protocol in PROTOCOLS.items():
+        group = protocol.client.group
+        groups[group] = (*groups.get(group, ()), name)
+    return groups | {name: (name,) for name in PROTOCOLS}
+
+
+def _variables() -> dict[str, tuple[str, ...]]:
+    """The environment variables with base URLs, and for which APIs; later ones count more."""
+    from mockllm.protocols import PROTOCOLS
+
+    groups = dict.fromkeys(protocol.client.group for protocol in PROTOCOLS.values())
+    named = {f"MOCKLLM_UPSTREAM_{group.upper()}": _groups()[group] for group in groups}
+    return {"MOCKLLM_UPSTREAM": tuple(PROTOCOLS), **named}
 
 
 def conditions(
@@ -168,16 +173,17 @@ def services(
         UsageError: something is no base URL.
     """
     found: dict[str, str] = {}
-    for variable, apis in _VARIABLES.items():
+    for variable, apis in _variables().items():
         if environment.get(variable):
             found |= dict.fromkeys(apis, _checked(environment[variable], variable))
     named: dict[str, str] = {}
+    groups = _groups()
     for one in given:
         name, equals, url = one.partition("=")
-        if equals and name in _GROUPS:
-            named |= dict.fromkeys(_GROUPS[name], _checked(url, f"{option} {name}="))
+        if equals and name in groups:
+            named |= dict.fromkeys(groups[name], _checked(url, f"{option} {name}="))
         else:
-            found |= dict.fromkeys(APIS, _checked(one, option))
+            found |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(one, option))
     return found | named
 
 
@@ -188,7 +194,7 @@ def _checked(url: str, where: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        apis = ", ".join(_GROUPS)
+        apis = ", ".join(_groups())
         raise UsageError(
             f"{where} needs a base URL such as https://api.openai.com, got {url!r}; an API may "
             f"stand before it: {apis}"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.params import EXISTING, quirk, read_scenarios
+from mockllm.cli.params import API, EXISTING, quirk, read_scenarios
 from mockllm.errors import MockLLMError, UsageError
-from mockllm.scenario.model import APIS, Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
@@ -41,7 +41,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
     metavar="PATH",
     help="Where to look; default: the scenarios that come with mockllm.",
 )
-@click.option("--api", type=click.Choice(APIS), help="Default: the first that the scenario plays.")
+@click.option("--api", type=API, help="Default: the first that the scenario plays.")
 @click.option("--turn", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--attempt",
@@ -129,16 +129,18 @@ def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
 
 def _met_in(quirks: tuple[str, ...], scenario: Scenario) -> str | None:
     """The first API of a scenario that all the quirks are met in."""
+    from mockllm.protocols import PROTOCOLS
     from mockllm.quirks import find
 
-    met = [find(name)[0].apis for name in quirks]
-    return next((api for api in scenario.apis if met and all(api in apis for apis in met)), None)
+    found = [find(name)[0] for name in quirks]
+    apis = scenario.apis or PROTOCOLS if found else ()
+    return next((api for api in apis if all(quirk.applies_to(api) for quirk in found)), None)
 
 
 def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
     from mockllm.protocols import PROTOCOLS
 
-    playable = [name for name in PROTOCOLS if name in scenario.apis]
+    playable = [name for name in PROTOCOLS if scenario.plays_over(name)]
     if not playable or (api is not None and api not in playable):
         asked = f"over {api}" if api else "yet"
         raise UsageError(
@@ -160,8 +162,8 @@ def _answer(
 ) -> Answer:
     from mockllm.matching.positions import turn_at, turn_index
     from mockllm.matching.select import Pick
-    from mockllm.protocols.client_requests import ASKING, first_body, user_text
     from mockllm.replay.answer import http_answer
+    from mockllm.replay.client_requests import client_target, first_body, user_text
     from mockllm.replay.compile import Replayer
 
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
@@ -180,12 +182,10 @@ def _answer(
             return recorded
     if failure is not None:
         return http_answer(protocol, failure, picked, tried + 1)
-    asking, model = ASKING[protocol.name], f"mock/{scenario.name}"
-    body = {**first_body(asking, model, user_text(scenario)), **asked}
-    params = {name: value.format(model=model) for name, value in asking.params.items()}
-    if not stream and ":" in params:
-        params[":"] = "generateContent"
-    request = replace(protocol.parse(body, params, False), stream=stream)
+    model = f"mock/{scenario.name}"
+    body = {**first_body(protocol, model, user_text(scenario)), **asked}
+    target = client_target(protocol, model, stream=stream)
+    request = replace(protocol.parse(body, target, False), stream=stream)
     return Replayer().answer(picked, request, protocol, quirks)
 
 

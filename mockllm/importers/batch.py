@@ -196,7 +196,7 @@ def _same_match(scenario: Scenario | None, there: Iterable[Scenario]) -> Scenari
             for other in there
             if other.match is not None
             and match_key(other.match) == key
-            and set(other.apis) & set(scenario.apis)
+            and other.shares_api(scenario)
         ),
         None,
     )

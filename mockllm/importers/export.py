@@ -16,14 +16,13 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
-from mockllm.importers.saying import say
 from mockllm.matching.positions import planned_calls
 from mockllm.matching.select import Pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.client_requests import ASKING, Json, first_body, user_text
+from mockllm.protocols.base import Json, WireProtocol, dumps
 from mockllm.protocols.decoding import decoded
 from mockllm.replay.answer import Answer, http_answer
+from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compile import Replayer
 from mockllm.scenario.model import Api, Http, ResultCondition, Scenario, TurnSpec
 from mockllm.scenario.yamltext import write
@@ -34,16 +33,6 @@ from mockllm.tapes.model import Tape
 __all__ = ["cassette", "exchanges"]
 
 _MODEL = "mock-model"
-_HOSTS = {
-    "chat": "https://api.openai.com",
-    "responses": "https://api.openai.com",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-    "agui": "http://localhost",
-}
-_HISTORY_HAS_VALUES = ("anthropic", "gemini")
-"""The protocols in whose histories malformed arguments cannot be written."""
-
 _SECRET = ("authorization", "x-api-key", "x-goog-api-key")
 
 
@@ -107,8 +96,8 @@ def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     """
     recorded = [_tape(turn) for turn in scenario.turns]
     told = next((tape.api for tape in recorded if tape is not None), None)
-    name = api or told or scenario.apis[0]
-    if name not in scenario.apis:
+    name = api or told or next(iter(scenario.apis or PROTOCOLS))
+    if not scenario.plays_over(name):
         known = ", ".join(scenario.apis)
         raise UsageError(f"scenario {scenario.name!r} does not play over {name}, only over {known}")
     talk = _Talk(scenario, PROTOCOLS[name])
@@ -171,13 +160,14 @@ class _Talk:
             yield self._played(picked)
 
     def _first(self) -> Json:
-        asking = ASKING[self.protocol.name]
-        return first_body(asking, _MODEL, user_text(self.scenario), self.scenario.tools)
+        text = user_text(self.scenario)
+        return first_body(self.protocol, _MODEL, text, self.scenario.tools)
 
     def _next(self, spec: TurnSpec, position: int) -> Json:
         """The request after an answer: the results of its calls, or something else to say."""
-        name, expected = self.protocol.name, spec.request
-        planned = planned_calls(self.scenario, position - 1, name, self.protocol.call_prefix) or ()
+        protocol, client, expected = self.protocol, self.protocol.client, spec.request
+        before = position - 1
+        planned = planned_calls(self.scenario, before, protocol.name, protocol.call_prefix) or ()
         # Some protocols have no ids, so calls are told apart by their order.
         ids = [call.id for call in planned]
         if len(ids) != len(self.calls):
@@ -185,35 +175,34 @@ class _Talk:
         calls = [
             (id, call)
             for id, call in zip(ids, self.calls, strict=True)
-            if name not in _HISTORY_HAS_VALUES or _is_object(call)
+            if not client.arguments_are_values or _is_object(call)
         ]
         if calls:
             conditions = dict(expected.results) if expected else {}
             results = [_result(conditions.get(id)) for id, _ in calls]
             made = [call for _, call in calls]
-            return ASKING[name].then(self.body, self.answer, made, results)
+            return client.continuation(self.body, self.answer, made, results)
         user = expected.user.value if expected and expected.user else "Go on."
-        return say(name, self.body, self.answer, self.said, user)
+        return client.next_message(self.body, self.answer, self.said, user)
 
     def _failed(self, failure: Http, picked: Pick, attempt: int) -> Captured:
         self.calls, self.said, self.answer = (), "", ""
         return self._captured(http_answer(self.protocol, failure, picked, attempt), picked)
 
     def _played(self, picked: Pick) -> Captured:
-        asking = ASKING[self.protocol.name]
-        params = {key: value.format(model=_MODEL) for key, value in asking.params.items()}
-        request = replace(self.protocol.parse(self.body, params, False), stream=True)
+        target = client_target(self.protocol, _MODEL)
+        request = replace(self.protocol.parse(self.body, target, False), stream=True)
         answer = self.replayer.answer(picked, request, self.protocol)
         turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
         self.calls, self.said, self.answer = turn.tool_calls, turn.text, answer.id or ""
         return self._captured(answer, picked)
 
     def _captured(self, answer: Answer, picked: Pick) -> Captured:
-        asking = ASKING[self.protocol.name]
-        kept = {name: value for name, value in asking.headers.items() if name not in _SECRET}
+        client = self.protocol.client
+        kept = {name: value for name, value in client.headers.items() if name not in _SECRET}
         return Captured(
             "POST",
-            _HOSTS[self.protocol.name] + asking.path.format(model=_MODEL),
+            client.service + client.path_of(_MODEL),
             (("content-type", "application/json"), *kept.items()),
             dumps(self.body).encode(),
             answer.status,

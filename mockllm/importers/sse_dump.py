@@ -16,8 +16,9 @@ from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.importers.files import contents, json_value
-from mockllm.importers.guessing import api_of, made_up, model_of, url_of
 from mockllm.importers.reading import Found, captured, stored
+from mockllm.protocols.base import Json, WireProtocol
+from mockllm.protocols.detection import detect_by_body, model_of
 
 __all__ = ["ENDINGS", "beside", "read"]
 
@@ -56,8 +57,8 @@ def read(path: Path) -> list[Found]:
     """
     status, headers, body = _answer(contents(path))
     asked = _asked(path)
-    api = api_of(asked.value, body)
-    if api is None and not (asked.url and asked.body):
+    protocol = detect_by_body(asked.value, body)
+    if protocol is None and not (asked.url and asked.body):
         raise UsageError(
             f"{path}: neither the stream nor a request beside it tells which API it is of; put "
             f"the body that was sent into {path.stem}.request.json"
@@ -65,12 +66,15 @@ def read(path: Path) -> list[Found]:
     kind = dict(headers).get("content-type") or asked.kind or _kind(body)
     streamed = "event-stream" in kind
     model = model_of(asked.value, body)
-    sent = asked.body or stored(made_up(api or "", path.stem, model, streamed=streamed))
+    sent, url = asked.body, asked.url
+    if protocol is not None:
+        sent = sent or stored(_minimal(protocol, model, path.stem, stream=streamed))
+        url = url or _usual_url(protocol, model, stream=streamed)
     return [
         captured(
             source=str(path),
             method="POST",
-            url=asked.url or url_of(api or "", model, streamed=streamed),
+            url=url,
             request_headers=(("content-type", "application/json"),),
             request_body=sent,
             status=status or asked.status,
@@ -78,6 +82,18 @@ def read(path: Path) -> list[Found]:
             body=body,
         )
     ]
+
+
+def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:
+    """The least request of an API in which the user says something."""
+    body = protocol.client.first_request(model or "unknown", user)
+    return {**body, "stream": stream} if "stream" in body else body
+
+
+def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:
+    """Where a request of an API usually goes."""
+    client = protocol.client
+    return client.service + client.path_of(model or "unknown", stream=stream)
 
 
 def _kind(body: bytes) -> str:

@@ -41,7 +41,7 @@ def _near_misses(
         if match is None or match.anything:
             continue
         results = list(check_match(match, request, headers))
-        if request.api not in scenario.apis:
+        if not scenario.plays_over(request.api):
             problem = f"apis: it does not play over {request.api!r}"
         else:
             problem = next(

@@ -170,7 +170,7 @@ def _named(catalogue: Catalogue, name: str, request: Request) -> Scenario:
             param="model" if request.model.endswith(name) else None,
             code="no_scenario",
         )
-    if request.api not in scenario.apis:
+    if not scenario.plays_over(request.api):
         raise NoMatchError(
             f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
             f"{', '.join(scenario.apis)}.",
@@ -275,7 +275,7 @@ def _matches(
         if message.role != "user":
             continue
         for scenario in catalogue.for_text(message.text):
-            if scenario.name in seen or request.api not in scenario.apis:
+            if scenario.name in seen or not scenario.plays_over(request.api):
                 continue
             after = history[bisect_right(ends, start) :]
             if not _holds(scenario, request, headers) or not _agree(
@@ -307,7 +307,7 @@ def _userless(
 ) -> _Found | None:
     """A scenario without `match.user` begins with the history, or, where that does not agree,
     at the latest user message from which it does."""
-    if request.api not in scenario.apis or not _holds(scenario, request, headers):
+    if not scenario.plays_over(request.api) or not _holds(scenario, request, headers):
         return None
     starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
     past: _Found | None = None

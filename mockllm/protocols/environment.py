@@ -1,7 +1,4 @@
-"""Which environment variables lead the clients of each API to a server: one table.
-
-Standard library only.
-"""
+"""The environment variables that lead the clients of each API to a server, by `PROTOCOLS`."""
 
 from __future__ import annotations
 
@@ -9,42 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from mockllm.protocols import PROTOCOLS
+
 __all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment", "unproxied"]
 
 MOCK_KEY = "mock-key"
 """The API key given to clients; the server takes any."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Variable:
-    """A variable that SDKs read their base URL from.
-
-    Args:
-        apis: the APIs whose clients read it.
-        without: what this variable leaves out at the end of the API's base URL.
-    """
-
-    name: str
-    apis: tuple[str, ...]
-    without: str = ""
-
-
-# Azure's client adds the version itself. Its key variable is not set: beside OPENAI_API_KEY it
-# makes the openai module refuse to choose between the two services.
-_BASE_URLS = (
-    _Variable("OPENAI_BASE_URL", ("chat", "responses")),
-    _Variable("AZURE_OPENAI_ENDPOINT", ("chat", "responses"), without="/v1"),
-    _Variable("ANTHROPIC_BASE_URL", ("anthropic",)),
-    _Variable("GOOGLE_GEMINI_BASE_URL", ("gemini",)),
-)
-_KEYS = {
-    "chat": ("OPENAI_API_KEY",),
-    "responses": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
-# Credentials of another kind, beside which a key of ours would be sent, too.
-_OTHER_KEYS = {"anthropic": ("ANTHROPIC_AUTH_TOKEN",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +33,16 @@ def client_base_urls(base_urls: Mapping[str, str]) -> tuple[BaseURL, ...]:
 
 
 def _base_urls(base_urls: Mapping[str, str]) -> Iterator[BaseURL]:
-    known: set[str] = set()
-    for variable in _BASE_URLS:
-        apis = tuple(api for api in variable.apis if api in base_urls)
-        if apis:
-            known.update(apis)
-            yield BaseURL(variable.name, base_urls[apis[0]].removesuffix(variable.without), apis)
+    urls: dict[str, str] = {}
+    readers: dict[str, list[str]] = {}
     for api, url in base_urls.items():
-        if api not in known:
+        for variable, without in PROTOCOLS[api].env.base_urls:
+            urls.setdefault(variable, url.removesuffix(without))
+            readers.setdefault(variable, []).append(api)
+    for variable, url in urls.items():
+        yield BaseURL(variable, url, tuple(readers[variable]))
+    for api, url in base_urls.items():
+        if not PROTOCOLS[api].env.base_urls:
             yield BaseURL("", url, (api,))
 
 
@@ -92,13 +61,13 @@ def client_environment(
         key: MOCK_KEY
         for api in base_urls
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
-        for key in _KEYS.get(api, ())
+        for key in PROTOCOLS[api].env.keys
     }
     return variables | keys
 
 
 def _credentials(api: str) -> tuple[str, ...]:
-    return (*_KEYS.get(api, ()), *_OTHER_KEYS.get(api, ()))
+    return (*PROTOCOLS[api].env.keys, *PROTOCOLS[api].env.other_keys)
 
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")

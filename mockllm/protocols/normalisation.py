@@ -1,7 +1,7 @@
-"""What of an event its service makes up, so that two streams can be compared event by event.
+"""Streams without what their services make up, so that they can be compared event by event.
 
 Identifiers, times, padding and what a service fills in about its configuration differ between
-two answers that say the same. Only pure functions and data may live here.
+two answers that say the same. What that is, each protocol's `Normalisation` says. Pure.
 """
 
 from __future__ import annotations
@@ -13,68 +13,33 @@ from itertools import zip_longest
 from typing import Any
 
 from mockllm.core.frame import Frame
+from mockllm.protocols.base import Normalisation, WireProtocol
 
-__all__ = ["ABSENT", "difference", "first_difference", "masked"]
+__all__ = ["ABSENT", "difference", "difference_of_frames", "first_difference", "normalized"]
 
 ABSENT = object()
 """Stands in a comparison for what is not there."""
 
-_MADE_UP: dict[str, frozenset[str]] = {
-    "chat": frozenset(
-        {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}
-    ),
-    "responses": frozenset(
-        {"sequence_number", "obfuscation", "item_id", "item.id"}
-        | {"response.id", "response.output.id", "response.output.encrypted_content"}
-        | {"response.created_at", "response.completed_at", "response.model"}
-    ),
-    "anthropic": frozenset(
-        {"message.id", "message.model", "request_id", "message.usage"}
-        | {"usage.inference_geo", "usage.service_tier", "usage.cache_creation"}
-    ),
-    "gemini": frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
-    "agui": frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
-}
-"""The fields that are left out, by protocol; a dot leads into an object or a list of them.
-
-Anthropic's usage at the beginning is what was counted so far; the end tells it again. Gemini's
-index of the only candidate is 0, which its servers may leave out."""
-
-_ANSWER: dict[str, dict[str, frozenset[str]]] = {
-    "responses": {
-        "response": frozenset(
-            {"object", "status", "output", "usage", "error", "incomplete_details"}
-        )
-    }
-}
-"""Objects of which only these fields are the answer; the others repeat the configuration,
-which services extend every few weeks."""
-
 _USAGE = re.compile(r"(^|\.)usage(\.|$)|[uU]sageMetadata")
 
-_RENEWED = {"response.output_item.added": "encrypted_content"}
-"""By the `type` of an event, what its `item` has in a form that a later event replaces."""
 
-_BESIDE: dict[str, frozenset[str]] = {"anthropic": frozenset({"ping"})}
-"""Events that come by the clock, by their `type`."""
-
-
-def masked(api: str, frames: Sequence[Frame]) -> list[object]:
-    """The events of a stream as values to compare, without what its service makes up.
+def normalized(protocol: WireProtocol, frames: Sequence[Frame]) -> list[object]:
+    """The events of a stream as values to compare, without what the service makes up.
 
     Fields that are null are left out, and so are zeros of usage and empty log probabilities:
-    clients take them for absent.
+    clients treat them as absent.
     """
-    beside = _BESIDE.get(api, frozenset())
+    rules = protocol.normalize
     values = []
     for frame in frames:
         value = _value(frame)
         type = value.get("type") if isinstance(value, dict) else None
-        if isinstance(type, str) and type in beside:
+        if isinstance(type, str) and type in rules.keepalive:
             continue
-        if type in _RENEWED and isinstance(value.get("item"), dict):
-            value["item"].pop(_RENEWED[type], None)
-        values.append(_mask(api, value, ""))
+        replaced = rules.replaced.get(type) if isinstance(type, str) else None
+        if replaced is not None and isinstance(value.get("item"), dict):
+            value["item"].pop(replaced, None)
+        values.append(_normalized(rules, value, ""))
     return values
 
 
@@ -87,30 +52,36 @@ def _value(frame: Frame) -> Any:
         return frame.data
 
 
-def _mask(api: str, value: object, path: str) -> object:
+def _normalized(rules: Normalisation, value: object, path: str) -> object:
     if isinstance(value, list):
-        return [_mask(api, item, path) for item in value]
+        return [_normalized(rules, item, path) for item in value]
     if not isinstance(value, dict):
         return value
-    only = _ANSWER.get(api, {}).get(path)
-    made_up = _MADE_UP.get(api, frozenset())
+    only = rules.answer_fields.get(path)
     kept = {}
     for key, item in value.items():
         inner = f"{path}.{key}" if path else key
-        if item is None or inner in made_up or (only is not None and key not in only):
+        if item is None or inner in rules.made_up or (only is not None and key not in only):
             continue
-        shown = _mask(api, item, inner)
-        if not shown and (key == "logprobs" or _USAGE.search(path)):
+        normal = _normalized(rules, item, inner)
+        if not normal and (key == "logprobs" or _USAGE.search(path)):
             continue
-        kept[key] = shown
+        kept[key] = normal
     return kept
 
 
-# Differences in words
+def difference_of_frames(
+    protocol: WireProtocol, recorded: Sequence[Frame], encoded: Sequence[Frame]
+) -> str | None:
+    """Where two streams first differ, but for what the service makes up; None where they do not."""
+    return first_difference(normalized(protocol, recorded), normalized(protocol, encoded))
+
+
+# Descriptions of differences
 
 
 def first_difference(recorded: Sequence[object], made: Sequence[object]) -> str | None:
-    """Where two lists of events first differ, in words; None where they are equal."""
+    """Where two lists of events first differ, as a sentence; None where they are equal."""
     for number, (one, other) in enumerate(zip_longest(recorded, made, fillvalue=ABSENT), 1):
         found = difference(one, other, "recorded", "re-encoded")
         if found is not None:

@@ -1,4 +1,4 @@
-"""Values of JSON that may be anything, read without a stumble."""
+"""Values of JSON that may be anything, read without an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["json_object", "mapping", "string"]
+from mockllm.core.request import OfferedTool
+
+__all__ = ["function_tool", "json_object", "mapping", "string", "tool_schema"]
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:
@@ -26,3 +28,17 @@ def mapping(value: object) -> Mapping[str, Any]:
 def string(value: object) -> str:
     """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
+
+
+def function_tool(tool: OfferedTool) -> dict[str, Any]:
+    """A tool as most APIs write it; one without a schema takes an empty object."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool_schema(tool),
+    }
+
+
+def tool_schema(tool: OfferedTool) -> Mapping[str, Any]:
+    """The JSON Schema of a tool's arguments; that of an empty object where it has none."""
+    return tool.parameters or {"type": "object", "properties": {}}

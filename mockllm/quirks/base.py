@@ -17,6 +17,7 @@ from typing import Any, Literal
 from mockllm.core.frame import Frame
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
 
@@ -161,7 +162,7 @@ class Quirk:
         name: in lower-case words joined by hyphens.
         group: the letter of its group, `A` to `L`.
         title: one line.
-        apis: the protocols it is met in.
+        only: the protocols it is met in; () where it is met in all.
         servers: where it was seen, in words.
         sources: `owner/repository#number` of reports, where there are any.
         right: what is right.
@@ -175,7 +176,6 @@ class Quirk:
     name: str
     group: str
     title: str
-    apis: tuple[Api, ...]
     servers: str
     right: Right
     correct: str
@@ -184,6 +184,16 @@ class Quirk:
     sample: Scenario
     variants: tuple[Variant, ...]
     sources: tuple[str, ...] = field(default=())
+    only: tuple[str, ...] = ()
+
+    @property
+    def apis(self) -> tuple[str, ...]:
+        """The names of the protocols that it is met in."""
+        return self.only or tuple(PROTOCOLS)
+
+    def applies_to(self, api: str) -> bool:
+        """Whether it is met in a protocol."""
+        return not self.only or api in self.only
 
     def variant(self, name: str = "") -> Variant | None:
         """The variant of that name; the first for an empty name."""

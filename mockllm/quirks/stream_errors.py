@@ -17,7 +17,6 @@ from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.framing.changes import is_end
 from mockllm.quirks.samples import TEXT
-from mockllm.scenario.model import APIS
 
 __all__ = ["QUIRKS"]
 
@@ -119,7 +118,7 @@ QUIRKS: tuple[Quirk, ...] = (
         name="err-in-stream",
         group="G",
         title="An event that is an error object and nothing else",
-        apis=("chat", "responses", "anthropic"),
+        only=("chat", "responses", "anthropic"),
         servers="vLLM, llama.cpp, OpenRouter, TGI, LiteLLM",
         right="error",
         correct="Raise it with message and code; keep the text so far available",
@@ -140,7 +139,6 @@ QUIRKS: tuple[Quirk, ...] = (
         name="err-json-200",
         group="G",
         title="A JSON body with an error in place of the stream, under status 200",
-        apis=APIS,
         servers="gateways",
         right="error",
         correct="Raise it",
@@ -166,7 +164,7 @@ QUIRKS: tuple[Quirk, ...] = (
         name="err-with-choices",
         group="G",
         title="A chunk with choices and an error",
-        apis=("chat",),
+        only=("chat",),
         servers="OpenRouter",
         right="error",
         correct="Raise the error",
@@ -180,7 +178,7 @@ QUIRKS: tuple[Quirk, ...] = (
         name="err-event-line",
         group="G",
         title="An error under the event name `error`",
-        apis=("chat",),
+        only=("chat",),
         servers="Groq, fms-guardrails",
         right="error",
         correct="Raise it",
@@ -194,7 +192,7 @@ QUIRKS: tuple[Quirk, ...] = (
         name="err-object-error",
         group="G",
         title="An error whose fields are those of the event itself",
-        apis=("chat",),
+        only=("chat",),
         servers="older vLLM",
         right="error",
         correct="Raise it",

@@ -16,7 +16,7 @@ from mockllm.redaction.placeholders import Names
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.replacing import edited, edits
 from mockllm.redaction.yaml_strings import between, changed, scalars
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.dump import dump_tape

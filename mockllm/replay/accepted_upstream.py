@@ -6,24 +6,23 @@ rely on that. What was asked when a turn was recorded is no mistake when it is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mockllm.core.target import Target
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.protocols.base import WireProtocol
-from mockllm.recording.drafting.addresses import addressed
-from mockllm.recording.drafting.answers import captured_of
 from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Recorded
+from mockllm.tapes.conversion import captured_of, detected
 
 __all__ = ["Taken", "alike", "taken"]
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A request that a service has answered: `params` are those of its path and query."""
+    """A request that a service has answered: as it was sent."""
 
-    params: Mapping[str, str]
+    target: Target
     body: bytes
 
 
@@ -33,10 +32,10 @@ def taken(recorded: Recorded, protocol: WireProtocol) -> Taken | None:
         captured = captured_of(load(recorded))
     except (OSError, MockLLMError):
         return None  # whoever plays the turn is told
-    found = addressed(captured)
+    found = detected(captured)
     if found.protocol is not protocol:
         return None
-    return Taken(found.params, captured.request_body)
+    return Taken(found.target, captured.request_body)
 
 
 def alike(one: RequestError, other: RequestError) -> bool:

@@ -35,10 +35,9 @@ def lost(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[
 
     Turns that are HTTP errors, or answer by themselves, have nothing to lose.
     """
-    for api in scenario.apis:
-        if api not in protocols:
+    for api, protocol in protocols.items():
+        if not scenario.plays_over(api):
             continue
-        protocol = protocols[api]
         for position in range(len(scenario.turns)):
             spec = scenario.turns[position].for_api(api)
             if spec.http is not None or AutoPart() in spec.reply:

@@ -7,7 +7,7 @@ recording's.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -15,15 +15,13 @@ from typing import Any
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.index import Catalogue
 from mockllm.matching.select import pick
-from mockllm.protocols.base import WireProtocol
-from mockllm.recording.drafting.addresses import addressed
-from mockllm.recording.drafting.answers import asked, captured_of
+from mockllm.replay.call import Call
 from mockllm.replay.player import Player
 from mockllm.replay.request_cache import Plan
-from mockllm.replay.session import Exchange, Session
 from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
+from mockllm.tapes.conversion import captured_of, detected, request_of
 
 __all__ = ["InOrder"]
 
@@ -55,26 +53,18 @@ class InOrder(Player):
             if len(group) > 1
         }
 
-    def plan(
-        self,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-        strict: bool,
-    ) -> Plan:
-        plan = super().plan(protocol, params, headers, session, exchange, strict)
+    def plan(self, call: Call, strict: bool) -> Plan:
+        plan = super().plan(call, strict)
         match = plan.picked.scenario.match
         if plan.picked.continued or match is None:
             return plan
         group = self._groups.get(match_key(match), ())
         for one in group:
             try:
-                other = one.plan(protocol, params, headers, session, exchange, strict)
+                other = one.plan(call, strict)
             except RequestError:
                 continue
-            played = session.played.get(other.picked.scenario.name, ())
+            played = call.session.played.get(other.picked.scenario.name, ())
             if other.picked.index not in played:
                 other.lasting = False
                 return other
@@ -95,11 +85,11 @@ def _as_its_first(scenario: Scenario, catalogue: Catalogue) -> Scenario:
     recorded = next(turn.recorded for turn in scenario.turns if turn.recorded is not None)
     try:
         captured = captured_of(load(recorded))
-        address = addressed(captured)
-        if address.protocol is None:
+        sent = detected(captured)
+        if sent.protocol is None:
             return scenario
-        request = asked(captured, address)
-        found = pick(catalogue, request, {}, address.protocol.call_prefix)
+        request = request_of(captured, sent)
+        found = pick(catalogue, request, {}, sent.protocol.call_prefix)
     except (OSError, MockLLMError):
         return scenario
     return replace(scenario, match=found.scenario.match)

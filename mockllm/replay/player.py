@@ -6,7 +6,7 @@ Pure: the server, `mockllm show` and the tests all ask a `Player`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from mockllm.matching.select import Pick, pick, plain_model
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.quirks import find
 from mockllm.replay.answer import Answer, error_answer, http_answer, json_answer
+from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
 from mockllm.replay.request_cache import Plan, Plans
 from mockllm.replay.session import Exchange, Session
@@ -101,20 +102,13 @@ class Player:
         self._plans = Plans()
         self._headers = (*self.catalogue.headers, QUIRK_HEADER)
 
-    def play(
-        self,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-    ) -> Answer:
-        """The answer to `exchange.body`; what became of it is written into the exchange."""
+    def play(self, call: Call) -> Answer:
+        """The answer to a request; what became of it is written into its exchange."""
         try:
-            return self._play(protocol, params, headers, session, exchange)
+            return self._play(call)
         except RequestError as error:
             unmatched = isinstance(error, NoMatchError)
-            return self.refuse(protocol, error, exchange, unmatched=unmatched)
+            return self.refuse(call.protocol, error, call.exchange, unmatched=unmatched)
 
     def refuse(
         self,
@@ -131,22 +125,16 @@ class Player:
         exchange.problems = (error.message,)
         return error_answer(protocol, error, derive("refused", error.message), headers=headers)
 
-    def _play(
-        self,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-    ) -> Answer:
-        asked = (name_or_value for pair in params.items() for name_or_value in pair)
-        key = (protocol.name, exchange.body, *asked, *map(headers.get, self._headers))
+    def _play(self, call: Call) -> Answer:
+        protocol, session, exchange = call.protocol, call.session, call.exchange
+        headers = map(call.headers.get, self._headers)
+        key = (protocol.name, exchange.body, *call.target.key, *headers)
         plan = self._plans.get(key)
         if plan is None:
             try:
-                plan = self.plan(protocol, params, headers, session, exchange, self.strict)
+                plan = self.plan(call, self.strict)
             except RequestError as refusal:
-                plan = self._as_recorded(refusal, protocol, params, headers, session, exchange)
+                plan = self._as_recorded(refusal, call)
             if plan.lasting:
                 self._plans.keep(key, plan)
         request, picked = plan.request, plan.picked
@@ -212,15 +200,7 @@ class Player:
 
         return Recordings()
 
-    def plan(
-        self,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-        strict: bool,
-    ) -> Plan:
+    def plan(self, call: Call, strict: bool) -> Plan:
         """What follows from the request alone: which turn is to answer it, if it deserves it.
 
         Args:
@@ -229,7 +209,8 @@ class Player:
         Raises:
             RequestError: nothing answers it, or it is refused.
         """
-        request = protocol.parse(parse_object(exchange.body), params, strict)
+        protocol, session, exchange = call.protocol, call.session, call.exchange
+        request = protocol.parse(parse_object(exchange.body), call.target, strict)
         exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
@@ -245,7 +226,7 @@ class Player:
             plain, name = plain_model(self.catalogue, request.model)
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
-        picked = pick(self.catalogue, request, headers, protocol.call_prefix)
+        picked = pick(self.catalogue, request, call.headers, protocol.call_prefix)
         _note(exchange, request, picked)
         if picked.continued and strict:
             check_continuation(picked, request, protocol)
@@ -253,24 +234,16 @@ class Player:
         assert spec is not None
         if spec.request is not None:
             check_expectations(picked, spec, request, protocol)
-        quirks = self._asked_quirks(headers.get(QUIRK_HEADER))
+        quirks = self._asked_quirks(call.headers.get(QUIRK_HEADER))
         return Plan(request, picked, spec, quirks, lasting)
 
-    def _as_recorded(
-        self,
-        refusal: RequestError,
-        protocol: WireProtocol,
-        params: Mapping[str, str],
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-    ) -> Plan:
+    def _as_recorded(self, refusal: RequestError, call: Call) -> Plan:
         """The plan for a request that the API refuses, where the turn that it asks for was
         recorded from a service which was asked so, too; else raises the refusal."""
         if not self.strict or isinstance(refusal, NoMatchError):
             raise refusal
         try:
-            plan = self.plan(protocol, params, headers, session, replace(exchange), False)
+            plan = self.plan(replace(call, exchange=replace(call.exchange)), False)
         except RequestError:
             raise refusal from None
         recorded = plan.picked.scenario.turns[plan.picked.index].recorded
@@ -278,12 +251,17 @@ class Player:
             raise refusal
         from mockllm.replay.accepted_upstream import alike, taken
 
-        found = taken(recorded, protocol)
+        found = taken(recorded, call.protocol)
         if found is None:
             raise refusal
-        then = Exchange("POST", exchange.path, {}, found.body)
+        then = replace(
+            call,
+            target=found.target,
+            session=Session(call.session.name),
+            exchange=Exchange("POST", call.exchange.path, {}, found.body),
+        )
         try:
-            self.plan(protocol, found.params, headers, Session(session.name), then, True)
+            self.plan(then, True)
         except RequestError as refused:
             if alike(refused, refusal):
                 return plan
@@ -310,15 +288,14 @@ class Player:
                 raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
         return self._quirks + names
 
-    def recall(
-        self, protocol: WireProtocol, params: Mapping[str, str], session: Session, id: str
-    ) -> Lookup | None:
+    def recall(self, call: Call, id: str) -> Lookup | None:
         """What was asked and answered under an id; None where nothing (more) is known of it."""
-        exchange = session.answer(id)
+        protocol = call.protocol
+        exchange = call.session.answer(id)
         if exchange is None:
             return None
         body = parse_object(exchange.body)
-        request = replace(protocol.parse(body, params, False), stream=False)
+        request = replace(protocol.parse(body, call.target, False), stream=False)
         scenario = self.catalogue.by_name.get(exchange.scenario or "")
         if scenario is None or exchange.position is None or exchange.turn is None:
             return None
@@ -326,47 +303,33 @@ class Player:
         if turn_at(scenario, exchange.position, protocol.name) is None:
             return None
         answer = parse_object(self._replayer.answer(picked, request, protocol).pieces[0].data)
-        return Lookup(params=params, request=body, answer={**answer, "id": id})
+        return Lookup(call.target, request=body, answer={**answer, "id": id})
 
-    def look_up(
-        self,
-        protocol: WireProtocol,
-        operation: Operation,
-        params: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-        *,
-        query: Mapping[str, str] | None = None,
-    ) -> Answer:
+    def look_up(self, call: Call, operation: Operation) -> Answer:
         """The answer of an operation besides `generate`."""
+        protocol, exchange = call.protocol, call.exchange
         try:
-            if "response_id" in params:
-                found = self._recalled(protocol, operation, params, session)
+            if "response_id" in call.target.segments:
+                found = self._recalled(call, operation)
             else:
                 names, any_model = self._models()
                 body = parse_object(exchange.body) if operation == "count_tokens" else {}
-                found = Lookup(params=params, models=names, any_model=any_model, request=body)
-            body = protocol.lookups[operation](replace(found, query=query or {}))
+                found = Lookup(call.target, names, any_model, body)
+            body = protocol.lookups[operation](found)
         except RequestError as error:
             return self.refuse(protocol, error, exchange)
         exchange.outcome, exchange.status = "played", 200
         return json_answer(200, body)
 
-    def _recalled(
-        self,
-        protocol: WireProtocol,
-        operation: Operation,
-        params: Mapping[str, str],
-        session: Session,
-    ) -> Lookup:
-        id = params["response_id"]
-        found = self.recall(protocol, params, session, id)
+    def _recalled(self, call: Call, operation: Operation) -> Lookup:
+        id = call.target.segments["response_id"]
+        found = self.recall(call, id)
         if found is None:
             raise RequestError(
                 f"Response with id '{id}' not found.", status=404, param="response_id"
             )
         if operation == "delete_response":
-            session.drop_answer(id)
+            call.session.drop_answer(id)
         return found
 
     def _models(self) -> tuple[tuple[str, ...], bool]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mockllm.core.target import Target
 from mockllm.scenario.model import Scenario
 
 __all__ = ["Exchange", "Session", "Sessions"]
@@ -43,8 +44,7 @@ class Exchange:
         quirks: those that the server or the request put into the stream, besides the scenario's.
         recorded: of a turn with a recording whether it was played (`exact`) or why not, as in
             `mockllm.replay.tape_player.Why`; "" for any other.
-        params: of a request for an answer the named segments of the path, as
-            `WireProtocol.parse` wants them; None of any other request.
+        target: of a request for an answer what its path says; None of any other request.
     """
 
     method: str
@@ -72,7 +72,7 @@ class Exchange:
     recorded: str = ""
     answer_id: str | None = None
     clock: float = 0.0
-    params: Mapping[str, str] | None = None
+    target: Target | None = None
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ class Exchange:
         shown = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("body", "answer_id", "clock", "params")
+            if name not in ("body", "answer_id", "clock", "target")
         }
         try:
             shown["body"] = self.body.decode()

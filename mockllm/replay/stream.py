@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle
-from typing import cast
 
 from mockllm.core.frame import Frame, LineEnd
 from mockllm.core.seeded import derive_int
@@ -17,7 +16,7 @@ from mockllm.framing.sse import encode
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.quirks import find
 from mockllm.quirks.base import Context, Variant, change_frames
-from mockllm.scenario.model import Api, Wire
+from mockllm.scenario.model import Wire
 
 __all__ = ["spread", "stream", "variants"]
 
@@ -26,7 +25,7 @@ def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) 
     """The body of a streamed answer: a piece for each frame, or for each segment."""
     wire = wire or Wire()
     quirks = variants(protocol, wire)
-    context = Context(cast("Api", protocol.name), turn, reply)
+    context = Context(protocol.name, turn, reply)
     encoder = protocol.encoder(turn, reply)
     frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
     for variant in quirks:
@@ -51,7 +50,7 @@ def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) 
 def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
     """The quirks of a stream that this protocol can have."""
     found = [find(name) for name in wire.quirks]
-    return [variant for quirk, variant in found if protocol.name in quirk.apis]
+    return [variant for quirk, variant in found if quirk.applies_to(protocol.name)]
 
 
 def _grouped(

@@ -102,7 +102,7 @@ def _repeats(scenario: m.Scenario) -> Iterator[Remark]:
             yield (*steps, "repeat"), "cannot go with 'then: restart'; take one of them"
     for index, turn in enumerate(scenario.turns):
         for number, (api, _) in enumerate(turn.variants):
-            if api in m.APIS and api not in scenario.apis:
+            if not scenario.plays_over(api):
                 yield ("turns", index, "when", number, "api"), _not_among(api, scenario)
 
 
@@ -120,7 +120,7 @@ def _turn(
             yield here, "must be the only part of its reply"
         elif isinstance(part, m.ErrorPart) and index < last:
             yield here, "must be the last part; an error ends the stream"
-        elif isinstance(part, m.FramePart) and part.api not in scenario.apis:
+        elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
             yield (*here, "api"), _not_among(part.api, scenario)
         for place, single in _singles(here, part):
             yield from _joins(place, single)

@@ -13,6 +13,7 @@ from mockllm.scenario.parts import CITATION, ERROR, FRAME, PARTS, RANDOM, rule, 
 from mockllm.scenario.reading import (
     Findings,
     Table,
+    api_name,
     choice,
     duration,
     json_mapping,
@@ -26,7 +27,7 @@ from mockllm.scenario.reading import (
     text,
 )
 from mockllm.scenario.turns import TABLES as TURN_TABLES
-from mockllm.scenario.turns import api, turn, usage
+from mockllm.scenario.turns import turn, usage
 
 __all__ = ["TABLES", "scenario"]
 
@@ -40,7 +41,7 @@ DEFAULTS: Table = {
 TOOL: Table = {"name": tool_name, "description": text, "parameters": json_mapping}
 
 _tool_spec = record(m.ToolSpec, TOOL, ("name",))
-_apis = listing(api, "apis")
+_apis = listing(api_name, "apis")
 
 
 def _tool(node: Node, findings: Findings) -> m.ToolSpec:

@@ -39,7 +39,7 @@ def _scenario(scenario: m.Scenario) -> dict[str, Any]:
     return _given(
         scenario=scenario.name,
         description=scenario.description or None,
-        apis=Flow(scenario.apis) if scenario.apis != m.APIS else None,
+        apis=Flow(scenario.apis) if scenario.apis else None,
         match=_match(scenario.match),
         tools=[_tool_spec(tool) for tool in scenario.tools] or None,
         seed=scenario.seed,

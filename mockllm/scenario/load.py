@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from os import PathLike, fspath
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario import document, nodes
@@ -21,36 +21,42 @@ from mockllm.scenario.nodes import Document, Mapping, Mark, Node
 from mockllm.scenario.precedence import match_key, told_apart
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
+from mockllm.scenario.vocabulary import Vocabulary
 
 __all__ = ["load", "loads"]
 
 
-def load(paths: Iterable[Path | str]) -> tuple[Scenario, ...]:
+def load(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]], vocabulary: Vocabulary
+) -> tuple[Scenario, ...]:
     """The scenarios of files and folders, in the order of the paths and of the file names.
 
     Args:
-        paths: files, or folders that are searched to the bottom for `*.yaml` and `*.yml`; what
-            is hidden is passed over, and no file is read twice.
+        paths: one path, or several: of files, or of folders that are searched to the bottom for
+            `*.yaml` and `*.yml`; what is hidden is passed over, and no file is read twice.
+        vocabulary: the names of protocols and quirks that scenarios may use.
 
     Raises:
         ScenarioError: with every problem of every file.
     """
-    loading = _Loading(in_files=True)
-    for name, text in texts(map(str, paths), loading.problems):
+    loading = _Loading(vocabulary, in_files=True)
+    several = [paths] if isinstance(paths, str | PathLike) else paths
+    for name, text in texts([fspath(path) for path in several], loading.problems):
         loading.text(text, name)
     return loading.finish()
 
 
-def loads(text: str, name: str = "<text>") -> tuple[Scenario, ...]:
+def loads(text: str, vocabulary: Vocabulary, name: str = "<text>") -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
+        vocabulary: the names of protocols and quirks that scenarios may use.
         name: what problems call the text.
 
     Raises:
         ScenarioError: with every problem.
     """
-    loading = _Loading()
+    loading = _Loading(vocabulary)
     loading.text(text, name)
     return loading.finish()
 
@@ -76,6 +82,7 @@ class _Loading:
     """One run: what has been read and found so far. Texts that are `in_files` have tapes
     beside them."""
 
+    vocabulary: Vocabulary
     in_files: bool = False
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
@@ -112,7 +119,7 @@ class _Loading:
             self.problems.append(Problem(file, 1, 1, "", message))
 
     def document(self, parsed: Document, file: str) -> None:
-        findings = Findings(parsed.notes[:MAX_FINDINGS])
+        findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS])
         root = parsed.root
         scenario = document.scenario(root, findings)
         if findings.found:
@@ -165,7 +172,7 @@ class _Loading:
             for other in others:
                 if told_apart(one.scenario, other.scenario):
                     continue
-                if not set(one.scenario.apis).isdisjoint(other.scenario.apis):
+                if one.scenario.shares_api(other.scenario):
                     message = (
                         f"matches the same requests as scenario {other.scenario.name!r}, "
                         f"at {other.at(other.match)}; add a condition to one of them"

@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from mockllm.core.request import OfferedTool
+
 if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
 
 __all__ = [
-    "APIS",
     "AnyPart",
     "Api",
     "AutoPart",
@@ -52,8 +53,8 @@ __all__ = [
     "Wire",
 ]
 
-Api = Literal["chat", "responses", "anthropic", "gemini", "agui"]
-APIS: tuple[Api, ...] = ("chat", "responses", "anthropic", "gemini", "agui")
+Api = str
+"""The name of a wire protocol, as `mockllm.protocols.PROTOCOLS` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,10 @@ class ToolSpec:
     name: str
     description: str = ""
     parameters: Any = None
+
+    def offered(self) -> OfferedTool:
+        """The tool as a client offers it."""
+        return OfferedTool(self.name, self.description, self.parameters or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,18 +416,27 @@ class TurnSpec:
 class Scenario:
     """A conversation with a model, as one YAML document describes it.
 
-    `seed` of None means the name. `restart` (`then: restart`) begins anew after the last turn.
+    `apis` of () means every protocol that there is. `seed` of None means the name.
+    `restart` (`then: restart`) begins anew after the last turn.
     """
 
     name: str
     turns: tuple[TurnSpec, ...]
     description: str = ""
-    apis: tuple[Api, ...] = APIS
+    apis: tuple[Api, ...] = ()
     match: Match | None = None
     tools: tuple[ToolSpec, ...] = ()
     seed: str | None = None
     defaults: Defaults = Defaults()
     restart: bool = False
+
+    def plays_over(self, api: str) -> bool:
+        """Whether it answers requests of a protocol."""
+        return not self.apis or api in self.apis
+
+    def shares_api(self, other: Scenario) -> bool:
+        """Whether there is a protocol that both play over."""
+        return not self.apis or not other.apis or not set(self.apis).isdisjoint(other.apis)
 
     @property
     def seeded(self) -> str:

@@ -16,8 +16,8 @@ from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading import (
     Findings,
     Table,
+    api_name,
     boolean,
-    choice,
     duration,
     fields,
     integer,
@@ -254,7 +254,7 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
     ),
     "pause": ({"pause": duration}, ("pause",), lambda pause: m.PausePart(pause)),
     "frame": (
-        {"frame": _frame, "api": choice(*m.APIS)},
+        {"frame": _frame, "api": api_name},
         ("frame", "api"),
         _frame_part,
     ),

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.vocabulary import Vocabulary
 from mockllm.scenario.wording import nearest, shorten, shown, suggestion
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Findings",
     "Reader",
     "Table",
+    "api_name",
     "boolean",
     "choice",
     "duration",
@@ -64,6 +66,7 @@ _NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 class Findings:
     """What is wrong with a document: node, place, message; paths are worked out at the end."""
 
+    vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
 
     @property
@@ -165,6 +168,11 @@ def integer(low: int, high: int | None = None) -> Reader:
         return None
 
     return read
+
+
+def api_name(node: Node, findings: Findings) -> Any:
+    """Reads the name of a protocol."""
+    return choice(*findings.vocabulary.apis)(node, findings)
 
 
 def choice(*names: str) -> Reader:

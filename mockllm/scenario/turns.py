@@ -12,6 +12,7 @@ from mockllm.scenario.reading import (
     Findings,
     Reader,
     Table,
+    api_name,
     boolean,
     choice,
     duration,
@@ -27,14 +28,13 @@ from mockllm.scenario.reading import (
     text,
 )
 
-__all__ = ["TABLES", "api", "turn", "usage"]
+__all__ = ["TABLES", "turn", "usage"]
 
 _MAX_SEGMENT = 16 * 1024 * 1024
 _GONE: Any = object()
 """Stands for the null by which a variant takes a key of its turn away."""
 _NO_API: Any = ""
 
-api = choice(*m.APIS)
 _finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
 _ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
 _header_value = regular(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
@@ -118,17 +118,13 @@ def _segments(node: Node, findings: Findings) -> m.Segments | tuple[int, ...] | 
 
 
 def _quirk(node: Node, findings: Findings) -> str | None:
-    """The name of a quirk. Those who use one pay for the import of them all."""
-    from mockllm.errors import UsageError
-    from mockllm.quirks import find
-
+    """The name of a quirk, with its variant or without."""
     name = line(node, findings)
     if name is None:
         return None
-    try:
-        find(name)
-    except UsageError as error:
-        findings.add(node, str(error))
+    problem = findings.vocabulary.quirk_problem(name)
+    if problem is not None:
+        findings.add(node, problem)
         return None
     return name
 
@@ -209,7 +205,7 @@ def _or_gone(read: Reader) -> Reader:
     return lambda node, findings: _GONE if is_null(node) else read(node, findings)
 
 
-VARIANT: Table = {"api": api, **{key: _or_gone(read) for key, read in _SAID.items()}}
+VARIANT: Table = {"api": api_name, **{key: _or_gone(read) for key, read in _SAID.items()}}
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:

@@ -134,7 +134,7 @@ class Control:
                 {
                     "name": scenario.name,
                     "description": scenario.description,
-                    "apis": list(scenario.apis),
+                    "apis": list(scenario.apis or self._protocols),
                     "turns": len(scenario.turns),
                     "tools": [tool.name for tool in scenario.tools],
                 }

@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -21,6 +21,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.answer import Answer, json_answer, listed
+from mockllm.replay.call import Call
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
@@ -204,10 +205,10 @@ class Handler:
             exchange.api = protocol.name
             extra = [("allow", allow)] if allow else []
             return player.refuse(protocol, error, exchange, headers=extra), False
-        protocol, params = endpoint.protocol, endpoint.params
+        protocol, target = endpoint.protocol, endpoint.target
         exchange.api = protocol.name
         if endpoint.operation == "generate":
-            exchange.params = params
+            exchange.target = target
         try:
             exchange.body = await self._body(request, headers)
             if proxy is not None and proxy.forwards_all:
@@ -216,21 +217,19 @@ class Handler:
                 protocol.guard(headers, query)
         except RequestError as error:
             return player.refuse(protocol, error, exchange), error.status == 413
+        if query:
+            target = replace(target, query=query)
+        call = Call(protocol, target, headers, session, exchange)
         if endpoint.operation == "generate":
-            if query:
-                params = {**params, **{f"?{name}": value for name, value in query.items()}}
-            answer = player.play(protocol, params, headers, session, exchange)
+            answer = player.play(call)
             made = answer.status >= 400 and exchange.recorded != "exact"
-            if made and protocol.lists_errors and protocol.lists_errors(params):
+            if made and protocol.lists_errors and protocol.lists_errors(target):
                 answer = listed(answer)
             refused = exchange.outcome in ("unmatched", "invalid")
             if refused and proxy is not None and proxy.serves(protocol):
                 return _Forward(proxy, protocol, record=True), False
             return answer, False
-        answer = player.look_up(
-            protocol, endpoint.operation, params, session, exchange, query=query
-        )
-        return answer, False
+        return player.look_up(call, endpoint.operation), False
 
     def _passing(
         self, proxy: Proxy, path: str, endpoint: Endpoint | None, session: Session
@@ -239,7 +238,7 @@ class Handler:
         protocol = self._routes.nearest(path)
         if endpoint is not None:
             protocol = endpoint.protocol
-            kept = session.answer(endpoint.params.get("response_id", "")) is not None
+            kept = session.answer(endpoint.target.segments.get("response_id", "")) is not None
             if endpoint.operation == "generate" or kept:
                 return None
         return _Forward(proxy, protocol) if proxy.serves(protocol) else None

@@ -266,10 +266,10 @@ class _Copy:
 
 def _url(base: str, protocol: WireProtocol, target: str) -> str:
     """Where a request goes. A base URL may be given with the version that clients add, or
-    without; an AG-UI agent has one address, which is the base URL."""
+    without; an API without paths of its own is served at the base URL itself."""
     base = base.rstrip("/")
-    if protocol.name == "agui":
-        return base + target.removeprefix("/agui")
+    if protocol.detect.any_path:
+        return base + target.removeprefix(protocol.client.path)
     version = protocol.base_path
     if version and base.endswith(version) and target.startswith(f"{version}/"):
         base = base.removesuffix(version)

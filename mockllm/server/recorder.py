@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockllm.errors import MockLLMError
-from mockllm.recording.drafting.addresses import addressed
 from mockllm.recording.drafting.answers import complete
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
 from mockllm.recording.store.folder import Folder
@@ -24,6 +23,7 @@ from mockllm.recording.store.pending import Pending
 from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions
@@ -154,7 +154,7 @@ def _settled(captured: Captured) -> Captured:
     """An exchange that the client left when it had all there is, as the whole that it is."""
     if captured.cut != "client":
         return captured
-    protocol = addressed(captured).protocol
+    protocol = detected(captured).protocol
     if protocol is not None and complete(captured, protocol):
         return replace(captured, cut="")
     return captured

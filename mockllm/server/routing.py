@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
-from urllib.parse import unquote
+from dataclasses import dataclass
 
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Operation, Route, WireProtocol
+from mockllm.protocols.routes import path_target, route_pattern
 
 __all__ = ["Endpoint", "Routes"]
 
@@ -19,11 +20,11 @@ _MOST_FOUND = 1024
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What answers a request, and the named segments of its path."""
+    """What answers a request, and what its path says; the query is not part of it."""
 
     protocol: WireProtocol
     operation: Operation
-    params: dict[str, str] = field(default_factory=dict)
+    target: Target = NO_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ class Routes:
 
     def _add(self, protocol: WireProtocol, route: Route) -> None:
         if "{" in route.path or route.header is not None:
-            pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
+            pattern = route_pattern(route.path)
             self._rules.append(
-                _Rule(route.method, re.compile(pattern), route.header, protocol, route.operation)
+                _Rule(route.method, pattern, route.header, protocol, route.operation)
             )
         else:
             endpoint = Endpoint(protocol, route.operation)
@@ -77,10 +78,7 @@ class Routes:
                 continue
             match = rule.pattern.fullmatch(path)
             if match is not None and (rule.header is not None or exact is None):
-                params = {name: unquote(value) for name, value in match.groupdict().items()}
-                if ":" in path:
-                    params[":"] = path.rpartition(":")[2]
-                endpoint = Endpoint(rule.protocol, rule.operation, params)
+                endpoint = Endpoint(rule.protocol, rule.operation, path_target(match, path))
                 if method == "POST":  # headers decide about none of these
                     if len(self._found) >= _MOST_FOUND:
                         self._found.clear()

@@ -24,8 +24,8 @@ from typing import Any, get_args
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import Problem, ScenarioError
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.jsontext import compact
-from mockllm.scenario.model import APIS
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.model import FORMAT_VERSION, MARK, Asked, Tape
 
@@ -169,7 +169,7 @@ def _is_count(value: Any) -> bool:
 
 _HEADERS: _Check = (_is_headers, "a list of [name, value]")
 _HEAD: dict[str, _Check] = {
-    "api": (lambda value: value in APIS, "one of " + ", ".join(APIS)),
+    "api": (lambda value: value in ("", *PROTOCOLS), "the name of a protocol"),
     "streamed": (lambda value: isinstance(value, bool), "true or false"),
     "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
     "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream"'),

@@ -38,7 +38,7 @@ class Tape:
     """A recorded answer.
 
     Args:
-        api: the protocol that it speaks.
+        api: the name of its protocol; "" of an exchange that no protocol is known for.
         streamed: whether the request asked for a stream.
         status: of the answer, which may be an error.
         headers: of the answer, names in lower case, in their order.

@@ -14,7 +14,7 @@ from mockllm.checking.judging.running import Level, drive, run
 from mockllm.checking.reports.reproduction import drawn
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Api, Scenario, ToolSpec
+from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.server.control import base_urls
 from mockllm_pytest.marks import CasesMark
 from mockllm_pytest.options import chosen
@@ -37,7 +37,7 @@ def planned(config: pytest.Config, library: Library, folder: Path, mark: CasesMa
         plan
         for api in mark.apis
         for plan in plans(
-            cast("Api", api),
+            api,
             found,
             variations=chosen(config, "variations", mark.variations, 25),
             quirks=mark.quirks,

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.locks import put
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm_pytest.marks import RecordedMark
@@ -36,13 +37,6 @@ _MOST_SHOWN = 30
 _ENDS = (".yaml", ".yml")
 # Names that are different folders on every file system, and need no quotes in a shell.
 _PLAIN = re.compile(r"\w+(?:\.\w+)*(?:\[[a-z0-9_]+(?:[.-][a-z0-9_]+)*\])?", re.ASCII)
-_SERVICES = {
-    "chat": "openai=https://api.openai.com",
-    "responses": "openai=https://api.openai.com",
-    "anthropic": "anthropic=https://api.anthropic.com",
-    "gemini": "gemini=https://generativelanguage.googleapis.com",
-    "agui": "agui=http://127.0.0.1:8000/agent",
-}
 
 
 def place(node: pytest.Item) -> Path:
@@ -192,11 +186,17 @@ class Recording:
 
     def command(self, mode: str, apis: Iterable[str] = ()) -> str:
         """The command that records the test."""
-        missing = [_SERVICES[api] for api in apis if api not in self._services]
+        missing = [_service(api) for api in apis if api not in self._services]
         if not missing and not self._services:
-            missing = [_SERVICES["chat"]]
+            missing = [_service(next(iter(PROTOCOLS)))]
         given = "".join(f" --mockllm-upstream {one}" for one in dict.fromkeys(missing))
         return f'pytest "{self._nodeid}" --mockllm-record={mode}{given}'
+
+
+def _service(api: str) -> str:
+    """The service of an API as `--mockllm-upstream` takes it."""
+    client = PROTOCOLS[api].client
+    return f"{client.group}={client.service}"
 
 
 def _scenarios(folder: Path) -> tuple[Scenario, ...]:

@@ -239,10 +239,10 @@ def _exchange(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator
 
 def _request(exchange: Exchange) -> Request | None:
     """What was asked for; None where it cannot be read."""
-    if exchange.api is None or exchange.params is None:
+    if exchange.api is None or exchange.target is None:
         return None
     try:
-        return PROTOCOLS[exchange.api].parse(parse_object(exchange.body), exchange.params, False)
+        return PROTOCOLS[exchange.api].parse(parse_object(exchange.body), exchange.target, False)
     except RequestError:
         return None
 

@@ -35,14 +35,14 @@ class Library:
     @cached_property
     def own(self) -> tuple[Scenario, ...]:
         """The scenarios of `--mockllm-scenarios`."""
-        from mockllm.scenario.load import load
+        from mockllm.replay.loading import load
 
         return load(self._paths) if self._paths else ()
 
     @cached_property
     def shipped(self) -> tuple[Scenario, ...]:
         """The scenarios that come with mockllm."""
-        from mockllm.scenario.load import load
+        from mockllm.replay.loading import load
         from mockllm.scenario.shipped import shipped_scenarios
 
         return load([shipped_scenarios()])
@@ -60,7 +60,7 @@ class Library:
 
     def file(self, path: Path) -> tuple[Scenario, ...]:
         """The scenarios of a file or a folder."""
-        from mockllm.scenario.load import load
+        from mockllm.replay.loading import load
 
         if path not in self._read:
             self._read[path] = load([path])

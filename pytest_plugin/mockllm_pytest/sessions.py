@@ -161,7 +161,7 @@ class MockSession:
         Raises:
             ScenarioError: with every problem of them.
         """
-        from mockllm.scenario.load import loads
+        from mockllm.replay.loading import loads
 
         text = scenario if isinstance(scenario, str) else _written(scenario)
         return self._add(loads(text, "<add>"))
@@ -203,7 +203,7 @@ class MockSession:
         Raises:
             ScenarioError: with everything that is wrong with it; the turn is not added.
         """
-        from mockllm.scenario.load import loads
+        from mockllm.replay.loading import loads
 
         keys = {
             "request": request,

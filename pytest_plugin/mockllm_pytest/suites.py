@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pytest
 
@@ -28,7 +28,7 @@ from mockllm.checking.judging.running import Level
 from mockllm.checking.reports.check import shrunk
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.errors import UsageError
-from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, found_scenarios
 from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import MockService
@@ -124,7 +124,7 @@ class _Suite:
                 raise UsageError(f'say which API {type(self).__name__} is about: api = "chat"')
             service: MockService = request.getfixturevalue("mockllm_server")
             found = found_scenarios(service.library, self.scenarios, request.path.parent)
-            service.played.update(one.name for one in found if self.api in one.apis)
+            service.played.update(one.name for one in found if one.plays_over(self.api))
             examined = self._examined(self._cases(found, request), request)
             stash[_STASH] = self._with_bodies(found, examined)
         return stash[_STASH]
@@ -133,7 +133,7 @@ class _Suite:
         self, scenarios: Iterable[Scenario], request: pytest.FixtureRequest
     ) -> Iterator[Case]:
         return cases(
-            cast("Api", self.api),
+            self.api,
             scenarios,
             variations=chosen(request.config, "variations", self.variations, self._variations),
             quirks=self.quirks,
@@ -155,7 +155,7 @@ class _Suite:
     def _with_bodies(self, scenarios: Iterable[Scenario], examined: _Examined) -> _Examined:
         if not self._has_body:
             return examined
-        found = cases(cast("Api", self.api), scenarios, variations=0, quirks=False)
+        found = cases(self.api, scenarios, variations=0, quirks=False)
         bodies = examine_bodies(self.body, found, self.policy)
         report = examined.report
         return replace(

@@ -15,7 +15,7 @@ from mockllm.protocols.client_requests import ASKING
 from mockllm.replay.player import Player
 from mockllm.replay.resolve import resolve
 from mockllm.replay.session import Exchange, Session
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario
 from tests.checking.talking import (
     MODELS,

@@ -16,7 +16,7 @@ from mockllm.checking.reports.check import shrunk, told
 from mockllm.checking.reports.reproduction import reproduction
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import SAMPLES, TEXT_AND_CALL, TWO_CALLS
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.naive import Naive
 

@@ -12,7 +12,7 @@ from mockllm.checking import INVARIANTS, Case, cases, examine
 from mockllm.checking.cases.compile import case
 from mockllm.checking.judging.running import Level
 from mockllm.quirks.samples import TWO_CALLS
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import Api
 from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.mutants import MUTANTS, Mutant

@@ -15,7 +15,7 @@ from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import APIS, Api
 from mockllm.scenario.shipped import shipped_scenarios
 

@@ -14,7 +14,7 @@ from mockllm.matching.positions import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.client_requests import ASKING, first_body, user_text
 from mockllm.replay.resolve import resolve
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import APIS
 from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.bad_clients import (

@@ -10,7 +10,7 @@ from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import case, plain_cases, single
 from mockllm.checking.cases.variation import PLAIN, Variation, draw, vary
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import APIS
 from mockllm.scenario.shipped import shipped_scenarios
 

@@ -2,7 +2,7 @@
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.losses import lost
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 
 
 def test_variables_are_printed_for_a_dotenv_file(mockllm):

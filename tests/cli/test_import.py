@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mockllm.importers import vcr
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 
 URL = "https://api.openai.com/v1/chat/completions"
 

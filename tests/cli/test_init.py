@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cli.conftest import asked

@@ -2,7 +2,7 @@
 
 import json
 
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 
 
 def test_a_row_for_each(mockllm, folder):

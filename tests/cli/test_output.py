@@ -7,7 +7,7 @@ import pytest
 from mockllm.cli.output import LineOutput
 from mockllm.cli.reports import TextReport
 from mockllm.protocols.environment import BaseURL, client_base_urls, client_environment
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.cli import recording
 from mockllm.errors import UsageError
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from tests.cli.conftest import chat
 from tests.server.odd_upstream import OddUpstream, says, script
 

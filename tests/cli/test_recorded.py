@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape, digest
 

@@ -7,7 +7,7 @@ import pytest
 
 from mockllm.cli.verdict import judge
 from mockllm.replay.session import Exchange, Session
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from tests.checking.bad_clients import TWO, Talk, a_call_made_up, other_arguments
 from tests.cli.conftest import HELLO
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Asked, Tape, digest

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.client_requests import ASKING, first_body, user_text
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cli.conftest import asked

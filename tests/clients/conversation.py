@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Container, Generator
 from pathlib import Path
 
 from mockllm.matching.positions import turn_at, turn_index
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import ErrorPart, ResultCondition, Scenario
 from tests.clients.dialects import DIALECTS, Json, Result
 from tests.clients.oracle import (

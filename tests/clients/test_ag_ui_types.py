@@ -5,7 +5,7 @@ from __future__ import annotations
 import ag_ui.core
 import pytest
 
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.ag_ui_client import RunError, ask, events, run_input

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.genai import errors
 
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS, converse, first

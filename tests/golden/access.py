@@ -15,33 +15,33 @@ from pathlib import Path
 from typing import Any
 
 from mockllm import ServerOptions, ServerThread, dump, load, loads
-from mockllm.asking import ASKING, first_body, user_text
+from mockllm.protocols.client_requests import ASKING, first_body, user_text
 from mockllm.checking import INVARIANTS, Case, Outcome, case, cases, examine, examine_bodies, told
-from mockllm.checking.conversations import verify
-from mockllm.checking.corpus import decoded, recordings
-from mockllm.checking.corpus import examine as examine_recording
+from mockllm.checking.conversations.judge import verify
+from tools.corpus import decoded, recordings
+from tools.corpus import examine as examine_recording
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
-from mockllm.checking.running import drive, steps
+from mockllm.checking.judging.running import drive, steps
 from mockllm.cli import main as command_line
-from mockllm.environment import client_base_urls, client_environment, unproxied
+from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
 from mockllm.errors import MockLLMError
 from mockllm.importers import Unread
 from mockllm.importers import read as read_exchanges
 from mockllm.importers.guessing import api_of, made_up, model_of, url_of
-from mockllm.masking import masked
-from mockllm.matching import Pick
-from mockllm.player import QUIRK_HEADER, Player
+from mockllm.protocols.normalisation import masked
+from mockllm.matching.select import Pick
+from mockllm.replay.player import QUIRK_HEADER, Player
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
-from mockllm.recording.addresses import addressed
-from mockllm.replay import Answer, Replayer, http_answer
-from mockllm.resolve import resolve, turn_at
+from mockllm.recording.drafting.addresses import addressed
+from mockllm.replay.compile import Answer, Replayer, http_answer
+from mockllm.replay.resolve import resolve, turn_at
 from mockllm.scenario.model import APIS, AutoPart, Scenario
-from mockllm.session import Exchange, Session
-from mockllm.shipped import shipped_scenarios
-from mockllm.sse import decode
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.framing.sse import decode
 from tests.checking.bad_clients import BAD, TWO, Talk
 from tests.checking.mutants import MUTANTS
 from tests.checking.talking import body as talking_body

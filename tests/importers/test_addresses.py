@@ -3,7 +3,8 @@
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.addresses import addressed, body_object
+from mockllm.recording.drafting.addresses import body_object
+from mockllm.tapes.conversion import detected
 from mockllm.tapes.captured import Captured
 
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
@@ -45,7 +46,7 @@ def asked(url, method="POST", body=b"{}"):
 def test_what_is_spoken(url):
     """Services that speak another's API behind a prefix of their own count as what they speak."""
     name, params = SPOKEN[url]
-    found = addressed(asked(url))
+    found = detected(asked(url))
     assert (found.protocol, found.params, found.words) == (PROTOCOLS[name], params, "")
 
 
@@ -67,20 +68,20 @@ OTHERS = {
 @pytest.mark.parametrize("url", OTHERS)
 def test_what_is_not(url):
     """What is no exchange with a model, or over an API that is not played, is told with why."""
-    found = addressed(asked(url))
+    found = detected(asked(url))
     assert found.protocol is None
     assert OTHERS[url] in found.words
 
 
 def test_only_posts_ask():
     """Looking something up asks no model, wherever it goes."""
-    found = addressed(asked("https://api.openai.com/v1/chat/completions", "GET"))
+    found = detected(asked("https://api.openai.com/v1/chat/completions", "GET"))
     assert (found.protocol, found.words) == (None, "a GET asks no model")
 
 
 def test_ag_ui_is_told_by_its_body():
     """An agent is run under any path; what is sent says that it is AG-UI."""
     body = b'{"threadId": "t", "runId": "r", "messages": []}'
-    assert addressed(asked("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
-    assert addressed(asked("http://h/agent", body=b"[")).protocol is None
+    assert detected(asked("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
+    assert detected(asked("http://h/agent", body=b"[")).protocol is None
     assert body_object(asked("http://h/", body=b"[]")) is None

@@ -10,7 +10,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
 
 PARAMS = {":": "streamGenerateContent", "?alt": "sse", "model": "m"}

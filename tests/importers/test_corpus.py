@@ -10,7 +10,7 @@ from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
 from mockllm.importers import read
 from mockllm.importers.batch import import_files
-from mockllm.recording.drafting.addresses import addressed
+from mockllm.tapes.conversion import detected
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
@@ -77,7 +77,7 @@ def player(imported):
 def asked_again(player, one, session=None):
     """What the player answers to the recorded request, and what it notes of it."""
     session = session or Session("default")
-    found = addressed(one)
+    found = detected(one)
     headers = dict(one.request_headers)
     exchange = Exchange(
         one.method,
@@ -174,7 +174,7 @@ def test_the_sdk_ends_up_with_the_same(imported, server, source):
     was recorded, and where the report says neutral and equal, from its neutral reply too."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
-    api = addressed(one).protocol.name
+    api = detected(one).protocol.name
     scenario = scenarios[line.scenario]
     turn = scenario.turns[line.turn]
     with playing(one.plain().body) as url:
@@ -205,7 +205,7 @@ def test_answers_that_are_no_streams(imported, server, source):
     """So it is with answers that came whole: the SDK parses the very object that was recorded."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
-    api = addressed(one).protocol.name
+    api = detected(one).protocol.name
     turn = scenarios[line.scenario].turns[line.turn]
     url, session = alone(server, scenarios[line.scenario], turn)
     message = {"messages": [{"role": "user", "content": "?"}], "model": "m"}

@@ -16,9 +16,9 @@ from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.addresses import addressed
+from mockllm.tapes.conversion import detected
 from mockllm.replay.resolve import resolve
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import APIS, Recorded
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured
@@ -105,7 +105,7 @@ def test_the_conversation_of_a_scenario(api):
     (scenario,) = loads(SCENARIO)
     found = export.exchanges(scenario, api)
     assert [one.status for one in found] == [429, 200, 200, 200, 500]
-    assert all(addressed(one).protocol is PROTOCOLS[api] for one in found)
+    assert all(detected(one).protocol is PROTOCOLS[api] for one in found)
     assert found[0].request_body == found[1].request_body
     protocol = PROTOCOLS[api]
     for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
@@ -179,7 +179,7 @@ def test_every_shipped_scenario_exports(api, shipped):
     for scenario in shipped:
         if api in scenario.apis:
             for one in export.exchanges(scenario, api):
-                assert addressed(one).protocol is PROTOCOLS[api]
+                assert detected(one).protocol is PROTOCOLS[api]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from mockllm.errors import UsageError
 from mockllm.importers import sse_dump
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.addresses import addressed
+from mockllm.tapes.conversion import detected
 from tests.importers.corpus import dumps, needs_corpus
 
 STREAMS = {
@@ -39,7 +39,7 @@ def dump(tmp_path, data, **beside):
 def test_the_stream_alone_tells_its_api(tmp_path, api):
     """Without a request one is made up, whose user says the name of the file."""
     one = dump(tmp_path, STREAMS[api])
-    found = addressed(one)
+    found = detected(one)
     assert found.protocol is PROTOCOLS[api]
     request = found.protocol.parse(json.loads(one.request_body), found.params, True)
     assert [m.text for m in request.messages if m.role == "user"] == ["some-answer"]
@@ -52,7 +52,7 @@ def test_the_stream_alone_tells_its_api(tmp_path, api):
 def test_the_request_beside_it(tmp_path, api):
     """The body that was sent is taken as it is, and tells what it can of the API."""
     one = dump(tmp_path, STREAMS[api], request=REQUESTS[api])
-    assert addressed(one).protocol is PROTOCOLS[api]
+    assert detected(one).protocol is PROTOCOLS[api]
     assert json.loads(one.request_body) == REQUESTS[api]
 
 
@@ -122,4 +122,4 @@ def test_recorded_streams_are_read_byte_for_byte():
         (one,) = sse_dump.read(path)
         assert one.body == path.read_bytes()
         assert one.request_body == path.with_name("request.json").read_bytes()
-        assert addressed(one).protocol is PROTOCOLS[path.parent.parent.name]
+        assert detected(one).protocol is PROTOCOLS[path.parent.parent.name]

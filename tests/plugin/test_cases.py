@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.checking.cases.compile import cases, plans
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import APIS
 from mockllm.scenario.shipped import shipped_scenarios
 

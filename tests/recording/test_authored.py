@@ -16,7 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.authored import authored
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario
 from tests.checking.streams import CORPUS
 from tests.strategies import opaques, parts, tool_calls, turns

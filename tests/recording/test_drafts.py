@@ -12,7 +12,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting, MatchRule, drafts
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import Http, Match, TextCondition
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import (

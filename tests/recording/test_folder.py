@@ -15,7 +15,7 @@ from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
 from mockllm.recording.store.pending import Pending
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import answer, failure, model, user
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import APIS
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_head, load_tape

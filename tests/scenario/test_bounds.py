@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import MAX_DEPTH, documents
 from tests.scenario.documents import part, turn
 
@@ -64,7 +64,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 try:
     load([sys.argv[1]])
 except ScenarioError as error:

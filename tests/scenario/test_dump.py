@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mockllm.scenario.dump import dump
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 
 
 def write(path: Path, name: str | None = None) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.errors import Problem, ScenarioError
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import Mapping, Node, Scalar, documents
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_meanings import MEANING

@@ -8,7 +8,7 @@ from mockllm.errors import ScenarioError
 from mockllm.matching.index import Catalogue
 from mockllm.matching.select import pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 
 
 def scenario(name, *follow_ups, recorded=True):

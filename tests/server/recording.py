@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import APIS
 from mockllm.server.options import RecordOptions
 from mockllm.tapes.load import load_tape

@@ -7,7 +7,7 @@ import pytest
 
 from mockllm import ServerThread
 from mockllm.errors import ScenarioError
-from mockllm.scenario.load import load, loads
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import APIS
 from mockllm.server.options import RecordOptions
 from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, says, script

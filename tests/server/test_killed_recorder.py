@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from mockllm.recording.drafting.conversations import text_of
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, says
 from tests.server.recording import PATH, assistant, chat
 

@@ -11,7 +11,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.errors import UsageError
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.model import Http
 from mockllm.server.options import RecordOptions
 from tests.server.odd_upstream import (

@@ -11,7 +11,7 @@ import pytest
 from google import genai
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.scenario.load import load
+from mockllm.replay.loading import load
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.server.options import RecordOptions
 

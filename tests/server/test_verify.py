@@ -12,7 +12,7 @@ import pytest
 
 from mockllm.checking.conversations.judge import CONVERSATION_INVARIANTS
 from mockllm.protocols.client_requests import ASKING
-from mockllm.scenario.load import loads
+from mockllm.replay.loading import loads
 from mockllm.scenario.model import APIS
 from tests.checking.bad_clients import (
     BAD,

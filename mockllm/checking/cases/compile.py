@@ -19,14 +19,13 @@ from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UsageError
 from mockllm.matching.select import Pick
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.client_requests import asked, user_text
 from mockllm.quirks import QUIRKS, Quirk, find
 from mockllm.quirks.samples import NOT_OFFERED
 from mockllm.replay.answer import Answer
+from mockllm.replay.client_requests import first_request, user_text
 from mockllm.replay.compile import Replayer
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import (
-    APIS,
     Api,
     AutoPart,
     Match,
@@ -88,7 +87,7 @@ def case(
         UsageError: the scenario does not play over the protocol, or has no stream to check.
     """
     spec = scenario.turns[0].for_api(api)
-    if api not in scenario.apis:
+    if not scenario.plays_over(api):
         raise UsageError(f"scenario {scenario.name!r} does not play over {api}")
     if spec.http is not None:
         raise UsageError(f"turn 1 of {scenario.name!r} is an HTTP error; it has no stream")
@@ -144,10 +143,12 @@ def _compiled(
     spec = scenario.turns[0].for_api(api)
     protocol = PROTOCOLS[api]
     prompt, model = user_text(scenario), "mock-model"
-    request = asked(protocol, scenario, prompt, model)
+    request = first_request(protocol, scenario, prompt, model)
     answer = Replayer().answer(Pick(scenario, 0, 0), request, protocol)
     turn = resolve(scenario, 0, api, protocol.call_prefix)
-    named = [name for name in (spec.wire.quirks if spec.wire else ()) if api in find(name)[0].apis]
+    named = [
+        name for name in (spec.wire.quirks if spec.wire else ()) if find(name)[0].applies_to(api)
+    ]
     quirks = list(map(find, named))
     # What the protocol cannot say is gone before a quirk adds a word that is not its own.
     meant = protocol.project(turn)
@@ -248,7 +249,7 @@ def _plan(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str
 
 def _plain_plans(scenarios: Iterable[Scenario], api: Api) -> Iterator[Plan]:
     for scenario in scenarios:
-        if api not in scenario.apis:
+        if not scenario.plays_over(api):
             continue
         for position, turn in enumerate(scenario.turns):
             if turn.for_api(api).http is None:
@@ -261,7 +262,7 @@ _OF_THE_KIT = (NOT_OFFERED,)
 
 def _quirk_plans(api: Api, quirks: Iterable[Quirk]) -> Iterator[Plan]:
     for quirk in quirks:
-        if api not in quirk.apis:
+        if not quirk.applies_to(api):
             continue
         for variant in quirk.variants:
             name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
@@ -305,8 +306,8 @@ def plans(
 
 
 def _known(api: Api) -> Api:
-    if api not in APIS:
-        raise UsageError(f"there is no API {api!r}; there are: {', '.join(APIS)}")
+    if api not in PROTOCOLS:
+        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
     return api
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Events
 from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Variant
 from mockllm.replay.answer import Answer
 from mockllm.scenario.model import Api
@@ -30,7 +31,7 @@ def decoded(answer: Answer, api: Api, variants: Sequence[Variant]) -> Events | N
         return None
     events: list[tuple[Any, str | None]] = []
     for frame in decode(data):
-        if frame.data == "[DONE]" and api == "chat":
+        if frame.data is not None and frame.data == PROTOCOLS[api].end_data:
             break  # clients stop reading here, and so do those that hand the chunks on
         if frame.data is None or frame.data == "[DONE]":
             continue

@@ -6,37 +6,10 @@ from dataclasses import replace
 
 from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
 from mockllm.core.turn import ToolCall, Turn
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, TurnSpec
 
 __all__ = ["finish_words", "outcome_of_turn"]
-
-_FINISH: dict[str, dict[str, tuple[str, ...]]] = {
-    "chat": {"refusal": ("stop",)},
-    "responses": {
-        "stop": ("completed",),
-        "tool_calls": ("completed",),
-        "refusal": ("completed",),
-        "length": ("max_output_tokens", "incomplete"),
-        "content_filter": ("incomplete",),
-    },
-    "anthropic": {
-        "stop": ("end_turn",),
-        "tool_calls": ("tool_use",),
-        "length": ("max_tokens",),
-    },
-    "gemini": {
-        "stop": ("STOP",),
-        "tool_calls": ("STOP",),
-        "length": ("MAX_TOKENS",),
-        "content_filter": ("SAFETY",),
-        "refusal": ("STOP",),
-    },
-    "agui": {
-        "stop": ("RUN_FINISHED", "success"),
-        "tool_calls": ("RUN_FINISHED", "success", "stop"),
-    },
-}
-"""The words of each protocol for a finish, besides the neutral one; the first is the usual."""
 
 
 def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
@@ -72,7 +45,7 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
 def _usual(finish: str | None, api: Api) -> str | None:
     if finish is None:
         return None
-    return _FINISH[api].get(finish, (finish,))[0]
+    return PROTOCOLS[api].finish_values.get(finish, (finish,))[0]
 
 
 def finish_words(turn: Turn, api: Api) -> frozenset[str]:
@@ -85,7 +58,7 @@ def finish_words(turn: Turn, api: Api) -> frozenset[str]:
         turn.finish or "",
         raw,
         raw.rpartition("=")[2],
-        *_FINISH[api].get(turn.finish or "", ()),
+        *PROTOCOLS[api].finish_values.get(turn.finish or "", ()),
     }
     if turn.finish_raw:
         words |= {"other", "unknown"}

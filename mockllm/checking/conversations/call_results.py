@@ -15,6 +15,7 @@ from mockllm.checking.conversations.histories import History
 from mockllm.checking.conversations.round_trips import Asked, Round, Step, Streamed
 from mockllm.core.request import CallEcho, Message
 from mockllm.matching.conditions import shown
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import ResultCondition
 
 __all__ = ["Wrong", "failing", "wrongs"]
@@ -63,7 +64,8 @@ def _unpaired(
         if takes:
             waiting.pop(0)
         yield name, message
-    ended = last and not round.words and step.request.api == "agui"
+    may_leave = PROTOCOLS[step.request.api].client.may_leave_calls
+    ended = last and not round.words and may_leave
     told = failing(step, history) if last else {}
     for call in waiting:
         found = _unanswered(step, round, call, history, some=some, ended=ended)
@@ -216,7 +218,7 @@ def _made(step: Step, echo: CallEcho, left: list[Streamed]) -> Streamed | None:
 
 
 def _may_lack_ids(step: Step) -> bool:
-    return step.request.api == "gemini" or "functions" in step.request.body
+    return PROTOCOLS[step.request.api].client.may_lack_call_ids(step.request.body)
 
 
 def _strange(

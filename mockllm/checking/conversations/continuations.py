@@ -12,10 +12,10 @@ from typing import Any
 from mockllm.checking.conversations.call_results import Wrong, failing
 from mockllm.checking.conversations.histories import History
 from mockllm.checking.conversations.round_trips import Round, Step
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.client_requests import ASKING
 from mockllm.replay.accepted_upstream import taken
 from mockllm.replay.player import parse_object
 from mockllm.replay.session import Exchange
@@ -229,7 +229,7 @@ def _brought(round: Round) -> tuple[object, ...]:
 def _request_valid(record: Record) -> Found:
     yield from _pairs("request-valid")(record)
     for step in record.history.steps:
-        problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.params)
+        problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
             yield 0, Violation("request-valid", step.number, problem)
             record.told.add(step.number)
@@ -257,19 +257,19 @@ def _refusal_when_recorded(step: Step, history: History) -> str | None:
         body = parse_object(asked.body)
     except RequestError:
         return None
-    return _refusal_of_tools(step.request.api, body, asked.params)
+    return _refusal_of_tools(step.request.api, body, asked.target)
 
 
-def _refusal_of_tools(
-    api: str, body: Mapping[str, Any], params: Mapping[str, str] | None
-) -> str | None:
+def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) -> str | None:
     """Why the API would refuse how tools are offered; None where it would not."""
     of_tools = {name: body[name] for name in _OF_TOOLS if name in body}
     if not of_tools:
         return None
     try:
         PROTOCOLS[api].parse(
-            {**ASKING[api].first("mock", "Hello"), **of_tools}, dict(params or {}), True
+            {**PROTOCOLS[api].client.first_request("mock", "Hello"), **of_tools},
+            target or Target(),
+            True,
         )
     except RequestError as error:
         return f"{error.message} (which is what the API says of how tools are offered)"
@@ -278,7 +278,7 @@ def _refusal_of_tools(
 
 def _refusal(exchange: Exchange) -> str | None:
     """Why the API refuses a body, as far as it does so for what it knows itself."""
-    if exchange.params is None or exchange.api is None or exchange.status not in (400, 422):
+    if exchange.target is None or exchange.api is None or exchange.status not in (400, 422):
         return None
     protocol = PROTOCOLS[exchange.api]
     try:
@@ -286,11 +286,11 @@ def _refusal(exchange: Exchange) -> str | None:
     except RequestError as error:
         return error.message
     try:
-        protocol.parse(body, exchange.params, False)
+        protocol.parse(body, exchange.target, False)
     except RequestError:
         return None  # what mockllm does not have, the service may
     try:
-        protocol.parse(body, exchange.params, True)
+        protocol.parse(body, exchange.target, True)
     except RequestError as error:
         return error.message
     return None

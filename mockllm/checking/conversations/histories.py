@@ -198,11 +198,11 @@ class History:
 
 
 def _parsed(exchange: Exchange) -> Request | None:
-    if exchange.params is None or exchange.api is None:
+    if exchange.target is None or exchange.api is None:
         return None
     try:
         body = parse_object(exchange.body)
-        return PROTOCOLS[exchange.api].parse(body, exchange.params, False)
+        return PROTOCOLS[exchange.api].parse(body, exchange.target, False)
     except RequestError:
         return None
 

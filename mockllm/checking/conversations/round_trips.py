@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.turn import Turn
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.session import Exchange
 
 __all__ = ["Asked", "Round", "Step", "Streamed", "assign", "hops"]
@@ -139,7 +140,7 @@ class Step:
 
 def assign(step: Step) -> None:
     """Gives each result to its call."""
-    hosted = _hosted(step.request)
+    hosted = PROTOCOLS[step.request.api].client.hosted_results(step.request.body)
     for index, each in enumerate(step.rounds):
         each.calls = [Asked(call.id, call.name) for call in each.echo]
         known = {call.id for call in each.calls}
@@ -183,19 +184,6 @@ def _tells(result: Message) -> bool:
 def _unknown(round: Round) -> bool:
     """Whether the calls of the round are the service's secret."""
     return round.kept and not round.played
-
-
-_OWN = ("function_call_output", "custom_tool_call_output")
-
-
-def _hosted(request: Request) -> set[object]:
-    """The ids of results of tools that are part of the Responses API; their calls are items
-    that scenarios do not have."""
-    items = request.body.get("input")
-    if request.api != "responses" or not isinstance(items, list):
-        return set()
-    given = [item for item in items if isinstance(item, dict) and item.get("type") not in _OWN]
-    return {item["call_id"] for item in given if isinstance(item.get("call_id"), str)}
 
 
 def hops(step: Step) -> int:

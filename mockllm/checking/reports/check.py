@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import cast
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases
@@ -16,8 +15,8 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.reproduction import drawn, reproduction
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.errors import UsageError
-from mockllm.scenario.load import load
-from mockllm.scenario.model import Api, Scenario
+from mockllm.replay.loading import load
+from mockllm.scenario.model import Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 
 __all__ = ["check", "shrunk", "told"]
@@ -50,7 +49,7 @@ def check(
             with the smallest stream found that shows each.
     """
     found = cases(
-        cast("Api", api),
+        api,
         scenarios_of(scenarios),
         variations=variations,
         quirks=quirks,

@@ -10,10 +10,13 @@ body form is mockllm's own.
 
 from __future__ import annotations
 
+from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
+from mockllm.protocols.ag_ui.detect import DETECTION
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
 from mockllm.protocols.ag_ui.losses import LOSSES, project
+from mockllm.protocols.ag_ui.normalize import NORMALISATION
 from mockllm.protocols.ag_ui.objects import API
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import Reply, Route, WireProtocol
@@ -45,5 +48,12 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     headers=headers,
     project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    normalize=NORMALISATION,
+    finish_values={
+        "stop": ("RUN_FINISHED", "success"),
+        "tool_calls": ("RUN_FINISHED", "success", "stop"),
+    },
     losses=LOSSES,
 )

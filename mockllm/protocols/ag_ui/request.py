@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.request import OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
@@ -21,7 +22,7 @@ __all__ = ["options", "parse"]
 _MODEL = "ag-ui"
 
 
-def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request that the input of a run makes.
 
     The path may name the scenario. AG-UI has no model: it is that of `forwardedProps.model`
@@ -46,7 +47,7 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
         messages=history,
         system="\n".join([message.text for message in history if message.role == "system"]),
         tools=_tools(body.get("tools")),
-        scenario=path_params.get("scenario"),
+        scenario=target.segments.get("scenario"),
     )
 
 

@@ -10,9 +10,13 @@ headers and lists around them.
 from __future__ import annotations
 
 from mockllm.protocols.anthropic_messages.blocks import API, message_id
+from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
+from mockllm.protocols.anthropic_messages.detect import DETECTION
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
+from mockllm.protocols.anthropic_messages.env import ENVIRONMENT
 from mockllm.protocols.anthropic_messages.losses import LOSSES, project
+from mockllm.protocols.anthropic_messages.normalize import NORMALISATION
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.anthropic_messages.service import (
     VERSION_HEADER,
@@ -55,6 +59,15 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     headers=answer_headers,
     project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    normalize=NORMALISATION,
+    env=ENVIRONMENT,
+    finish_values={
+        "stop": ("end_turn",),
+        "tool_calls": ("tool_use",),
+        "length": ("max_tokens",),
+    },
     losses=LOSSES,
     lookups={"models": models, "model": model, "count_tokens": count_tokens},
     guard=guard,

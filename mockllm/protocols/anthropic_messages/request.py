@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
@@ -27,7 +28,7 @@ __all__ = ["options", "parse"]
 _Body = Mapping[str, Any]
 
 
-def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request that a body makes.
 
     Args:

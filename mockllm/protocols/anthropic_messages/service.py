@@ -172,8 +172,8 @@ def models(lookup: Lookup) -> dict[str, Any]:
         RequestError: 400 if `limit` is no number from 1 to 1000.
     """
     names = list(lookup.models)
-    limit = _limit(lookup.query.get("limit", "20"))
-    after, before = lookup.query.get("after_id"), lookup.query.get("before_id")
+    limit = _limit(lookup.target.query.get("limit", "20"))
+    after, before = lookup.target.query.get("after_id"), lookup.target.query.get("before_id")
     if before in names:
         rest = names[: names.index(before)]
         page = rest[-limit:]
@@ -202,7 +202,7 @@ def model(lookup: Lookup) -> dict[str, Any]:
     Raises:
         RequestError: 404 if it is not served and others than those served are not answered.
     """
-    name = lookup.params["model"]
+    name = lookup.target.segments["model"]
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
             f"model: {name} (no scenario answers for it; GET /v1/models lists those that are "
@@ -219,7 +219,7 @@ def count_tokens(lookup: Lookup) -> dict[str, Any]:
     Raises:
         RequestError: the request has no messages.
     """
-    request = parse(lookup.request, {}, False)
+    request = parse(lookup.request, lookup.target, False)
     if not isinstance(lookup.request.get("messages"), list):
         raise RequestError("messages: Field required", param="messages")
     texts = [message.text for message in request.messages]

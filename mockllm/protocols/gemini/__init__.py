@@ -10,19 +10,23 @@ said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.seeded import tokens
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Operation, Route, WireProtocol
+from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
+from mockllm.protocols.gemini.detect import DETECTION
 from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
+from mockllm.protocols.gemini.env import ENVIRONMENT
 from mockllm.protocols.gemini.errors import answer_headers, error_body, error_headers, guard
 from mockllm.protocols.gemini.fields import API, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.losses import LOSSES, project
+from mockllm.protocols.gemini.normalize import NORMALISATION
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 
@@ -39,7 +43,7 @@ def _models(lookup: Lookup) -> _Json:
 
 
 def _model(lookup: Lookup) -> _Json:
-    name = model_of(lookup.params)
+    name = model_of(lookup.target)
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
             f"models/{name} is not found: no scenario answers for it. Call ListModels to see "
@@ -113,8 +117,8 @@ def _listing(path: str, operation: Operation) -> Route:
     return Route("GET", path, operation, header="x-goog-api-key" if shared else None)
 
 
-def _lists_errors(params: Mapping[str, str]) -> bool:
-    return params.get(":") == "streamGenerateContent" and params.get("?alt") != "sse"
+def _lists_errors(target: Target) -> bool:
+    return target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
 
 
 PROTOCOL = WireProtocol(
@@ -133,6 +137,17 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     headers=answer_headers,
     project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    normalize=NORMALISATION,
+    env=ENVIRONMENT,
+    finish_values={
+        "stop": ("STOP",),
+        "tool_calls": ("STOP",),
+        "length": ("MAX_TOKENS",),
+        "content_filter": ("SAFETY",),
+        "refusal": ("STOP",),
+    },
     losses=LOSSES,
     lists_errors=_lists_errors,
     lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},

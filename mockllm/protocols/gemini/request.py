@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.core.request import Message, Request
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
 from mockllm.protocols.gemini.errors import invalid, unfit
@@ -30,12 +31,11 @@ __all__ = ["model_of", "options", "parse"]
 _Body = Mapping[str, Any]
 
 
-def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request that a body and its path make.
 
     Args:
-        path_params: the named segments; the method behind the last colon of the path under
-            `:`, and the query under names that begin with `?`.
+        target: says the model, whether the answer is streamed, and in which form.
         strict: refuse what the service refuses; otherwise what makes no sense is passed over.
 
     Raises:
@@ -45,14 +45,14 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
         _check(body)
     config = get(body, "generationConfig")
     tools = offered_tools(get(body, "tools"), strict)
-    model = model_of(path_params)
+    model = model_of(target)
     history = messages(get(body, "contents"))
-    if not _gives_ids(model, vertex="publisher" in path_params):
+    if not _gives_ids(model, vertex="publisher" in target.segments):
         history = without_ids(history)
     system = text_of(get(body, "systemInstruction"))
     if system:
         history.insert(0, Message("system", system))
-    stream = path_params.get(":") == "streamGenerateContent"
+    stream = target.method == "streamGenerateContent"
     return Request(
         API,
         model,
@@ -64,22 +64,22 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
         tool_choice(body, tools, strict),
         output_schema=output_schema(config),
         wants_reasoning=get(get(config, "thinkingConfig"), "includeThoughts") is True,
-        traits=_traits(path_params, stream),
+        traits=_traits(target, stream),
     )
 
 
-def model_of(path_params: Mapping[str, str]) -> str:
+def model_of(target: Target) -> str:
     """The model that a path names, with its owner in front where that is not Google."""
-    owner = path_params.get("owner") or path_params.get("publisher", "google")
-    model = path_params.get("model", "")
+    owner = target.segments.get("owner") or target.segments.get("publisher", "google")
+    model = target.segments.get("model", "")
     return model if owner == "google" else f"{owner}/{model}"
 
 
-def _traits(path_params: Mapping[str, str], stream: bool) -> frozenset[str]:
+def _traits(target: Target, stream: bool) -> frozenset[str]:
     traits = set()
-    if stream and path_params.get("?alt") != "sse":
+    if stream and target.query.get("alt") != "sse":
         traits.add("array")
-    if "publisher" in path_params:
+    if "publisher" in target.segments:
         traits.add("vertex")
     return frozenset(traits)
 

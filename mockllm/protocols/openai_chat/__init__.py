@@ -14,13 +14,17 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.protocols.base import EPOCH, Lookup, Route, WireProtocol
 from mockllm.protocols.openai_chat.body import decode_body, encode_body
+from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder
+from mockllm.protocols.openai_chat.detect import DETECTION
 from mockllm.protocols.openai_chat.encoder import Encoder
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.losses import LOSSES, project
+from mockllm.protocols.openai_chat.normalize import NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
+from mockllm.protocols.openai_env import ENVIRONMENT
 
 __all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "Options", "project"]
 
@@ -34,7 +38,7 @@ def _models(lookup: Lookup) -> dict[str, Any]:
 
 
 def _model(lookup: Lookup) -> dict[str, Any]:
-    name = lookup.params["model"]
+    name = lookup.target.segments["model"]
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
             f"The model '{name}' does not exist: no scenario answers for it. GET /v1/models lists "
@@ -75,6 +79,12 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     headers=answer_headers,
     project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    normalize=NORMALISATION,
+    env=ENVIRONMENT,
+    finish_values={"refusal": ("stop",)},
+    end_data="[DONE]",
     losses=LOSSES,
     lookups={"models": _models, "model": _model},
     join=join,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core.request import OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat.messages import parse_messages
 from mockllm.protocols.openai_common import check_tool
@@ -70,11 +71,11 @@ def options(request: Request) -> Options:
     )
 
 
-def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request of a Chat Completions body.
 
     Args:
-        path_params: `deployment` of Azure's path stands in for a missing `model`.
+        target: `deployment` of Azure's path stands in for a missing `model`.
         strict: refuse what the service refuses. Otherwise fields of the wrong kind count as
             not there.
 
@@ -88,7 +89,7 @@ def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool)
             check = _CHECKS.get(key)
             if check is not None and value is not None:
                 check(key, value)
-    model = body.get("model") or path_params.get("deployment")
+    model = body.get("model") or target.segments.get("deployment")
     if strict and (not model or not isinstance(model, str)):
         raise invalid_type("model", "a string", model) if model else missing("model")
     messages = parse_messages(body.get("messages"), strict)

@@ -14,10 +14,14 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, Route, WireProtocol
 from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
+from mockllm.protocols.openai_env import ENVIRONMENT
+from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
+from mockllm.protocols.openai_responses.detect import DETECTION
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
+from mockllm.protocols.openai_responses.normalize import NORMALISATION
 from mockllm.protocols.openai_responses.objects import API, item_of, response_id, token_of
 from mockllm.protocols.openai_responses.request import options, parse
 
@@ -35,7 +39,7 @@ __all__ = [
 
 
 def _stored(lookup: Lookup) -> dict[str, Any]:
-    if lookup.query.get("stream") == "true":
+    if lookup.target.query.get("stream") == "true":
         raise RequestError(
             "Only responses that run in the background can be streamed again, and mockllm has "
             "none: leave out 'stream' to get the whole response.",
@@ -45,12 +49,12 @@ def _stored(lookup: Lookup) -> dict[str, Any]:
 
 
 def _deleted(lookup: Lookup) -> dict[str, Any]:
-    return deleted(lookup.params["response_id"])
+    return deleted(lookup.target.segments["response_id"])
 
 
 def _input_items(lookup: Lookup) -> dict[str, Any]:
-    id = lookup.params["response_id"]
-    limit = lookup.query.get("limit", "20")
+    id = lookup.target.segments["response_id"]
+    limit = lookup.target.query.get("limit", "20")
     if not limit.isdecimal() or not 1 <= int(limit) <= 100:
         raise RequestError(
             f"Invalid 'limit': expected a whole number from 1 to 100, got '{limit}'.", param="limit"
@@ -58,9 +62,9 @@ def _input_items(lookup: Lookup) -> dict[str, Any]:
     return input_items(
         lookup.request,
         token_of(id) or id,
-        order=lookup.query.get("order", "desc"),
+        order=lookup.target.query.get("order", "desc"),
         limit=int(limit),
-        after=lookup.query.get("after"),
+        after=lookup.target.query.get("after"),
     )
 
 
@@ -102,6 +106,17 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     headers=answer_headers,
     project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    normalize=NORMALISATION,
+    env=ENVIRONMENT,
+    finish_values={
+        "stop": ("completed",),
+        "tool_calls": ("completed",),
+        "refusal": ("completed",),
+        "length": ("max_output_tokens", "incomplete"),
+        "content_filter": ("incomplete",),
+    },
     losses=LOSSES,
     lookups={"response": _stored, "delete_response": _deleted, "input_items": _input_items},
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.core.request import Message, Request
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
@@ -24,7 +25,7 @@ __all__ = ["options", "parse"]
 _Body = Mapping[str, Any]
 
 
-def parse(body: Mapping[str, Any], path_params: Mapping[str, str], strict: bool) -> Request:
+def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request that a body makes.
 
     Args:

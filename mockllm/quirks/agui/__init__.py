@@ -38,7 +38,7 @@ def _crlf(pieces: list[TimedBytes], context: Context) -> list[TimedBytes]:
 _CRLF = Quirk(
     name="agui-crlf",
     group="K",
-    apis=("agui",),
+    only=("agui",),
     title="Lines end in CR LF",
     servers="sse-starlette, unless told otherwise",
     right="same",
@@ -60,7 +60,7 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 _DONE_SENTINEL = Quirk(
     name="agui-done-sentinel",
     group="K",
-    apis=("agui",),
+    only=("agui",),
     title="[DONE] follows the end of the run",
     servers="servers that pass on the stream of a model",
     right="either",
@@ -110,7 +110,7 @@ def _cut(turn: Turn) -> Turn:
 _NO_RUN_FINISHED = Quirk(
     name="agui-no-run-finished",
     group="K",
-    apis=("agui",),
+    only=("agui",),
     title="The stream ends, the run does not",
     servers="servers that crashed",
     right="error",
@@ -142,7 +142,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 _EMPTY_DELTA = Quirk(
     name="agui-empty-delta",
     group="K",
-    apis=("agui",),
+    only=("agui",),
     title="A fragment of text is empty",
     servers="agents that pass on the first chunk of a model",
     right="same",
@@ -177,7 +177,7 @@ def _after_start(*types: str) -> FramesChange:
 _UNKNOWN_EVENT = Quirk(
     name="agui-unknown-event",
     group="K",
-    apis=("agui",),
+    only=("agui",),
     title="An event that this version of the protocol does not have",
     servers="agents of another version",
     right="same",

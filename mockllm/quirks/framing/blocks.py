@@ -5,7 +5,6 @@ from __future__ import annotations
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import TEXT
-from mockllm.scenario.model import APIS
 
 __all__ = ["BLOCKS"]
 
@@ -14,7 +13,6 @@ BLOCKS = (
         name="sse-comments",
         group="F",
         title="Comments between the events",
-        apis=APIS,
         servers="OpenRouter, proxies that keep connections alive",
         right="same",
         correct="Pass over lines that begin with a colon",
@@ -39,7 +37,6 @@ BLOCKS = (
         name="sse-bare-colon",
         group="F",
         title="Lines that are a colon and nothing else",
-        apis=APIS,
         servers="llama.cpp's server",
         right="same",
         correct="It is an empty comment",
@@ -53,7 +50,6 @@ BLOCKS = (
         name="sse-keepalive-as-data",
         group="F",
         title="A keep-alive comment sent as data",
-        apis=APIS,
         servers="partner models on Vertex (xAI), gateways",
         right="either",
         correct="The server is wrong: report it clearly, or pass over it with a warning",
@@ -69,7 +65,6 @@ BLOCKS = (
         name="sse-id-then-comment",
         group="F",
         title="Events with ids, and comments between them",
-        apis=APIS,
         servers="sse-starlette and other EventSource servers, llmgateway",
         right="same",
         correct="A block without data is no event, whatever the last id was",
@@ -92,7 +87,6 @@ BLOCKS = (
         name="sse-event-without-data",
         group="F",
         title="Blocks with an event name and no data",
-        apis=APIS,
         servers="gateways",
         right="same",
         correct="A block without data is no event",
@@ -110,7 +104,6 @@ BLOCKS = (
         name="sse-empty-data",
         group="F",
         title="Events whose data are empty",
-        apis=APIS,
         servers="gateways",
         right="same",
         correct="There is nothing to parse: pass over it",
@@ -123,7 +116,6 @@ BLOCKS = (
         name="sse-retry-field",
         group="F",
         title="The stream begins with the time after which to connect again",
-        apis=APIS,
         servers="general SSE frameworks",
         right="same",
         correct="A block without data is no event",
@@ -137,7 +129,6 @@ BLOCKS = (
         name="sse-other-fields",
         group="F",
         title="Other fields before the data",
-        apis=APIS,
         servers="Baidu Qianfan and many others",
         right="same",
         correct="Take the data lines for the data, and nothing else",

@@ -9,7 +9,6 @@ from mockllm.core.turn import Turn
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import TEXT, UNICODE
-from mockllm.scenario.model import APIS
 
 __all__ = ["CUTS"]
 
@@ -28,7 +27,6 @@ CUTS = (
         name="sse-utf8-split",
         group="F",
         title="A character cut in two by the network",
-        apis=APIS,
         servers="any",
         right="same",
         correct="Decode UTF-8 incrementally, or after the lines are cut",
@@ -57,7 +55,6 @@ CUTS = (
         name="sse-huge-event",
         group="F",
         title="One event is far longer than a buffer",
-        apis=APIS,
         servers="KoboldCpp with log probabilities, any with large tool results",
         right="same",
         correct="Take it, up to a bound that is documented and told when it is passed",
@@ -81,7 +78,6 @@ CUTS = (
         name="sse-chunk-boundaries",
         group="F",
         title="What is read at once is not an event",
-        apis=APIS,
         servers="all",
         right="same",
         correct="Buffer until the blank line",
@@ -98,7 +94,6 @@ CUTS = (
         name="sse-no-final-blank",
         group="F",
         title="The last event is not followed by a blank line",
-        apis=APIS,
         servers="gateways that close early",
         right="either",
         correct="The rules discard it; a robust client takes an event that is complete JSON",
@@ -117,7 +112,7 @@ CUTS = (
         name="sse-done-variants",
         group="F",
         title="[DONE] in other spellings",
-        apis=("chat",),
+        only=("chat",),
         servers="various",
         right="same",
         correct="Strip one space before it and any behind it; pass over repetitions",
@@ -151,7 +146,6 @@ CUTS = (
         name="sse-cut",
         group="F",
         title="The stream ends in the middle of an event",
-        apis=APIS,
         servers="networks",
         right="error",
         correct="Report that the answer was cut, in whichever way it ends",
@@ -183,7 +177,6 @@ CUTS = (
         name="sse-malformed-json",
         group="F",
         title="One event holds broken JSON",
-        apis=APIS,
         servers="proxies",
         right="error",
         correct="Report it",
@@ -199,7 +192,6 @@ CUTS = (
         name="sse-content-type",
         group="F",
         title="A stream under another content type, or none",
-        apis=APIS,
         servers="proxies",
         right="same",
         correct="Take it when the body is a stream of events",

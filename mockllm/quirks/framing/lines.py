@@ -5,7 +5,6 @@ from __future__ import annotations
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import CALL, TEXT
-from mockllm.scenario.model import APIS
 
 __all__ = ["LINES"]
 
@@ -14,7 +13,6 @@ LINES = (
         name="sse-crlf",
         group="F",
         title="Lines end in CRLF or CR in place of LF",
-        apis=APIS,
         servers="Gemini and Vertex, sse-starlette by default, Azure",
         right="same",
         correct="CRLF, CR and LF all end a line, also when CR and LF come apart",
@@ -45,7 +43,6 @@ LINES = (
         name="sse-no-space",
         group="F",
         title="No space behind the colon of a field",
-        apis=APIS,
         servers="Kimi Code, servers made with Spring",
         right="same",
         correct="The space is optional",
@@ -65,7 +62,6 @@ LINES = (
         name="sse-multiline-data",
         group="F",
         title="The JSON of an event on several data lines",
-        apis=APIS,
         servers="servers that print JSON with indentation",
         right="same",
         correct="Join the data lines of an event with line feeds",
@@ -85,7 +81,6 @@ LINES = (
         name="sse-single-newline",
         group="F",
         title="One line end between events in place of two",
-        apis=APIS,
         servers="hosts of GLM-4.7 and Kimi-K2.5",
         right="either",
         correct="Report it; a lenient client may take each data line for an event",
@@ -99,7 +94,6 @@ LINES = (
         name="sse-bom",
         group="F",
         title="A byte order mark before the first event",
-        apis=APIS,
         servers="servers and proxies made with .NET",
         right="same",
         correct="Strip one byte order mark at the beginning of the stream",

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, Turn
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.samples import TEXT
-from mockllm.scenario.model import APIS, Api
+from mockllm.scenario.model import Api
 
 __all__ = ["SEPARATORS"]
 
@@ -84,7 +84,6 @@ SEPARATORS = Quirk(
     name="sse-unicode-line-separators",
     group="F",
     title="Characters in the text that some libraries take for line ends",
-    apis=APIS,
     servers="any, when a model writes them",
     right="same",
     correct="Only CR and LF end a line; the text is unchanged",

@@ -58,7 +58,7 @@ def _kept_alive(items: list[Item], context: Context) -> list[Item]:
 KEEPALIVE = Quirk(
     name="resp-keepalive",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="keepalive events that no documentation names",
     servers="OpenAI, in requests that take long",
     right="same",
@@ -130,7 +130,7 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
 UNKNOWN_EVENT = Quirk(
     name="resp-unknown-event",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Events, items or parts of a type that the client does not know",
     servers="OpenAI, with every year",
     right="same",
@@ -173,7 +173,7 @@ def _no_arguments(items: list[Item], context: Context) -> list[Item]:
 REQUIRED_MISSING = Quirk(
     name="resp-required-missing",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Fields that the types require are not there",
     servers="gateways",
     right="same",
@@ -218,7 +218,7 @@ def _called(names: dict[str, str]) -> FramesChange:
 LEGACY_NAMES = Quirk(
     name="resp-legacy-names",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Events go by the names that the Realtime API has for them",
     servers="servers written after blog posts or after the Realtime API",
     right="either",
@@ -249,7 +249,7 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 DONE_SENTINEL = Quirk(
     name="resp-done-sentinel",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="[DONE] follows the last event",
     servers="OpenRouter, servers that convert from Chat Completions",
     right="same",

@@ -61,7 +61,7 @@ def _rotated(at: Callable[[str], bool], *, outputs: bool = True) -> FramesChange
 ITEM_ID_ROTATES = Quirk(
     name="resp-item-id-rotates",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="An output item has another id in every event",
     servers="GitHub Copilot, proxies, vLLM, mistral.rs",
     right="same",
@@ -106,7 +106,7 @@ def _null_ids(*, deltas: bool) -> FramesChange:
 ITEM_ID_NULL = Quirk(
     name="resp-item-id-null",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Output items have no id",
     servers="servers compatible with OpenAI",
     right="same",
@@ -143,7 +143,7 @@ def _reversed(items: list[Item], context: Context) -> list[Item]:
 OUTPUT_INDEX = Quirk(
     name="resp-output-index",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="output_index is no running number",
     servers="servers that convert from another protocol",
     right="same",
@@ -181,7 +181,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
 INTERLEAVED = Quirk(
     name="resp-interleaved",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Items are open at the same time, and their deltas alternate",
     servers="OpenRouter, xAI, lists of MCP tools",
     right="same",
@@ -210,7 +210,7 @@ def _shared_index(items: list[Item], context: Context) -> list[Item]:
 REASONING_IDS = Quirk(
     name="resp-reasoning-ids",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Every fragment of reasoning names another item",
     servers="the bridge of LiteLLM from Chat Completions",
     right="same",

@@ -45,7 +45,7 @@ _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part
 MISSING_OPENERS = Quirk(
     name="resp-missing-openers",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Deltas come for what was never opened",
     servers="servers that convert from another protocol",
     right="either",
@@ -115,7 +115,7 @@ def _only_an_error(turn: Turn) -> Turn:
 ERROR_SHAPE = Quirk(
     name="resp-error-shape",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="The error event differs between the service and its documentation",
     servers="OpenAI (nested), servers that follow its documentation (flat)",
     right="error",
@@ -164,7 +164,7 @@ def _final_output(value: Callable[[], Any]) -> FramesChange:
 COMPLETED_OUTPUT_EMPTY = Quirk(
     name="resp-completed-output-empty",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="The final response has no output",
     servers="the backend of Codex, proxies",
     right="same",
@@ -219,7 +219,7 @@ def _ended(finish: FinishReason) -> Callable[[Turn], Turn]:
 INCOMPLETE = Quirk(
     name="resp-incomplete",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="The stream ends in response.incomplete",
     servers="OpenAI, at a limit",
     right="same",
@@ -254,7 +254,7 @@ def _unended(turn: Turn) -> Turn:
 NO_TERMINAL = Quirk(
     name="resp-no-terminal",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="The stream ends without response.completed",
     servers="networks, gateways",
     right="error",
@@ -288,7 +288,7 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
 AFTER_COMPLETED = Quirk(
     name="resp-after-completed",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="A delta comes after response.completed",
     servers="proxies",
     right="same",

@@ -37,7 +37,7 @@ __all__ = [
 ARGS_DONE_ONLY = Quirk(
     name="resp-args-done-only",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="Arguments come whole, without any deltas before them",
     servers="gpt-5.3-codex-spark, LM Studio",
     right="same",
@@ -97,7 +97,7 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
 ZERO_ARG = Quirk(
     name="resp-zero-arg",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="A call without arguments says so by an empty text, or not at all",
     servers="vLLM",
     right="same",
@@ -131,7 +131,7 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
 ARGS_IN_ADDED = Quirk(
     name="resp-args-in-added",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="A call has all its arguments as soon as its item is added",
     servers="servers compatible with OpenAI",
     right="same",
@@ -161,7 +161,7 @@ def _repeated(types: Collection[str]) -> FramesChange:
 DUP_DONE = Quirk(
     name="resp-dup-done",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="What is done is said to be done twice",
     servers="proxies",
     right="same",
@@ -220,7 +220,7 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 DELTA_AFTER_DONE = Quirk(
     name="resp-delta-after-done",
     group="I",
-    apis=("responses",),
+    only=("responses",),
     title="A done value is not the end of its deltas, or not their sum",
     servers="proxies",
     right="same",

@@ -11,7 +11,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from mockllm.core.events import Start, StreamError, Timed
 from mockllm.core.frame import Frame
@@ -22,15 +21,16 @@ from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireError
 from mockllm.framing.sse import Decoder
 from mockllm.protocols.base import Reply, WireProtocol, dumps
-from mockllm.protocols.normalisation import first_difference, masked
-from mockllm.recording.drafting.addresses import Address, addressed
+from mockllm.protocols.detection import Detected
+from mockllm.protocols.normalisation import difference_of_frames
 from mockllm.recording.drafting.authored import authored
 from mockllm.recording.drafting.error_replies import asked_wait, told_error
-from mockllm.scenario.model import APIS, Http, TurnSpec
+from mockllm.scenario.model import Http, TurnSpec
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.model import Asked, Tape, digest
+from mockllm.tapes.conversion import taped
+from mockllm.tapes.model import Tape, digest
 
-__all__ = ["Answered", "answered", "asked", "captured_of", "complete", "taped"]
+__all__ = ["Answered", "answered", "complete"]
 
 _NOT_OURS = frozenset(
     {"connection", "content-encoding", "content-length", "content-type", "date", "keep-alive"}
@@ -68,23 +68,6 @@ class _Read:
     problem: str = ""
 
 
-def asked(exchange: Captured, address: Address) -> Request:
-    """The neutral request of an exchange that `addressed` gave a protocol.
-
-    Raises:
-        RequestError: its body is none that the protocol knows.
-    """
-    protocol = address.protocol
-    assert protocol is not None
-    try:
-        body = json.loads(exchange.request_body)
-    except (ValueError, RecursionError):
-        raise RequestError("the request is no JSON") from None
-    if not isinstance(body, dict):
-        raise RequestError("the request is no JSON object")
-    return protocol.parse(body, address.params, False)
-
-
 def complete(exchange: Captured, protocol: WireProtocol) -> bool:
     """Whether a stream has its end marker, so that nothing of it is missing."""
     try:
@@ -97,13 +80,13 @@ def complete(exchange: Captured, protocol: WireProtocol) -> bool:
     return wire.complete
 
 
-def answered(exchange: Captured, address: Address, request: Request) -> Answered:
+def answered(exchange: Captured, detected: Detected, request: Request) -> Answered:
     """The turn and the tape that an answer makes.
 
     Raises:
         WireError: it is no answer (a redirection), or is compressed in a way not known here.
     """
-    protocol = address.protocol
+    protocol = detected.protocol
     assert protocol is not None
     if not (200 <= exchange.status < 300 or 400 <= exchange.status < 600):
         raise WireError(f"HTTP {exchange.status} is no answer of a model")
@@ -120,39 +103,6 @@ def answered(exchange: Captured, address: Address, request: Request) -> Answered
 def _tape(plain: Captured, request: Request, spec: TurnSpec) -> Tape:
     tape = taped(plain)
     return replace(tape, streamed=request.stream, digest=digest(spec, tape.api))
-
-
-def taped(captured: Captured) -> Tape:
-    """An exchange as a tape that belongs to no turn yet; `captured_of` is its inverse, but for
-    when it was and where it came from."""
-    protocol = addressed(captured).protocol
-    asked = Asked(captured.method, captured.url, captured.request_headers, captured.request_body)
-    return Tape(
-        api=next((api for api in APIS if protocol is not None and api == protocol.name), "chat"),
-        streamed=False,
-        status=captured.status,
-        headers=captured.headers,
-        pieces=captured.chunks,
-        cut=captured.cut,
-        request=asked,
-    )
-
-
-def captured_of(tape: Tape) -> Captured:
-    """What was captured when a tape was recorded."""
-    asked = tape.request or Asked("", "")
-    path = urlsplit(asked.url).path
-    return Captured(
-        asked.method,
-        asked.url,
-        asked.headers,
-        asked.body,
-        tape.status,
-        tape.headers,
-        tape.pieces,
-        tape.cut,
-        source=f"{asked.method} {path}",
-    )
 
 
 # Streams
@@ -216,10 +166,6 @@ def _foldable(timed: Sequence[Timed]) -> Turn:
 # Bodies
 
 
-_ENVELOPE = {"responses": "response", "anthropic": "message"}
-"""By protocol the field in which an event of a stream has what a body has by itself."""
-
-
 def _body(plain: Captured, protocol: WireProtocol) -> _Read:
     at = plain.chunks[-1].at if plain.chunks else 0
     text = plain.body.decode("utf-8", "replace")
@@ -238,13 +184,19 @@ def _body(plain: Captured, protocol: WireProtocol) -> _Read:
         return _Read(_failed(value, text), problem=str(error))
     beats_ = sum(map(beats, turn.parts))
     id = value.get("id")
-    whole = {_ENVELOPE[protocol.name]: value} if protocol.name in _ENVELOPE else value
+    whole = _in_envelope(protocol, value)
     return _Read(
         replace(turn, gaps=(at, *[0] * beats_)),
         (Frame(dumps(whole)),),
         id if isinstance(id, str) else "",
         str(value.get("model") or ""),
     )
+
+
+def _in_envelope(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
+    """A body as the events of a stream hold it."""
+    envelope = protocol.normalize.envelope
+    return {envelope: value} if envelope else value
 
 
 def _failed(value: object, text: str) -> Turn:
@@ -304,7 +256,7 @@ def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Rea
 
 def _difference(protocol: WireProtocol, recorded: Sequence[Frame], made: Sequence[Frame]) -> str:
     """Where two streams first differ, but for what services make up; "" where they do not."""
-    return first_difference(masked(protocol.name, recorded), masked(protocol.name, made)) or ""
+    return difference_of_frames(protocol, recorded, made) or ""
 
 
 def _made(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -> list[Frame]:
@@ -312,5 +264,5 @@ def _made(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -
         encoder = protocol.encoder(turn, reply)
         return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
     body: dict[str, Any] = protocol.encode_body(turn, reply)
-    whole = {_ENVELOPE[protocol.name]: body} if protocol.name in _ENVELOPE else body
+    whole = _in_envelope(protocol, body)
     return [Frame(dumps(whole))]

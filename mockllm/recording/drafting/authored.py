@@ -171,7 +171,7 @@ def _frame(api: str, frame: Frame) -> m.FramePart:
     if frame.data is not None and frame.data[:1] in ("{", "["):
         data = _readable(frame.data)
     return m.FramePart(
-        next(known for known in m.APIS if known == api),
+        api,
         data,
         frame.event,
         frame.id,

@@ -13,8 +13,7 @@ from typing import Literal
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError
-from mockllm.recording.drafting.addresses import Address, addressed
-from mockllm.recording.drafting.answers import Answered, answered, asked, captured_of
+from mockllm.recording.drafting.answers import Answered, answered
 from mockllm.recording.drafting.conversations import Conversation, Said, openings
 from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.naming import free_name, slug
@@ -22,6 +21,7 @@ from mockllm.recording.drafting.placement import Place, Places
 from mockllm.recording.drafting.yaml_drafting import asking, echoed, tried_before, with_turn
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.model import Tape, digest
 
 __all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "drafts"]
@@ -296,12 +296,12 @@ class Drafting:
 
 def _understood(exchange: Captured) -> tuple[Request, Answered] | Line:
     """Request and answer in neutral terms, or why they are skipped."""
-    address: Address = addressed(exchange)
-    if address.protocol is None:
-        return Line(exchange.source, "skipped", address.words)
+    found = detected(exchange)
+    if found.protocol is None:
+        return Line(exchange.source, "skipped", found.reason)
     try:
-        request = asked(exchange, address)
-        return request, answered(exchange, address, request)
+        request = request_of(exchange, found)
+        return request, answered(exchange, found, request)
     except MockLLMError as error:
         return Line(exchange.source, "skipped", str(error))
 

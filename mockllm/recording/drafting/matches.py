@@ -15,8 +15,9 @@ from typing import Literal
 
 from mockllm.core.request import Request
 from mockllm.matching.conditions import check_match
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation
-from mockllm.scenario.model import APIS, Match, Scenario, TextCondition
+from mockllm.scenario.model import Match, Scenario, TextCondition
 from mockllm.scenario.precedence import precedence, told_apart
 
 __all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
@@ -153,7 +154,7 @@ class Matches:
     ) -> bool:
         """Whether each of two scenarios is found by its own first request."""
         mine, theirs = one.match, other.match
-        if mine is None or theirs is None or set(one.apis).isdisjoint(other.apis):
+        if mine is None or theirs is None or not one.shares_api(other):
             return True
         if mine.conditions == theirs.conditions and told_apart(one, other):
             return True
@@ -178,7 +179,7 @@ class Matches:
         """The scenario, and its rivals as they are told from it; None where that cannot be."""
         firsts = [self.first(rival) for rival in rivals]
         if any(first is not None and first.api != request.api for first in firsts):
-            scenario = replace(scenario, apis=tuple(api for api in APIS if api == request.api))
+            scenario = replace(scenario, apis=(request.api,))
         ways: dict[str, list[Scenario]] = {}
         for mine in (scenario, *self._narrower(scenario, request)):
             changes = self._changes(mine, request, ways)
@@ -217,7 +218,7 @@ class Matches:
         """A scenario without the API of another one's request, if its own is another; or with
         what its first request has."""
         if first is not None and first.api != request.api:
-            others = tuple(api for api in rival.apis if api != request.api)
+            others = tuple(api for api in rival.apis or PROTOCOLS if api != request.api)
             yield replace(rival, apis=others)
         yield from self._narrower(rival, first)
 
@@ -228,7 +229,7 @@ def _holds(scenario: Scenario, request: Request | None) -> bool:
     if request is None:
         return True
     assert scenario.match is not None
-    if request.api not in scenario.apis:
+    if not scenario.plays_over(request.api):
         return False
     found = check_match(scenario.match, request, {}, user="")
     return all(problem is None for problem in found)

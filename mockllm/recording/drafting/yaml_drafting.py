@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from mockllm.errors import ScenarioError
 from mockllm.recording.drafting.conversations import Spoken, calls_of, text_of
+from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.jsontext import parse
-from mockllm.scenario.load import loads
 from mockllm.scenario.model import (
     AnyPart,
     ErrorPart,

@@ -18,9 +18,9 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import free_name
 from mockllm.recording.store.locks import alone, is_unfinished, put
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.files import MAX_FILE
-from mockllm.scenario.load import load, loads
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.precedence import match_key, told_apart
 from mockllm.tapes.dump import dump_tape
@@ -203,7 +203,7 @@ def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
         other.match is not None
         and other.match.user == match.user  # or it takes long where there are many
         and match_key(other.match) == key
-        and not set(scenario.apis).isdisjoint(other.apis)
+        and scenario.shares_api(other)
         and not told_apart(scenario, other)
         for other in others
     )

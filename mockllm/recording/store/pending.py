@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from mockllm.errors import ScenarioError
-from mockllm.recording.drafting.answers import captured_of, taped
 from mockllm.recording.store.locks import alone, lock, synced
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of, taped
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 

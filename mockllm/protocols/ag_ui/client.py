@@ -1,0 +1,67 @@
+"""How a client of an AG-UI agent writes its requests: each run carries all messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mockllm.core.request import OfferedTool
+from mockllm.core.turn import ToolCall
+from mockllm.protocols.base import Client, Json
+from mockllm.protocols.values import function_tool
+
+__all__ = ["CLIENT"]
+
+
+def _first_request(model: str, user: str) -> Json:
+    messages = [{"id": "user_1", "role": "user", "content": user}]
+    empty: Json = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
+    return {"threadId": "thread_1", "runId": "run_1", "messages": messages, **empty}
+
+
+def _tools(tools: Sequence[OfferedTool]) -> Json:
+    return {"tools": list(map(function_tool, tools))}
+
+
+def _continuation(
+    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+) -> Json:
+    tool_calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in calls
+    ]
+    assistant = {"id": f"assistant_{len(body['messages'])}", "role": "assistant"}
+    tool_messages = [
+        {"id": f"tool_{call.id}", "role": "tool", "toolCallId": call.id, "content": text}
+        for call, text in zip(calls, results, strict=True)
+    ]
+    messages = [*body["messages"], {**assistant, "toolCalls": tool_calls}, *tool_messages]
+    return {**body, "runId": _next_run(body), "messages": messages}
+
+
+def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
+    count = len(body["messages"])
+    more = [
+        {"id": f"assistant_{count}", "role": "assistant", "content": text},
+        {"id": f"user_{count}", "role": "user", "content": user},
+    ]
+    return {**body, "runId": _next_run(body), "messages": [*body["messages"], *more]}
+
+
+def _next_run(body: Json) -> str:
+    return f"run_{int(body['runId'].removeprefix('run_')) + 1}"
+
+
+CLIENT = Client(
+    first_request=_first_request,
+    tools=_tools,
+    continuation=_continuation,
+    next_message=_next_message,
+    path="/agui",
+    service="http://localhost",
+    group="agui",
+    may_leave_calls=True,
+)

@@ -1,0 +1,16 @@
+"""How a recorded exchange is known as one with an AG-UI agent, whatever its path is."""
+
+from __future__ import annotations
+
+import re
+
+from mockllm.protocols.base import Detection
+
+__all__ = ["DETECTION"]
+
+DETECTION = Detection(
+    paths=(re.compile(r"/agui(?:/(?P<scenario>[^/]+))?$"),),
+    request=lambda body: {"threadId", "runId", "messages"} <= body.keys(),
+    answer=lambda value: value.get("type") in ("RUN_STARTED", "RUN_ERROR"),
+    any_path=True,
+)

@@ -1,0 +1,13 @@
+"""The environment variables that lead the SDKs of Anthropic Messages to a server."""
+
+from __future__ import annotations
+
+from mockllm.protocols.base import Environment
+
+__all__ = ["ENVIRONMENT"]
+
+ENVIRONMENT = Environment(
+    base_urls=(("ANTHROPIC_BASE_URL", ""),),
+    keys=("ANTHROPIC_API_KEY",),
+    other_keys=("ANTHROPIC_AUTH_TOKEN",),
+)

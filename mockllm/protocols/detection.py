@@ -1,0 +1,146 @@
+"""Which API a recorded exchange is of: its path says so, or its body where the path does not.
+
+Services that speak another's API put its paths behind prefixes of their own
+(`/api/v1/chat/completions`, `/openai/deployments/NAME/chat/completions`, `/projects/...`), so
+paths are known by how they end. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mockllm.core.target import NO_TARGET, Target
+from mockllm.errors import StreamFormatError
+from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+
+__all__ = ["Detected", "detect", "detect_by_body", "json_object_of", "model_of"]
+
+_MOST_VALUES = 16
+"""How many events of a stream are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """What an exchange was sent to: a protocol's `generate`, or the reason why to none.
+
+    Args:
+        protocol: None where `reason` says why.
+        target: what the path and the query say, as `WireProtocol.parse` takes it.
+    """
+
+    protocol: WireProtocol | None
+    target: Target = NO_TARGET
+    reason: str = ""
+
+
+_NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)$"
+        ),
+        "Amazon Bedrock's own API, with its binary event stream, is not played",
+    ),
+    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "embeddings are no stream"),
+    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (re.compile(r"/(?:v1|openai)/completions$"), "the old completions API is not played"),
+    (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it makes no text"),
+    (re.compile(r"/api/(?:chat|generate)$"), "Ollama's own API is not played; its /v1 is"),
+    (re.compile(r"/v2/chat$"), "Cohere's own API is not played"),
+    (
+        re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
+        "it asks no model",
+    ),
+)
+
+
+def detect(method: str, url: str, body: bytes) -> Detected:
+    """The API that an exchange is of; never fails.
+
+    Args:
+        url: whole, with the query.
+        body: of the request.
+    """
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    if method != "POST":
+        return Detected(None, reason=f"a {method} asks no model")
+    for protocol in PROTOCOLS.values():
+        for pattern in protocol.detect.paths:
+            found = pattern.search(path)
+            if found is not None:
+                return Detected(protocol, _target(found, path, parts.query))
+    for pattern, reason in _NOT_PLAYED:
+        if pattern.search(path):
+            return Detected(None, reason=reason)
+    value = json_object_of(body)
+    for protocol in PROTOCOLS.values():
+        if protocol.detect.any_path and value is not None and protocol.detect.request(value):
+            return Detected(protocol)
+    host = parts.hostname or "it"
+    return Detected(None, reason=f"{host} has no API at {parts.path or '/'} that is known")
+
+
+def _target(found: re.Match[str], path: str, query: str) -> Target:
+    segments = {name: unquote(value) for name, value in found.groupdict().items() if value}
+    method = path.rpartition(":")[2] if ":" in found[0] else ""
+    return Target(segments, method, dict(parse_qsl(query)))
+
+
+def json_object_of(body: bytes) -> dict[str, Any] | None:
+    """The JSON object that a body is; None where it is none."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:
+    """The API whose fields a request and the answer to it have; None where neither decides.
+
+    Args:
+        request: the body that was sent, where it is known.
+        body: of the answer, streamed or not.
+    """
+    sent = request or {}
+    for protocol in PROTOCOLS.values():
+        if protocol.detect.request(sent):
+            return protocol
+    for value in _values(body):
+        for protocol in PROTOCOLS.values():
+            if protocol.detect.answer(value):
+                return protocol
+    return next((one for one in PROTOCOLS.values() if one.detect.likely_request(sent)), None)
+
+
+def _values(body: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects that an answer begins with: its only one, or those of its first events."""
+    try:
+        texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
+    except StreamFormatError:
+        texts = []
+    for text in texts or [body.decode("utf-8", "replace")]:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def model_of(request: Mapping[str, Any] | None, body: bytes) -> str:
+    """The model that a request names, or the answer to it; "" where neither does."""
+    for value in (request or {}, *_values(body)):
+        for place in (value, value.get("response"), value.get("message")):
+            if isinstance(place, Mapping):
+                named = place.get("model") or place.get("modelVersion")
+                if isinstance(named, str):
+                    return named.removeprefix("models/")
+    return ""

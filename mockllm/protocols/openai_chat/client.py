@@ -1,0 +1,64 @@
+"""How a client of Chat Completions writes its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockllm.core.request import OfferedTool
+from mockllm.core.turn import ToolCall
+from mockllm.protocols.base import Client, Json
+from mockllm.protocols.values import function_tool
+
+__all__ = ["CLIENT"]
+
+
+def _first_request(model: str, user: str) -> Json:
+    return {"model": model, "stream": True, "messages": [{"role": "user", "content": user}]}
+
+
+def _tools(tools: Sequence[OfferedTool]) -> Json:
+    return {"tools": [{"type": "function", "function": function_tool(tool)} for tool in tools]}
+
+
+def _continuation(
+    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+) -> Json:
+    tool_calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in calls
+    ]
+    tool_messages = [
+        {"role": "tool", "tool_call_id": call.id, "content": text}
+        for call, text in zip(calls, results, strict=True)
+    ]
+    assistant = {"role": "assistant", "content": None, "tool_calls": tool_calls}
+    return {**body, "messages": [*body["messages"], assistant, *tool_messages]}
+
+
+def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
+    more = [{"role": "assistant", "content": text}, {"role": "user", "content": user}]
+    return {**body, "messages": [*body["messages"], *more]}
+
+
+def _may_lack_call_ids(body: Mapping[str, Any]) -> bool:
+    # `functions`, which `tools` replaced in 2023, had no ids.
+    return "functions" in body
+
+
+CLIENT = Client(
+    first_request=_first_request,
+    tools=_tools,
+    continuation=_continuation,
+    next_message=_next_message,
+    path="/v1/chat/completions",
+    service="https://api.openai.com",
+    group="openai",
+    headers={"authorization": "Bearer mock-key"},
+    usage={"stream_options": {"include_usage": True}},
+    may_lack_call_ids=_may_lack_call_ids,
+)

@@ -1,0 +1,64 @@
+"""How a client of Responses writes its requests: a continuation points at the earlier answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockllm.core.request import OfferedTool
+from mockllm.core.turn import ToolCall
+from mockllm.protocols.base import Client, Json
+from mockllm.protocols.values import function_tool
+
+__all__ = ["CLIENT"]
+
+_CLIENT_RESULTS = ("function_call_output", "custom_tool_call_output")
+"""The types of input items that carry the result of a tool which the client ran."""
+
+
+def _first_request(model: str, user: str) -> Json:
+    return {"model": model, "stream": True, "input": user}
+
+
+def _tools(tools: Sequence[OfferedTool]) -> Json:
+    return {"tools": [{"type": "function", **function_tool(tool)} for tool in tools]}
+
+
+def _continuation(
+    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+) -> Json:
+    outputs = [
+        {"type": "function_call_output", "call_id": call.id, "output": text}
+        for call, text in zip(calls, results, strict=True)
+    ]
+    return {**body, "previous_response_id": answer, "input": outputs}
+
+
+def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
+    return {**body, "previous_response_id": answer, "input": user}
+
+
+def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
+    items = body.get("input")
+    if not isinstance(items, list):
+        return frozenset()
+    return frozenset(
+        item["call_id"]
+        for item in items
+        if isinstance(item, dict)
+        and item.get("type") not in _CLIENT_RESULTS
+        and isinstance(item.get("call_id"), str)
+    )
+
+
+CLIENT = Client(
+    first_request=_first_request,
+    tools=_tools,
+    continuation=_continuation,
+    next_message=_next_message,
+    path="/v1/responses",
+    service="https://api.openai.com",
+    group="openai",
+    headers={"authorization": "Bearer mock-key"},
+    hosted_results=_hosted_results,
+)

@@ -1,0 +1,22 @@
+"""What Responses makes up in its events."""
+
+from __future__ import annotations
+
+from mockllm.protocols.base import Normalisation
+
+__all__ = ["NORMALISATION"]
+
+NORMALISATION = Normalisation(
+    made_up=frozenset(
+        {"sequence_number", "obfuscation", "item_id", "item.id"}
+        | {"response.id", "response.output.id", "response.output.encrypted_content"}
+        | {"response.created_at", "response.completed_at", "response.model"}
+    ),
+    answer_fields={
+        "response": frozenset(
+            {"object", "status", "output", "usage", "error", "incomplete_details"}
+        )
+    },
+    replaced={"response.output_item.added": "encrypted_content"},
+    envelope="response",
+)

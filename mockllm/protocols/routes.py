@@ -1,0 +1,43 @@
+"""Paths matched with the routes of protocols. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote
+
+from mockllm.core.target import Target
+from mockllm.protocols.base import Operation, WireProtocol
+
+__all__ = ["parse_query", "path_target", "route_pattern", "target_of"]
+
+
+@lru_cache(maxsize=1024)
+def route_pattern(path: str) -> re.Pattern[str]:
+    """The pattern of a route's path, with a group for each named segment."""
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
+def path_target(match: re.Match[str], path: str) -> Target:
+    """What a path says that a route's pattern matched."""
+    segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
+    return Target(segments, path.rpartition(":")[2] if ":" in path else "")
+
+
+def parse_query(query: str) -> Mapping[str, str]:
+    """The parameters of a query, the last value of each name."""
+    return dict(parse_qsl(query, keep_blank_values=True))
+
+
+def target_of(
+    protocol: WireProtocol, path: str, query: str = "", operation: Operation = "generate"
+) -> Target | None:
+    """What a path and a query say to a protocol; None where no such route of it matches."""
+    for route in protocol.routes:
+        if route.operation == operation:
+            match = route_pattern(route.path).fullmatch(path)
+            if match is not None:
+                target = path_target(match, path)
+                return Target(target.segments, target.method, parse_query(query))
+    return None

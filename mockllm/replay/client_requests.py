@@ -1,0 +1,43 @@
+"""What a client sends to get a scenario: for `show`, `demo`, exports and the checking kit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mockllm.core.request import Request
+from mockllm.core.target import Target
+from mockllm.protocols.base import Json, WireProtocol
+from mockllm.protocols.routes import target_of
+from mockllm.scenario.model import Match, Scenario, ToolSpec
+
+__all__ = ["client_target", "first_body", "first_request", "user_text"]
+
+
+def user_text(scenario: Scenario) -> str:
+    """A text of the user that meets the scenario's `match.user`; "Hello" where any does."""
+    match = scenario.match or Match()
+    return "Hello" if match.user is None or match.user.op == "regex" else match.user.value
+
+
+def first_body(
+    protocol: WireProtocol, model: str, text: str, tools: Iterable[ToolSpec] = ()
+) -> Json:
+    """The body of a conversation's first request, for a streamed answer."""
+    client = protocol.client
+    offered = [tool.offered() for tool in tools]
+    return {**client.first_request(model, text), **(client.tools(offered) if offered else {})}
+
+
+def client_target(protocol: WireProtocol, model: str, *, stream: bool = True) -> Target:
+    """The target of a client's request for an answer of a model."""
+    path, _, query = protocol.client.path_of(model, stream=stream).partition("?")
+    target = target_of(protocol, path, query)
+    assert target is not None, f"no route of {protocol.name} matches {path}"
+    return target
+
+
+def first_request(protocol: WireProtocol, scenario: Scenario, text: str, model: str) -> Request:
+    """The first request of a conversation, for a streamed answer with usage."""
+    body = {**first_body(protocol, model, text, scenario.tools), **protocol.client.usage}
+    return replace(protocol.parse(body, client_target(protocol, model), False), stream=True)
