@@ -22,9 +22,9 @@ class Target:
         query: the parameters of the query, the last value of each name.
     """
 
-    segments: Mapping[str, str] = field(default=_EMPTY)
+    segments: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     method: str = ""
-    query: Mapping[str, str] = field(default=_EMPTY)
+    query: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ after which the assistant turns agree with its own.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import Message, Request
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.conditions import check_match, text_holds
+from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, Catalogue
 from mockllm.matching.mismatch import NEAREST, explain
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
@@ -40,14 +41,6 @@ class Pick:
     index: int
     start: int = 0
     continued: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """One turn of the model in the history: its last message's index and its calls."""
-
-    index: int
-    calls: tuple[CallEcho, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +81,7 @@ def pick(catalogue: Catalogue, request: Request, headers: Mapping[str, str], pre
         NoMatchError: nothing answers; the message names the nearest scenarios.
         RequestError: the request continues an answer that is not ours.
     """
-    history = _history(request.messages)
+    history = read_history(request.messages).turns
     name = request.scenario or headers.get(SCENARIO_HEADER)
     name = name or plain_model(catalogue, request.model)[1]
     anchor = _anchor(catalogue, request, history)
@@ -112,23 +105,8 @@ def _says_something(request: Request) -> bool:
     return any(message.role == "user" for message in request.messages)
 
 
-def _history(messages: tuple[Message, ...]) -> list[_Answered]:
-    """The turns of the model: consecutive assistant messages are one."""
-    turns: list[_Answered] = []
-    last = -2
-    for index, message in enumerate(messages):
-        if message.role != "assistant":
-            continue
-        if turns and last == index - 1:
-            turns[-1] = _Answered(index, turns[-1].calls + message.calls)
-        else:
-            turns.append(_Answered(index, message.calls))
-        last = index
-    return turns
-
-
 def _anchor(
-    catalogue: Catalogue, request: Request, history: list[_Answered]
+    catalogue: Catalogue, request: Request, history: Sequence[ModelTurn]
 ) -> tuple[Scenario, int] | None:
     """Scenario and position told by an answer of ours that the request points at."""
     if request.previous is not None:
@@ -146,7 +124,7 @@ def _anchor(
             known = catalogue.by_token(request.messages[index].ref)
             if known is None:
                 continue
-            later = sum(1 for turn in history if turn.index > index) - (
+            later = sum(1 for turn in history if turn.end > index) - (
                 1 if _same_turn(request.messages, index) else 0
             )
             return known[0], known[1] + 1 + later
@@ -201,7 +179,7 @@ def _search(
     catalogue: Catalogue,
     request: Request,
     headers: Mapping[str, str],
-    history: list[_Answered],
+    history: Sequence[ModelTurn],
     prefix: str,
 ) -> _Found | None:
     """The best scenario that matches: the most conditions, then the latest beginning."""
@@ -228,7 +206,7 @@ def _told_apart(equal: list[_Found], request: Request) -> _Found:
     """Which of several scenarios that begin alike answers: the only one that is asked what the
     user has said since then. Recordings may begin alike; the first of them answers what they
     have in common."""
-    asked = [candidate for candidate in equal if _is_asked(candidate, request)] or equal
+    asked = [candidate for candidate in equal if _answers_user(candidate, request)] or equal
     asked.sort(key=lambda candidate: precedence(candidate.scenario))
     if all(is_recorded(candidate.scenario) for candidate in asked[1:]):
         return asked[0]
@@ -241,22 +219,13 @@ def _told_apart(equal: list[_Found], request: Request) -> _Found:
     )
 
 
-def _is_asked(candidate: _Found, request: Request) -> bool:
+def _answers_user(candidate: _Found, request: Request) -> bool:
     """Whether what the user said from the beginning on is what the scenario's turns answer."""
-    said: list[str | None] = []
-    user: str | None = None
-    role = ""
-    for message in request.messages[candidate.start :]:
-        if message.role == "assistant" and role != "assistant":
-            said.append(user)
-            user = None
-        elif message.role == "user":
-            user = message.text
-        role = message.role
-    for position, text in enumerate([*said, user]):
+    history = read_history(request.messages, candidate.start)
+    for position, user in enumerate([*(turn.user for turn in history.turns), history.user]):
         index = turn_index(candidate.scenario, position)
         condition = asked_at(candidate.scenario, index) if index is not None else None
-        if condition is not None and (text is None or not text_holds(condition, text)):
+        if condition is not None and (user is None or not text_holds(condition, user)):
             return False
     return True
 
@@ -265,10 +234,10 @@ def _matches(
     catalogue: Catalogue,
     request: Request,
     headers: Mapping[str, str],
-    history: list[_Answered],
+    history: Sequence[ModelTurn],
     prefix: str,
 ) -> Iterator[_Found]:
-    ends = [turn.index for turn in history]
+    ends = [turn.end for turn in history]
     seen: set[str] = set()
     for start in range(len(request.messages) - 1, -1, -1):
         message = request.messages[start]
@@ -302,7 +271,7 @@ def _userless(
     scenario: Scenario,
     request: Request,
     headers: Mapping[str, str],
-    history: list[_Answered],
+    history: Sequence[ModelTurn],
     prefix: str,
 ) -> _Found | None:
     """A scenario without `match.user` begins with the history, or, where that does not agree,
@@ -312,7 +281,7 @@ def _userless(
     starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
     past: _Found | None = None
     for start in [0, *reversed(starts)]:
-        after = [turn for turn in history if turn.index >= start]
+        after = [turn for turn in history if turn.end >= start]
         if _agree(scenario, after, request.api, prefix):
             candidate = _Found(scenario, start, len(after), True)
             if turn_index(scenario, len(after)) is not None:
@@ -321,7 +290,7 @@ def _userless(
     return past
 
 
-def _agree(scenario: Scenario, after: list[_Answered], api: str, prefix: str) -> bool:
+def _agree(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
     """Whether the turns of the history are those of the scenario, by their tool calls."""
     for position, turn in enumerate(after):
         if turn_index(scenario, position) is None:

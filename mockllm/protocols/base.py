@@ -172,6 +172,7 @@ class Client:
         body_path: what an answer that is not streamed is requested from, where that is not `path`.
         headers: that the service demands, besides the content type.
         usage: the fields that ask for usage, where it is not sent unasked.
+        tool_fields: the fields of a body that say which tools may be called.
         arguments_are_values: whether the history holds arguments as JSON values, so that
             malformed ones cannot be sent back.
         may_lack_call_ids: whether a request may send calls and results without ids.
@@ -190,6 +191,7 @@ class Client:
     body_path: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    tool_fields: tuple[str, ...] = ("tools",)
     arguments_are_values: bool = False
     may_lack_call_ids: Callable[[Mapping[str, Any]], bool] = lambda _: False
     may_leave_calls: bool = False

@@ -11,47 +11,47 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.checking.conversations.histories import History
-from mockllm.checking.conversations.round_trips import Asked, Round, Step, Streamed
+from mockllm.checking.conversations.round_trips import HistoryCall, RoundTrip, Step, StreamedCall
+from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.core.request import CallEcho, Message
 from mockllm.matching.conditions import shown
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import ResultCondition
 
-__all__ = ["Wrong", "failing", "wrongs"]
+__all__ = ["Mistake", "expected_failures", "mistakes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class Mistake:
     """One thing wrong in a request; `place` is that of the round it is about."""
 
     invariant: str
     step: Step
-    place: int
+    location: int
     message: str
 
 
-def wrongs(step: Step, history: History) -> Iterator[Wrong]:
+def mistakes(step: Step, history: SessionHistory) -> Iterator[Mistake]:
     """Everything wrong with the calls and results of a request."""
-    for result in step.loose:
-        yield Wrong("request-valid", step, 0, _without_call(result))
+    for result in step.leading_results:
+        yield Mistake("request-valid", step, 0, _without_call(result))
     for index, round in enumerate(step.rounds):
         last = index == len(step.rounds) - 1
         if last:
             for name, message in _unfaithful(step, index, history):
-                yield Wrong(name, step, round.place, message)
+                yield Mistake(name, step, round.location, message)
         for name, message in _unpaired(step, round, history, last=last):
-            yield Wrong(name, step, round.place, message)
+            yield Mistake(name, step, round.location, message)
 
 
 # Results and their calls
 
 
 def _unpaired(
-    step: Step, round: Round, history: History, *, last: bool
+    step: Step, round: RoundTrip, history: SessionHistory, *, last: bool
 ) -> Iterator[tuple[str, str]]:
     waiting = [call for call in round.calls if call.needed and not call.results]
-    some = bool(round.strays) or any(call.results for call in round.calls)
+    some = bool(round.unmatched) or any(call.results for call in round.calls)
     for call in round.calls:
         if len(call.results) > 1:
             yield (
@@ -59,14 +59,14 @@ def _unpaired(
                 f"{call} is answered {len(call.results)} times; a client sends one result for "
                 "each call",
             )
-    for result in round.strays:
+    for result in round.unmatched:
         name, message, takes = _stray(step, round, result, waiting, history)
         if takes:
             waiting.pop(0)
         yield name, message
     may_leave = PROTOCOLS[step.request.api].client.may_leave_calls
-    ended = last and not round.words and may_leave
-    told = failing(step, history) if last else {}
+    ended = last and not round.user_follows and may_leave
+    told = expected_failures(step, history) if last else {}
     for call in waiting:
         found = _unanswered(step, round, call, history, some=some, ended=ended)
         if found is not None and call.key not in told:
@@ -74,7 +74,11 @@ def _unpaired(
 
 
 def _stray(
-    step: Step, round: Round, result: Message, waiting: list[Asked], history: History
+    step: Step,
+    round: RoundTrip,
+    result: Message,
+    waiting: list[HistoryCall],
+    history: SessionHistory,
 ) -> tuple[str, str, bool]:
     """What a result without its call is, and whether it stands in the place of another."""
     id = result.call_id
@@ -108,7 +112,13 @@ def _without_call(result: Message) -> str:
 
 
 def _unanswered(
-    step: Step, round: Round, call: Asked, history: History, *, some: bool, ended: bool
+    step: Step,
+    round: RoundTrip,
+    call: HistoryCall,
+    history: SessionHistory,
+    *,
+    some: bool,
+    ended: bool,
 ) -> tuple[str, str] | None:
     """What a call without a result is; with `ended`, it may still be waiting for one."""
     if history.answered_before(step, round, call) or _again(step, round, call):
@@ -131,7 +141,7 @@ def _unanswered(
     )
 
 
-def _again(step: Step, round: Round, call: Asked) -> bool:
+def _again(step: Step, round: RoundTrip, call: HistoryCall) -> bool:
     """Whether a call that was answered in an earlier round is there once more, though the model
     did not make it again."""
     before = step.rounds[: step.rounds.index(round)]
@@ -140,7 +150,9 @@ def _again(step: Step, round: Round, call: Asked) -> bool:
     return bool(call.id) and executed and bool(round.played) and call.id not in made
 
 
-def failing(step: Step, history: History) -> Mapping[str, tuple[str, ResultCondition]]:
+def expected_failures(
+    step: Step, history: SessionHistory
+) -> Mapping[str, tuple[str, ResultCondition]]:
     """The calls that the turn asked for wants to have failed, with its conditions for them: by
     id, or by name where the protocol has no ids."""
     spec = history.due(step)
@@ -159,13 +171,13 @@ def failing(step: Step, history: History) -> Mapping[str, tuple[str, ResultCondi
 # The turn that is sent back
 
 
-def _unfaithful(step: Step, index: int, history: History) -> list[tuple[str, str]]:
+def _unfaithful(step: Step, index: int, history: SessionHistory) -> list[tuple[str, str]]:
     """How the latest turn differs from what was streamed; nothing if that may be somebody's.
 
     Only the turn that is new is looked at: clients may shorten what is older.
     """
     round = step.rounds[index]
-    if not (round.echo or round.results or round.words):
+    if not (round.echo or round.results or round.user_follows):
         return []  # words put into the model's mouth
     found: list[tuple[str, str]] = []
     for answer in round.answers:
@@ -180,7 +192,7 @@ def _unfaithful(step: Step, index: int, history: History) -> list[tuple[str, str
 
 
 def _compared(
-    step: Step, round: Round, answer: Step, history: History
+    step: Step, round: RoundTrip, answer: Step, history: SessionHistory
 ) -> Iterator[tuple[str, str]]:
     left = list(answer.calls)
     strangers: list[CallEcho] = []
@@ -193,7 +205,7 @@ def _compared(
         yield from _altered(made, echo)
     known = {call.id for call in answer.calls}
     for echo in strangers:
-        if _again(step, round, Asked(echo.id, echo.name)):
+        if _again(step, round, HistoryCall(echo.id, echo.name)):
             continue  # told where it waits for a result
         twin = next((call for call in left if call.name == echo.name), left[0] if left else None)
         if twin is not None and echo.id not in known:
@@ -208,7 +220,7 @@ def _compared(
             )
 
 
-def _made(step: Step, echo: CallEcho, left: list[Streamed]) -> Streamed | None:
+def _made(step: Step, echo: CallEcho, left: list[StreamedCall]) -> StreamedCall | None:
     """The call that one sent back is, by its id, or where it has none by all the rest."""
     found = [call for call in left if call.id == echo.id]
     if not found and not echo.id and _may_lack_ids(step):
@@ -222,7 +234,7 @@ def _may_lack_ids(step: Step) -> bool:
 
 
 def _strange(
-    step: Step, echo: CallEcho, twin: Streamed | None, history: History, *, twice: bool
+    step: Step, echo: CallEcho, twin: StreamedCall | None, history: SessionHistory, *, twice: bool
 ) -> tuple[str, str]:
     """What a call is that the turn did not make."""
     if twice:
@@ -246,7 +258,7 @@ def _strange(
     return "history-faithful", message
 
 
-def _altered(made: Streamed, echo: CallEcho) -> Iterator[tuple[str, str]]:
+def _altered(made: StreamedCall, echo: CallEcho) -> Iterator[tuple[str, str]]:
     what = f"call {made.id!r} was streamed with"
     if made.name != echo.name:
         yield (

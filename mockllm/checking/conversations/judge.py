@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mockllm.checking.conversations.call_results import wrongs
-from mockllm.checking.conversations.continuations import CONVERSATION_INVARIANTS, Record, Violation
-from mockllm.checking.conversations.histories import History
+from mockllm.checking.conversations.call_results import mistakes
+from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, Record, Violation
+from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.errors import UsageError
 from mockllm.replay.session import Session
 from mockllm.scenario.model import Scenario
@@ -80,16 +80,16 @@ def verify(
         names = ", ".join(CONVERSATION_INVARIANTS)
         raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {names}")
     journal = tuple(session.journal)
-    history = History(journal, scenarios)
-    found = [wrong for step in history.steps for wrong in wrongs(step, history)]
+    history = SessionHistory(journal, scenarios)
+    found = [mistake for step in history.steps for mistake in mistakes(step, history)]
     record = Record(journal, history, depth, found)
     apis = {exchange.number: exchange.api for exchange in journal}
-    # Whatever is left out has had its say in `told`, so that no other name takes its place.
+    # Whatever is left out has had its say in `told`, so that no other name takes its location.
     violations: dict[Hashable, Violation] = {}
     for name, judge in CONVERSATION_INVARIANTS.items():
-        for place, violation in judge(record):
-            record.told.add(violation.exchange or 0)
-            key = (name, apis.get(violation.exchange or 0), place, violation.message)
+        for location, violation in judge(record):
+            record.reported.add(violation.exchange or 0)
+            key = (name, apis.get(violation.exchange or 0), location, violation.message)
             violations.setdefault(key, violation)
     kept = [one for one in violations.values() if one.invariant not in leave_out]
     return Verification(

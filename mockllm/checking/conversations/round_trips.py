@@ -14,11 +14,11 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.session import Exchange
 
-__all__ = ["Asked", "Round", "Step", "Streamed", "assign", "hops"]
+__all__ = ["HistoryCall", "RoundTrip", "Step", "StreamedCall", "assign", "hops"]
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamedCall:
     """A call that an answer of ours made; `offered` is whether the request offered the tool."""
 
     id: str
@@ -29,7 +29,7 @@ class Streamed:
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class HistoryCall:
     """A call as a history has it, and the results that it has for it.
 
     `needed` is whether it must be answered: one that a service keeps and that was malformed
@@ -51,28 +51,28 @@ class Asked:
 
 
 @dataclass(slots=True, eq=False)
-class Round:
+class RoundTrip:
     """One turn of the model in a history, with what followed it.
 
     Args:
-        place: of the request that the turn answered.
+        location: of the request that the turn answered.
         answers: the earlier requests at that place; any of them may have got this turn.
         kept: whether the service has the turn, or some of it, and the client points at it.
         echo: the calls as the client sends them back.
         calls: these, and those of the turn that the service keeps.
         results: of tools, up to the next turn of the model.
-        strays: those of them that belong to no call of this round or an earlier one.
-        words: whether the user says something after the turn.
+        unmatched: those results that belong to no call of this round trip or an earlier one.
+        user_follows: whether a message of the user follows the turn.
     """
 
-    place: int
+    location: int
     answers: tuple[Step, ...] = ()
     kept: bool = False
     echo: list[CallEcho] = field(default_factory=list)
-    calls: list[Asked] = field(default_factory=list)
+    calls: list[HistoryCall] = field(default_factory=list)
     results: list[Message] = field(default_factory=list)
-    strays: list[Message] = field(default_factory=list)
-    words: bool = False
+    unmatched: list[Message] = field(default_factory=list)
+    user_follows: bool = False
 
     @property
     def played(self) -> list[Step]:
@@ -85,24 +85,24 @@ class Step:
     """One request for an answer, as its conversation goes.
 
     Args:
-        place: where in a conversation it stands.
-        loose: results before any turn of the model.
+        location: where in a conversation it stands.
+        leading_results: results before any turn of the model.
         turn: what it was answered with; None for an error in place of an answer.
         calls: those of the turn.
         parent: the request whose answer the service keeps, if this one points at it.
-        before: the latest of the earlier requests at this place.
+        before: the latest of the earlier requests at this location.
         hops: how many times tools were run since the user spoke.
         quirked: whether its answer was changed on the way out.
     """
 
     exchange: Exchange
     request: Request
-    rounds: list[Round]
-    place: int
-    loose: list[Message]
+    rounds: list[RoundTrip]
+    location: int
+    leading_results: list[Message]
     parent: Step | None
     turn: Turn | None = None
-    calls: tuple[Streamed, ...] = ()
+    calls: tuple[StreamedCall, ...] = ()
     before: Step | None = None
     hops: int = 0
     quirked: bool = False
@@ -112,7 +112,7 @@ class Step:
         return self.exchange.number
 
     @property
-    def last(self) -> Round | None:
+    def last(self) -> RoundTrip | None:
         """The turn that it continues."""
         return self.rounds[-1] if self.rounds else None
 
@@ -142,11 +142,11 @@ def assign(step: Step) -> None:
     """Gives each result to its call."""
     hosted = PROTOCOLS[step.request.api].client.hosted_results(step.request.body)
     for index, each in enumerate(step.rounds):
-        each.calls = [Asked(call.id, call.name) for call in each.echo]
+        each.calls = [HistoryCall(call.id, call.name) for call in each.echo]
         known = {call.id for call in each.calls}
         if each.kept and each.played:
             each.calls += [
-                Asked(call.id, call.name, needed=not call.malformed)
+                HistoryCall(call.id, call.name, needed=not call.malformed)
                 for call in each.played[-1].calls
                 if call.id not in known
             ]
@@ -155,13 +155,13 @@ def assign(step: Step) -> None:
             if call is not None:
                 call.results.append(result)
             elif _tells(result) and result.call_id not in hosted and not _unknown(each):
-                each.strays.append(result)
-    step.loose = [
-        result for result in step.loose if _tells(result) and result.call_id not in hosted
+                each.unmatched.append(result)
+    step.leading_results = [
+        result for result in step.leading_results if _tells(result) and result.call_id not in hosted
     ]
 
 
-def _asked(rounds: list[Round], result: Message) -> Asked | None:
+def _asked(rounds: list[RoundTrip], result: Message) -> HistoryCall | None:
     """The call of the nearest round that a result belongs to, one still unanswered first."""
     if not result.call_id:
         named = [call for call in rounds[-1].calls if call.name == result.name]
@@ -173,7 +173,7 @@ def _asked(rounds: list[Round], result: Message) -> Asked | None:
     return None
 
 
-def _first(calls: list[Asked]) -> Asked | None:
+def _first(calls: list[HistoryCall]) -> HistoryCall | None:
     return next((call for call in calls if not call.results), calls[0] if calls else None)
 
 
@@ -181,7 +181,7 @@ def _tells(result: Message) -> bool:
     return bool(result.call_id or result.name)
 
 
-def _unknown(round: Round) -> bool:
+def _unknown(round: RoundTrip) -> bool:
     """Whether the calls of the round are the service's secret."""
     return round.kept and not round.played
 
@@ -190,7 +190,7 @@ def hops(step: Step) -> int:
     """How many times in a row tools were run for the model, up to this request."""
     count = 0
     for each in reversed(step.rounds):
-        if not each.results or each.words:
+        if not each.results or each.user_follows:
             return count
         count += 1
     return count + (step.parent.hops if step.parent is not None else 0)

@@ -54,6 +54,7 @@ CLIENT = Client(
     path="/v1/messages",
     service="https://api.anthropic.com",
     group="anthropic",
+    tool_fields=("tools", "tool_choice"),
     headers={"x-api-key": "mock-key", "anthropic-version": "2023-06-01"},
     arguments_are_values=True,
 )

@@ -49,6 +49,7 @@ CLIENT = Client(
     body_path="/v1beta/models/{model}:generateContent",
     service="https://generativelanguage.googleapis.com",
     group="gemini",
+    tool_fields=("tools", "toolConfig", "tool_config"),
     headers={"x-goog-api-key": "mock-key"},
     arguments_are_values=True,
     may_lack_call_ids=lambda _: True,

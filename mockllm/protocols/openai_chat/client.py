@@ -58,6 +58,7 @@ CLIENT = Client(
     path="/v1/chat/completions",
     service="https://api.openai.com",
     group="openai",
+    tool_fields=("tools", "tool_choice", "functions", "function_call"),
     headers={"authorization": "Bearer mock-key"},
     usage={"stream_options": {"include_usage": True}},
     may_lack_call_ids=_may_lack_call_ids,

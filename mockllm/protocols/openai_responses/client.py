@@ -59,6 +59,7 @@ CLIENT = Client(
     path="/v1/responses",
     service="https://api.openai.com",
     group="openai",
+    tool_fields=("tools", "tool_choice"),
     headers={"authorization": "Bearer mock-key"},
     hosted_results=_hosted_results,
 )

@@ -1,9 +1,7 @@
-"""Which requests belong to one conversation: what was said before is compared with what was
-recorded before.
+"""Which requests belong to one conversation: their history is compared with what was recorded.
 
-A request carries its history: what the user said, what the model answered, what calls gave.
-A conversation is known by its opening, the user message before the model's first answer, and by
-the answers after it. Pure.
+A conversation is known by its opening, the user message before the model's first turn, and by
+the turns after it. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import Message, Request
 from mockllm.matching.conditions import text_holds
+from mockllm.matching.history import History, ModelTurn, read_history
 from mockllm.scenario.model import (
     AnyPart,
     InterleavedPart,
@@ -25,27 +24,7 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["Conversation", "Said", "Spoken", "agreeing", "calls_of", "openings", "text_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """One answer of the model in a history; `user` is what was said before it, None where only
-    results of calls were."""
-
-    user: str | None
-    text: str
-    calls: tuple[CallEcho, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A history from an opening on: the answers of the model, and what the user said after
-    the last of them."""
-
-    opening: str
-    answers: tuple[Spoken, ...]
-    user: str | None
+__all__ = ["Conversation", "calls_of", "common_turns", "openings", "same_user_text", "text_of"]
 
 
 @dataclass(slots=True)
@@ -107,60 +86,40 @@ def calls_of(reply: Sequence[AnyPart]) -> list[ToolPart]:
 
 
 def text_of(reply: Sequence[AnyPart]) -> str:
-    """What a reply says to the user."""
+    """The text of a reply, as the user sees it."""
     parts = _members(reply)
     return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
-def openings(messages: Sequence[Message]) -> Iterator[Said]:
+def openings(messages: Sequence[Message]) -> Iterator[History]:
     """The history from each place where a conversation may begin, the latest first.
 
-    That is each user message right before an answer of the model, and the last one. System
-    messages do not count: they often tell the date.
+    That is each user message right before a turn of the model, and the last one.
     """
-    spoken = [message for message in messages if message.role != "system"]
-    for start in range(len(spoken) - 1, -1, -1):
-        following = spoken[start + 1].role if start + 1 < len(spoken) else "assistant"
-        if spoken[start].role == "user" and following != "user":
-            yield _said(spoken, start)
+    kept = [message for message in messages if message.role != "system"]
+    for start in range(len(kept) - 1, -1, -1):
+        following = kept[start + 1].role if start + 1 < len(kept) else "assistant"
+        if kept[start].role == "user" and following != "user":
+            yield read_history(kept, start)
 
 
-def _said(spoken: Sequence[Message], start: int) -> Said:
-    answers: list[Spoken] = []
-    user: str | None = spoken[start].text
-    going_on = False
-    for message in spoken[start + 1 :]:
-        if message.role == "assistant":
-            if going_on:
-                last = answers[-1]
-                text = last.text + message.text
-                answers[-1] = Spoken(last.user, text, last.calls + message.calls)
-            else:
-                answers.append(Spoken(user, message.text, message.calls))
-                user = None
-        elif message.role == "user":
-            user = message.text
-        going_on = message.role == "assistant"
-    return Said(spoken[start].text, tuple(answers), user)
-
-
-def agreeing(conversation: Conversation, said: Said) -> int | None:
-    """How many turns of a conversation a history tells, all of it agreeing; None otherwise."""
+def common_turns(conversation: Conversation, history: History) -> int | None:
+    """How many turns of a conversation a history has, all of which agree; None otherwise."""
     opening = conversation.opening
-    count = len(said.answers)
+    count = len(history.turns)
     if opening is None or count > len(conversation.turns):
         return None
-    if not text_holds(opening, said.opening):
+    if not text_holds(opening, history.opening):
         return None
-    for index, answer in enumerate(said.answers):
-        if index and not asks_alike(conversation.turns[index], answer.user):
+    for index, turn in enumerate(history.turns):
+        if index and not same_user_text(conversation.turns[index], turn.user):
             return None
-        if not _same_answer(conversation.reply(index), answer):
+        if not _same_answer(conversation.reply(index), turn):
             return None
     return count
 
 
-def asks_alike(turn: TurnSpec, user: str | None) -> bool:
+def same_user_text(turn: TurnSpec, user: str | None) -> bool:
     """Whether what the user said is what a later turn answers."""
     condition = turn.request.user if turn.request is not None else None
     if condition is None or user is None:
@@ -168,7 +127,7 @@ def asks_alike(turn: TurnSpec, user: str | None) -> bool:
     return text_holds(condition, user)
 
 
-def _same_answer(recorded: tuple[str, tuple[tuple[str, str], ...]], answer: Spoken) -> bool:
+def _same_answer(recorded: tuple[str, tuple[tuple[str, str], ...]], answer: ModelTurn) -> bool:
     """Whether a client sends back what was recorded. Clients may leave out the text beside
     calls, and the ids where the API does without."""
     text, calls = recorded

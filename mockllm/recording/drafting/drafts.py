@@ -13,12 +13,13 @@ from typing import Literal
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.matching.history import History
 from mockllm.recording.drafting.answers import Answered, answered
-from mockllm.recording.drafting.conversations import Conversation, Said, openings
+from mockllm.recording.drafting.conversations import Conversation, openings
 from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.naming import free_name, slug
-from mockllm.recording.drafting.placement import Place, Places
-from mockllm.recording.drafting.yaml_drafting import asking, echoed, tried_before, with_turn
+from mockllm.recording.drafting.placement import KnownConversations, Placement
+from mockllm.recording.drafting.yaml_drafting import answering, echoed, tried_before, with_turn
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of, detected, request_of
@@ -124,7 +125,7 @@ class Drafting:
         self._tape = tape
         self._reserved = frozenset(reserved)
         self._matches = Matches(match, pattern, self._first)
-        self._places = Places(self._is_cut, overwrite)
+        self._known = KnownConversations(self._is_cut, overwrite)
         self._conversations: dict[str, Conversation] = {}
         self._unread: list[tuple[Conversation, int, Recorded]] = []
         for scenario in known:
@@ -139,18 +140,18 @@ class Drafting:
         request, answer = found
         if request.previous is not None:
             self._read_answers()
-        place = self._places.find(request)
+        placement = self._known.find(request)
         try:
-            conversation, base, others = self._put(place, request, answer, exchange.host)
+            conversation, base, others = self._put(placement, request, answer, exchange.host)
         except ScenarioError as error:
             words = f"it makes no scenario: {error.problems[0].message}"
             return (Draft(None, report=(Line(exchange.source, "skipped", words),)),)
         index = len(conversation.turns) - 1
-        self._places.keep_answer(conversation, index, answer.id, request)
+        self._known.keep_answer(conversation, index, answer.id, request)
         conversation.last, conversation.cut = request, bool(exchange.cut)
         conversation.earlier = False
         tape = replace(answer.tape, digest=digest(conversation.turns[index], answer.tape.api))
-        line = _line(exchange, answer, place, conversation.scenario)
+        line = _line(exchange, answer, placement, conversation.scenario)
         return Draft(conversation.scenario, (*[None] * index, tape), (line,), base), *others
 
     def written(self, draft: Draft, as_written: Draft) -> None:
@@ -169,9 +170,9 @@ class Drafting:
         opening = scenario.match.user if scenario.match is not None else None
         known = Conversation(scenario, len(self._conversations), opening, earlier=True)
         first = self._first(known) if opening is None else None
-        said = next(openings(first.messages), None) if first is not None else None
-        if said is not None:
-            known.opening = self._matches.condition(said.opening)
+        history = next(openings(first.messages), None) if first is not None else None
+        if history is not None:
+            known.opening = self._matches.condition(history.opening)
         self._keep(known)
         self._unread += [
             (known, index, turn.recorded)
@@ -181,7 +182,7 @@ class Drafting:
 
     def _keep(self, conversation: Conversation) -> None:
         self._conversations[conversation.scenario.name] = conversation
-        self._places.keep(conversation)
+        self._known.keep(conversation)
         self._matches.keep(conversation)
 
     def _first(self, conversation: Conversation) -> Request | None:
@@ -207,24 +208,24 @@ class Drafting:
             tape = self._tape(recorded)
             found = _understood(captured_of(tape)) if tape is not None else None
             if isinstance(found, tuple):
-                self._places.keep_answer(conversation, index, found[1].id)
+                self._known.keep_answer(conversation, index, found[1].id)
 
     # What becomes of it
 
     def _put(
-        self, place: Place, request: Request, answer: Answered, host: str
+        self, placement: Placement, request: Request, answer: Answered, host: str
     ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
         """The conversation with the answer in it, what it was before, and what else changes."""
-        conversation = place.conversation
-        if conversation is None or place.kind == "fork":
-            return self._begin(place, request, answer, host)
+        conversation = placement.conversation
+        if conversation is None or placement.kind == "branch":
+            return self._begin(placement, request, answer, host)
         base = conversation.scenario
-        kept = base.turns[: 0 if place.kind == "anew" else place.position]
-        spec = self._asking(place, answer.spec)
-        if place.kind == "again":
+        kept = base.turns[: 0 if placement.kind == "restart" else placement.position]
+        spec = self._answering(placement, answer.spec)
+        if placement.kind == "retry":
             spec = tried_before(base.turns[-1], spec)
         scenario = _appended(replace(base, turns=kept), spec)
-        first = request if place.kind == "anew" else self._first(conversation)
+        first = request if placement.kind == "restart" else self._first(conversation)
         scenario, others = self._matched(scenario, first)
         self._matches.drop(conversation)
         conversation.change(scenario)
@@ -233,24 +234,24 @@ class Drafting:
         return conversation, base, others
 
     def _begin(
-        self, place: Place, request: Request, answer: Answered, host: str
+        self, placement: Placement, request: Request, answer: Answered, host: str
     ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
         """A conversation of its own; one that leaves another begins with the same turns."""
-        parent, said = place.conversation, place.said
+        parent, history = placement.conversation, placement.history
         if parent is not None:
             name, opening, first = _stem(parent.scenario.name), parent.opening, self._first(parent)
-            turns = parent.turns[: place.position]
+            turns = parent.turns[: placement.position]
         else:
-            text = said.opening if said is not None else ""
+            text = history.opening if history is not None else ""
             name, first = slug(text, f"{request.api}-conversation"), request
             opening = self._matches.condition(text) if text else None
-            turns = self._echoes(said)
+            turns = self._echoes(history)
         scenario = Scenario(
             name=free_name(name, self._is_taken),
             turns=turns,
             description=f"Recorded from {host}." if host else "Recorded.",
         )
-        scenario = _appended(scenario, self._asking(place, answer.spec))
+        scenario = _appended(scenario, self._answering(placement, answer.spec))
         scenario, others = self._matched(scenario, first)
         begun = Conversation(scenario, len(self._conversations), opening, first)
         self._keep(begun)
@@ -259,19 +260,19 @@ class Drafting:
     def _is_taken(self, name: str) -> bool:
         return name in self._conversations or name in self._reserved
 
-    def _asking(self, place: Place, spec: TurnSpec) -> TurnSpec:
-        said = place.said
-        if said is None or said.user is None or place.position == 0 or place.kind == "anew":
+    def _answering(self, placement: Placement, spec: TurnSpec) -> TurnSpec:
+        user = placement.history.user if placement.history is not None else None
+        if user is None or placement.position == 0 or placement.kind == "restart":
             return spec
-        return asking(spec, self._matches.condition(said.user))
+        return answering(spec, self._matches.condition(user))
 
-    def _echoes(self, said: Said | None) -> tuple[TurnSpec, ...]:
-        """The turns before the first one that was recorded, as the client tells them."""
+    def _echoes(self, history: History | None) -> tuple[TurnSpec, ...]:
+        """The turns before the first one that was recorded, as the client sends them back."""
         turns: list[TurnSpec] = []
-        for spoken in said.answers if said is not None else ():
-            user = spoken.user if turns else None
+        for turn in history.turns if history is not None else ():
+            user = turn.user if turns else None
             condition = self._matches.condition(user) if user is not None else None
-            turns.append(asking(echoed(spoken), condition))
+            turns.append(answering(echoed(turn), condition))
         return tuple(turns)
 
     def _matched(
@@ -280,8 +281,8 @@ class Drafting:
         """The scenario with a match that tells it from all others, if there is one, and the
         others that give way to it."""
         if scenario.match is None and first is not None:
-            said = next(openings(first.messages), None)
-            opening = said.opening if said is not None else None
+            history = next(openings(first.messages), None)
+            opening = history.opening if history is not None else None
             scenario = replace(scenario, match=self._matches.opening(first, opening))
         scenario, changes = self._matches.settled(scenario, first)
         others = []
@@ -317,7 +318,7 @@ def _appended(scenario: Scenario, spec: TurnSpec) -> Scenario:
     return with_turn(scenario, spec, f"{scenario.name}.{len(scenario.turns) + 1}.jsonl")
 
 
-def _line(exchange: Captured, answer: Answered, place: Place, scenario: Scenario) -> Line:
+def _line(exchange: Captured, answer: Answered, placement: Placement, scenario: Scenario) -> Line:
     """The line that tells what became of an exchange."""
     words = [f"turn {len(scenario.turns)} of {scenario.name}"]
     if answer.outcome == "frames":
@@ -326,10 +327,10 @@ def _line(exchange: Captured, answer: Answered, place: Place, scenario: Scenario
         words.append(f"HTTP {exchange.status}")
     if exchange.cut:
         words.append(f"cut by the {exchange.cut}")
-    if place.kind == "again":
+    if placement.kind == "retry":
         words.append("in place of a try that failed")
-    if place.kind == "fork" and place.conversation is not None:
-        words.append(f"begins as {place.conversation.scenario.name} does")
+    if placement.kind == "branch" and placement.conversation is not None:
+        words.append(f"begins as {placement.conversation.scenario.name} does")
     if scenario.match is None:
         words.append("plays only when it is named")
     index = len(scenario.turns) - 1

@@ -1,47 +1,46 @@
-"""Where in the conversations that are known a request belongs: it continues one, asks again
-what failed, leaves one half-way for an answer of its own, or begins a new one. Pure."""
+"""The placement of a request among the known conversations: it continues one, repeats its last
+request, branches off from one, or begins a new one. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Literal
 
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Request
+from mockllm.matching.history import History, read_history
 from mockllm.recording.drafting.conversations import (
     Conversation,
-    Said,
-    agreeing,
-    asks_alike,
+    common_turns,
     openings,
+    same_user_text,
 )
 
-__all__ = ["Place", "Places"]
+__all__ = ["KnownConversations", "Placement"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a request is to a conversation.
+class Placement:
+    """Which conversation a request belongs to, and where in it.
 
     Args:
-        kind: `new` begins one; `next` continues `conversation`; `again` asks for its last turn
-            once more, which failed; `fork` has its first `position` turns in common with it;
-            `anew` begins it a second time, in a run that overwrites.
-        position: the turn that the request asks for; of a `new` conversation how many answers
-            before it the request tells.
-        said: the history, from the opening of the conversation on; None where the service
-            keeps it, or no user said anything.
+        kind: `new` begins one; `next` continues `conversation`; `retry` repeats the request of
+            its last turn, which failed; `branch` has its first `position` turns in common with
+            it; `restart` begins it a second time, in a run that overwrites.
+        position: the turn that the request is for; of a `new` conversation how many turns its
+            history has.
+        history: from the opening of the conversation on; None where there is no message of a
+            user. Where the service keeps the history, only what the request itself carries.
     """
 
-    kind: Literal["new", "next", "again", "fork", "anew"]
+    kind: Literal["new", "next", "retry", "branch", "restart"]
     conversation: Conversation | None = None
     position: int = 0
-    said: Said | None = None
+    history: History | None = None
 
 
 @dataclass(slots=True)
-class Places:
+class KnownConversations:
     """All conversations, found by what they begin with.
 
     Args:
@@ -57,7 +56,7 @@ class Places:
     _by_service: dict[str, Conversation] = field(default_factory=dict)
 
     def keep(self, conversation: Conversation) -> None:
-        """Regards a conversation from now on."""
+        """Considers a conversation from now on."""
         opening = conversation.opening
         if opening is not None and opening.op == "equals":
             self._by_opening.setdefault(opening.value, []).append(conversation)
@@ -67,38 +66,38 @@ class Places:
     def keep_answer(
         self, conversation: Conversation, position: int, id: str, request: Request | None = None
     ) -> None:
-        """Remembers by what later requests may point at an answer that the service keeps."""
+        """Remembers the id by which later requests may point at an answer that the service keeps."""
         if id:
             self._by_answer[_bare(id)] = conversation, position
         if request is not None and request.conversation is not None:
             self._by_service[request.conversation] = conversation
 
-    def find(self, request: Request) -> Place:
+    def find(self, request: Request) -> Placement:
         """Where a request belongs."""
-        said = next(openings(request.messages), None)
+        history = next(openings(request.messages), None)
         pointed = self._pointed(request)
         if pointed is not None:
             return pointed
-        agreeing_ = sorted(self._agreeing(request), key=_preference)
-        for fits in (_next, self._again, _fork):
-            for place in agreeing_:
-                if (found := fits(place, request)) is not None:
+        candidates = sorted(self._candidates(request), key=_preference)
+        for fits in (_next, self._retry, _branch):
+            for placement in candidates:
+                if (found := fits(placement, request)) is not None:
                     return found
-        if self.overwrite and said is not None and not said.answers:
-            for place in agreeing_:
-                if place.conversation is not None and place.conversation.earlier:
-                    return Place("anew", place.conversation, 0, said)
-        return Place("new", None, len(said.answers) if said is not None else 0, said)
+        if self.overwrite and history is not None and not history.turns:
+            for placement in candidates:
+                if placement.conversation is not None and placement.conversation.earlier:
+                    return Placement("restart", placement.conversation, 0, history)
+        return Placement("new", None, len(history.turns) if history is not None else 0, history)
 
-    def _agreeing(self, request: Request) -> Iterator[Place]:
-        for said in openings(request.messages):
-            for conversation in (*self._by_opening.get(said.opening, ()), *self._others):
-                count = agreeing(conversation, said)
+    def _candidates(self, request: Request) -> Iterator[Placement]:
+        for history in openings(request.messages):
+            for conversation in (*self._by_opening.get(history.opening, ()), *self._others):
+                count = common_turns(conversation, history)
                 if count is not None:
-                    yield Place("fork", conversation, count, said)
+                    yield Placement("branch", conversation, count, history)
 
-    def _pointed(self, request: Request) -> Place | None:
-        """Where the service keeps what was said before, and the request points at it."""
+    def _pointed(self, request: Request) -> Placement | None:
+        """Where the service keeps the history, and the request points at it."""
         found: tuple[Conversation, int] | None = None
         if request.previous is not None:
             found = self._by_answer.get(_bare(request.previous))
@@ -108,16 +107,16 @@ class Places:
         if found is None:
             return None
         conversation, before = found
-        position = before + 1 + _answers(request.messages)
-        said = Said("", (), _last_user(request.messages))
+        history = read_history(request.messages)
+        position = before + 1 + len(history.turns)
         if position > len(conversation.turns):
             return None
-        place = Place("fork", conversation, position, said)
-        return _next(place, request) or self._again(place, request) or place
+        placement = Placement("branch", conversation, position, History((), history.after))
+        return _next(placement, request) or self._retry(placement, request) or placement
 
-    def _again(self, place: Place, request: Request) -> Place | None:
-        """The last request once more, after an answer that was none."""
-        conversation, position = place.conversation, place.position
+    def _retry(self, placement: Placement, request: Request) -> Placement | None:
+        """The last request once more, after an error or an answer that was cut."""
+        conversation, position = placement.conversation, placement.position
         assert conversation is not None
         if position != len(conversation.turns) - 1:
             return None
@@ -127,42 +126,27 @@ class Places:
         if last is not None:
             same = (last.messages, last.tools) == (request.messages, request.tools)
         else:
-            user = place.said.user if place.said is not None else None
-            same = position == 0 or asks_alike(conversation.turns[position], user)
-        return replace(place, kind="again") if same else None
+            user = placement.history.user if placement.history is not None else None
+            same = position == 0 or same_user_text(conversation.turns[position], user)
+        return replace(placement, kind="retry") if same else None
 
 
 def _bare(id: str) -> str:
     return id.removeprefix("resp_")
 
 
-def _answers(messages: tuple[Message, ...]) -> int:
-    """How many answers of the model a request tells by itself."""
-    roles = [message.role for message in messages]
-    return sum(role == "assistant" for role, _ in groupby(roles))
-
-
-def _last_user(messages: tuple[Message, ...]) -> str | None:
-    for message in reversed(messages):
-        if message.role == "assistant":
-            return None
-        if message.role == "user":
-            return message.text
-    return None
-
-
-def _preference(place: Place) -> tuple[bool, int, int]:
+def _preference(placement: Placement) -> tuple[bool, int, int]:
     """The longest agreement first, of this run before earlier ones, the older before."""
-    assert place.conversation is not None
-    return place.conversation.earlier, -place.position, place.conversation.number
+    assert placement.conversation is not None
+    return placement.conversation.earlier, -placement.position, placement.conversation.number
 
 
-def _next(place: Place, request: Request) -> Place | None:
-    conversation = place.conversation
+def _next(placement: Placement, request: Request) -> Placement | None:
+    conversation = placement.conversation
     assert conversation is not None
-    goes_on = 0 < place.position == len(conversation.turns)
-    return replace(place, kind="next") if goes_on else None
+    goes_on = 0 < placement.position == len(conversation.turns)
+    return replace(placement, kind="next") if goes_on else None
 
 
-def _fork(place: Place, request: Request) -> Place | None:
-    return place if place.position > 0 else None
+def _branch(placement: Placement, request: Request) -> Placement | None:
+    return placement if placement.position > 0 else None

@@ -1,5 +1,5 @@
-"""Turns put together to scenarios: what a turn asks of its request, tries before it, and what
-has to be so that the file can be loaded. Pure."""
+"""Turns put together to scenarios, in a form that can be loaded: the request that a turn answers,
+and the attempts before it. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mockllm.errors import ScenarioError
-from mockllm.recording.drafting.conversations import Spoken, calls_of, text_of
+from mockllm.matching.history import ModelTurn
+from mockllm.recording.drafting.conversations import calls_of, text_of
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.jsontext import parse
@@ -29,7 +30,7 @@ from mockllm.scenario.model import (
 )
 from mockllm.scenario.parts import TOOL_NAME
 
-__all__ = ["asking", "echoed", "tried_before", "with_turn"]
+__all__ = ["answering", "echoed", "tried_before", "with_turn"]
 
 
 _MOST_WRITTEN = 256 * 1024
@@ -43,8 +44,8 @@ _is_usual = re.compile(TOOL_NAME).fullmatch
 _UNWRITTEN = ErrorPart(ErrorSpec("The neutral form of this answer cannot be written."))
 
 
-def asking(spec: TurnSpec, user: TextCondition | None) -> TurnSpec:
-    """A turn that only answers what the user said; None where nothing was."""
+def answering(spec: TurnSpec, user: TextCondition | None) -> TurnSpec:
+    """A turn that only answers a text of the user; any request where that is None."""
     return spec if user is None else replace(spec, request=Expect(user=user))
 
 
@@ -54,10 +55,10 @@ def tried_before(failed: TurnSpec, spec: TurnSpec) -> TurnSpec:
     return replace(spec, attempts=attempts, request=failed.request)
 
 
-def echoed(spoken: Spoken) -> TurnSpec:
-    """A turn that was not recorded, from what the client says of it; it can be loaded."""
-    reply: list[AnyPart] = [TextPart(spoken.text)] if spoken.text else []
-    for call in spoken.calls:
+def echoed(turn: ModelTurn) -> TurnSpec:
+    """A turn that was not recorded, as the client sends it back; it can be loaded."""
+    reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
+    for call in turn.calls:
         arguments = call.arguments or None
         malformed = not _is_usual(call.name) or not _is_object(call.arguments or "{}")
         reply.append(ToolPart(call.name, call.id or None, arguments, malformed))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm.checking.conversations.call_results import Wrong, failing
-from mockllm.checking.conversations.histories import History
-from mockllm.checking.conversations.round_trips import Round, Step
-from mockllm.core.target import Target
+from mockllm.checking.conversations.call_results import Mistake, expected_failures
+from mockllm.checking.conversations.round_trips import RoundTrip, Step
+from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
@@ -44,13 +44,13 @@ class Violation:
 
 @dataclass(slots=True)
 class Record:
-    """A session as the judges see it; `told` are the requests that something was said of."""
+    """A session as the judges see it; `reported` are the requests that have a violation."""
 
     journal: tuple[Exchange, ...]
-    history: History
+    history: SessionHistory
     depth: int
-    wrongs: list[Wrong]
-    told: set[int] = field(default_factory=set)
+    mistakes: list[Mistake]
+    reported: set[int] = field(default_factory=set)
 
 
 Found = Iterator[tuple[int, Violation]]
@@ -62,14 +62,14 @@ def _pairs(name: str) -> Callable[[Record], Found]:
     """The judge of what is wrong between calls and results."""
 
     def judge(record: Record) -> Found:
-        for wrong in record.wrongs:
-            if wrong.invariant == name:
-                yield wrong.place, Violation(name, wrong.step.number, wrong.message)
+        for mistake in record.mistakes:
+            if mistake.invariant == name:
+                yield mistake.location, Violation(name, mistake.step.number, mistake.message)
 
     return judge
 
 
-def _continued(record: Record) -> Iterator[tuple[Step, Round, list[Step]]]:
+def _continued(record: Record) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
     """Requests that bring results, the turn they are for, and who may have got that turn."""
     for step in record.history.steps:
         round = step.last
@@ -108,23 +108,23 @@ def _tools_after_end(record: Record) -> Found:
                 "calls, is still being streamed; a client waits for the end of the stream, as "
                 "more calls may come"
             )
-            yield round.place, Violation("tools-after-end", step.number, message)
+            yield round.location, Violation("tools-after-end", step.number, message)
 
 
 def _cancel_stops(record: Record) -> Found:
     for step, round, answers in _continued(record):
-        if not round.words and all(_gone(answer, step) for answer in answers):
+        if not round.user_follows and all(_gone(answer, step) for answer in answers):
             message = (
                 f"results are sent for calls of the answer to request {answers[-1].number}, "
                 "which the client had left before its end; after a cancellation a client sends "
                 "no continuation"
             )
-            yield round.place, Violation("cancel-stops", step.number, message)
+            yield round.location, Violation("cancel-stops", step.number, message)
 
 
 def _failure_reported(record: Record) -> Found:
     for step in record.history.steps:
-        round, demanded = step.last, failing(step, record.history)
+        round, demanded = step.last, expected_failures(step, record.history)
         if round is None or not demanded:
             continue
         made = [(call.name, call.id) for answer in round.played for call in answer.calls]
@@ -132,7 +132,7 @@ def _failure_reported(record: Record) -> Found:
         for problem in check_expect(expect, step.request, step.request.messages, made):
             what = problem.removeprefix("request.results: ")
             message = f"{what}; a client answers a call that failed with the error of its tool"
-            yield round.place, Violation("failure-reported", step.number, message)
+            yield round.location, Violation("failure-reported", step.number, message)
 
 
 def _multi_hop(record: Record) -> Found:
@@ -152,7 +152,7 @@ def _multi_hop(record: Record) -> Found:
                 f"the answer calls tools again ({call.name!r}, id {call.id!r}), and no request "
                 "brings results for them; a client serves such a turn like the first"
             )
-            yield step.place, Violation("multi-hop", step.number, message)
+            yield step.location, Violation("multi-hop", step.number, message)
 
 
 def _only_extra(step: Step) -> bool:
@@ -172,7 +172,7 @@ def _depth_bounded(record: Record) -> Found:
                 f"stops by itself when a model goes on calling tools (at most {limit} requests "
                 "are allowed here)"
             )
-            yield step.place, Violation("depth-bounded", step.number, message)
+            yield step.location, Violation("depth-bounded", step.number, message)
 
 
 _AGAIN = (408, 409, 425, 429)
@@ -194,7 +194,7 @@ def _continuation_error(record: Record) -> Found:
                     "goes on as if there had been an answer; a client shows the error and stops, "
                     "or sends the same request again"
                 )
-                yield round.place, Violation("continuation-error", step.number, message)
+                yield round.location, Violation("continuation-error", step.number, message)
 
 
 def _fails_to_continue(step: Step) -> bool:
@@ -218,10 +218,10 @@ def _altered(step: Step) -> Found:
             "the same calls are now sent with other results; a client that tries again sends "
             "the same request and runs no tool twice"
         )
-        yield step.place, Violation("continuation-error", step.number, message)
+        yield step.location, Violation("continuation-error", step.number, message)
 
 
-def _brought(round: Round) -> tuple[object, ...]:
+def _brought(round: RoundTrip) -> tuple[object, ...]:
     results = [(one.call_id, one.name, one.text, one.error) for one in round.results]
     return sorted(results), sorted((c.id, c.name, c.arguments) for c in round.echo)
 
@@ -232,18 +232,15 @@ def _request_valid(record: Record) -> Found:
         problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
             yield 0, Violation("request-valid", step.number, problem)
-            record.told.add(step.number)
+            record.reported.add(step.number)
     for exchange in record.journal:
-        if exchange.outcome == "invalid" and exchange.number not in record.told:
+        if exchange.outcome == "invalid" and exchange.number not in record.reported:
             problem = _refusal(exchange)
             if problem is not None:
                 yield 0, Violation("request-valid", exchange.number, problem)
 
 
-_OF_TOOLS = ("tools", "tool_choice", "functions", "function_call", "toolConfig", "tool_config")
-
-
-def _refusal_when_recorded(step: Step, history: History) -> str | None:
+def _refusal_when_recorded(step: Step, history: SessionHistory) -> str | None:
     """Why the API would have refused the request from which the answer was recorded, if it
     was: the service takes more than the API."""
     scenario, index = history.scenarios.get(step.exchange.scenario or ""), step.exchange.turn
@@ -262,15 +259,13 @@ def _refusal_when_recorded(step: Step, history: History) -> str | None:
 
 def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) -> str | None:
     """Why the API would refuse how tools are offered; None where it would not."""
-    of_tools = {name: body[name] for name in _OF_TOOLS if name in body}
-    if not of_tools:
+    protocol = PROTOCOLS[api]
+    fields = {name: body[name] for name in protocol.client.tool_fields if name in body}
+    if not fields:
         return None
     try:
-        PROTOCOLS[api].parse(
-            {**PROTOCOLS[api].client.first_request("mock", "Hello"), **of_tools},
-            target or Target(),
-            True,
-        )
+        minimal = protocol.client.first_request("mock", "Hello")
+        protocol.parse({**minimal, **fields}, target or NO_TARGET, True)
     except RequestError as error:
         return f"{error.message} (which is what the API says of how tools are offered)"
     return None

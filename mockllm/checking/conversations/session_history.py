@@ -1,21 +1,29 @@
-"""What the requests of a session tell of its conversations: rounds of calls and results.
+"""The conversations of a session, read from its journal: round trips of calls and results.
 
-Every request brings its history along, so one that continues another is found by its *place*:
-what the user said, and where the model answered and tools were run, in order. Texts of the model
-and of tools do not count, for clients may get them wrong and still be in that place. Requests of
-conversations that run side by side can be at one place; nothing is said of one of them that may
-be the fault of another. Only pure data and the reading of it may live here.
+Every request carries its history, so a request that continues another is found by its *location*
+in the conversation: the texts of the user, and where the model answered and tools were run, in
+order. Texts of the model and of tools do not count: a client may get them wrong and is still at
+that location. Requests of conversations that run side by side may share a location; a violation
+is reported only where it cannot be the fault of another one of them. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mockllm.checking.conversations.round_trips import Asked, Round, Step, Streamed, assign, hops
+from mockllm.checking.conversations.round_trips import (
+    HistoryCall,
+    RoundTrip,
+    Step,
+    StreamedCall,
+    assign,
+    hops,
+)
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
+from mockllm.matching.history import History, read_history
 from mockllm.matching.index import mint_token
 from mockllm.matching.positions import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
@@ -25,23 +33,22 @@ from mockllm.replay.resolve import resolve
 from mockllm.replay.session import Exchange
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario, TurnSpec
 
-__all__ = ["History"]
+__all__ = ["SessionHistory"]
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The messages of one request, taken one by one."""
+    """How far the history of one request has been read."""
 
-    place: int = 0
-    role: str = ""
-    rounds: list[Round] = field(default_factory=list)
-    loose: list[Message] = field(default_factory=list)
+    location: int = 0
+    rounds: list[RoundTrip] = field(default_factory=list)
+    leading_results: list[Message] = field(default_factory=list)
 
     def go(self, *what: Hashable) -> None:
-        self.place = hash((self.place, *what))
+        self.location = hash((self.location, *what))
 
 
-class History:
+class SessionHistory:
     """All requests for answers in a journal, in the order of their arrival.
 
     Args:
@@ -51,7 +58,7 @@ class History:
     def __init__(self, journal: Iterable[Exchange], scenarios: Mapping[str, Scenario]) -> None:
         self.scenarios = scenarios
         self.steps: list[Step] = []
-        self._places: dict[tuple[str, int], list[Step]] = {}
+        self._locations: dict[tuple[str, int], list[Step]] = {}
         self._tokens: dict[str, list[Step]] = {}
         self._conversations: dict[str, str] = {}
         self._streamed: dict[str, int] = {}
@@ -67,10 +74,10 @@ class History:
         first = self._streamed.get(id)
         return first is not None and first < step.number
 
-    def answered_before(self, step: Step, round: Round, call: Asked) -> bool:
+    def answered_before(self, step: Step, round: RoundTrip, call: HistoryCall) -> bool:
         """Whether an earlier request at another place of the conversation answered the call."""
-        known = self._answered.get((step.request.api, round.place, call.key), ())
-        return any(one.number < step.number and one.place != step.place for one in known)
+        known = self._answered.get((step.request.api, round.location, call.key), ())
+        return any(one.number < step.number and one.location != step.location for one in known)
 
     def due(self, step: Step) -> TurnSpec | None:
         """The turn that the request asks for, whether it got it or not."""
@@ -87,9 +94,8 @@ class History:
     def _add(self, exchange: Exchange, request: Request) -> None:
         walk = _Walk()
         parent = self._point(walk, self._previous(request))
-        for message in request.messages:
-            self._take(walk, message, request.api)
-        step = Step(exchange, request, walk.rounds, walk.place, walk.loose, parent)
+        self._read(walk, read_history(request.messages), request.api)
+        step = Step(exchange, request, walk.rounds, walk.location, walk.leading_results, parent)
         assign(step)
         step.hops = hops(step)
         step.turn, step.calls = self._turn(exchange, request)
@@ -99,13 +105,13 @@ class History:
     def _keep(self, step: Step) -> None:
         api, exchange = step.request.api, step.exchange
         self.steps.append(step)
-        here = self._places.setdefault((api, step.place), [])
+        here = self._locations.setdefault((api, step.location), [])
         step.before = here[-1] if here else None
         here.append(step)
         for each in step.rounds:
             for call in each.calls:
                 if call.results:
-                    self._answered.setdefault((api, each.place, call.key), []).append(step)
+                    self._answered.setdefault((api, each.location, call.key), []).append(step)
         if step.turn is None or exchange.position is None:
             return
         for made in step.calls:
@@ -129,35 +135,26 @@ class History:
             return None
         walk.go("kept", token)
         answers = tuple(self._tokens.get(token, ()))
-        walk.rounds.append(Round(walk.place, answers, kept=True))
+        walk.rounds.append(RoundTrip(walk.location, answers, kept=True))
         return answers[-1] if answers else None
 
-    def _take(self, walk: _Walk, message: Message, api: str) -> None:
-        role, rounds = message.role, walk.rounds
-        if role == "system":
-            return
-        if role == "user":
-            walk.go(role, message.text)
-            if rounds:
-                rounds[-1].words = True
-        elif role == "tool":
-            if walk.role != role:
-                walk.go(role)
-            (rounds[-1].results if rounds else walk.loose).append(message)
-        else:
-            if walk.role != role:
-                rounds.append(Round(walk.place, tuple(self._places.get((api, walk.place), ()))))
-                walk.go(role)
-            rounds[-1].echo += message.calls
-            if message.ref:
-                rounds[-1].kept = True
-                known = self._tokens.get(message.ref)
-                rounds[-1].answers = tuple(known) if known else rounds[-1].answers
-        walk.role = role
+    def _read(self, walk: _Walk, history: History, api: str) -> None:
+        """Takes the turns of a history, and what came between them, one by one."""
+        for turn in history.turns:
+            _between(walk, turn.before)
+            earlier = self._locations.get((api, walk.location), ())
+            trip = RoundTrip(walk.location, tuple(earlier), echo=list(turn.calls))
+            walk.rounds.append(trip)
+            walk.go("assistant")
+            for message in turn.messages:
+                if message.ref:
+                    trip.kept = True
+                    trip.answers = tuple(self._tokens.get(message.ref) or trip.answers)
+        _between(walk, history.after)
 
     def _turn(
         self, exchange: Exchange, request: Request
-    ) -> tuple[Turn | None, tuple[Streamed, ...]]:
+    ) -> tuple[Turn | None, tuple[StreamedCall, ...]]:
         scenario = self.scenarios.get(exchange.scenario or "")
         position = exchange.position
         if exchange.outcome != "played" or scenario is None or position is None:
@@ -174,7 +171,7 @@ class History:
         turn, malformed = self._resolved(scenario, position, request.api, auto)
         offered = {tool.name for tool in request.tools}
         calls = tuple(
-            Streamed(call.id, call.name, call.arguments, bad, call.name in offered)
+            StreamedCall(call.id, call.name, call.arguments, bad, call.name in offered)
             for call, bad in zip(turn.tool_calls, malformed, strict=True)
         )
         return turn, calls
@@ -195,6 +192,22 @@ class History:
                 malformed = tuple(call.malformed for call in planned)
             found = self._turns[key] = (turn, malformed)
         return found
+
+
+def _between(walk: _Walk, messages: Sequence[Message]) -> None:
+    """Takes the messages of the user and the results of tools between two turns of the model."""
+    trip = walk.rounds[-1] if walk.rounds else None
+    role = ""
+    for message in messages:
+        if message.role == "user":
+            walk.go("user", message.text)
+            if trip is not None:
+                trip.user_follows = True
+        else:
+            if role != "tool":
+                walk.go("tool")
+            (trip.results if trip is not None else walk.leading_results).append(message)
+        role = message.role
 
 
 def _parsed(exchange: Exchange) -> Request | None:
