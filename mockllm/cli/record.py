@@ -67,7 +67,7 @@ def record(
                 max_body=max_body,
                 allowed_hosts=allow_hosts,
                 log=None if quiet else report.exchange,
-                record=replace(options, told=report.recorded),
+                record=replace(options, report=report.recorded),
             ),
         )
     run_server(server, report, loop)

@@ -112,7 +112,7 @@ def serve(
     _check_there(paths, record.folder if record is not None else None)
     report = report_for(log_format, quiet)
     if record is not None:
-        record = replace(record, told=report.recorded)
+        record = replace(record, report=report.recorded)
     with uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions

@@ -227,7 +227,7 @@ def _tried(spec: TurnSpec, attempt: int | None) -> int:
 def _shown(answer: Answer, timing: bool) -> Iterator[bytes]:
     if answer.status != 200:
         yield answer.head()
-    for piece in answer.pieces:
+    for piece in answer.chunks:
         if not timing:
             yield piece.data
             continue

@@ -177,7 +177,7 @@ def _kept(folder: Folder) -> Iterator[bytes]:
         for turn in scenario.turns:
             tape = folder.tape(turn.recorded) if turn.recorded is not None else None
             if tape is not None and tape.request is not None:
-                yield _key(tape.request.body, tape.pieces)
+                yield _key(tape.request.body, tape.chunks)
 
 
 def _key(sent: bytes, chunks: Iterable[TimedBytes]) -> bytes:

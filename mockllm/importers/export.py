@@ -118,7 +118,7 @@ def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
                 asked.body,
                 tape.status,
                 tape.headers,
-                tape.pieces,
+                tape.chunks,
                 tape.cut,
                 source=source,
             ),

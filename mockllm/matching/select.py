@@ -20,7 +20,7 @@ from mockllm.matching.index import SCENARIO_HEADER, Catalogue
 from mockllm.matching.mismatch import NEAREST, explain
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.precedence import asked_at, is_recorded, precedence
+from mockllm.scenario.precedence import user_condition, is_recorded, precedence
 
 __all__ = ["Pick", "pick", "plain_model"]
 
@@ -224,7 +224,7 @@ def _answers_user(candidate: _Found, request: Request) -> bool:
     history = read_history(request.messages, candidate.start)
     for position, user in enumerate([*(turn.user for turn in history.turns), history.user]):
         index = turn_index(candidate.scenario, position)
-        condition = asked_at(candidate.scenario, index) if index is not None else None
+        condition = user_condition(candidate.scenario, index) if index is not None else None
         if condition is not None and (user is None or not text_holds(condition, user)):
             return False
     return True

@@ -21,7 +21,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Asked, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape, digest
 
 __all__ = ["Finding", "Scrubbed", "scrub"]
 
@@ -114,7 +114,7 @@ def _clean_text(name: str, text: str, redactor: Redactor, names: Names) -> Scrub
 
 
 def _clean_tape(name: str, tape: Tape, redactor: Redactor, names: Names) -> Scrubbed:
-    asked = tape.request or Asked("", "")
+    asked = tape.request or RecordedRequest("", "")
     captured = Captured(
         asked.method,
         asked.url,
@@ -122,7 +122,7 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, names: Names) -> Scru
         asked.body,
         tape.status,
         tape.headers,
-        tape.pieces,
+        tape.chunks,
         tape.cut,
         source=name,
     )
@@ -130,11 +130,11 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, names: Names) -> Scru
     if clean == captured:
         return Scrubbed(name, (), None)
     findings = [*_in_head(name, captured, clean), *_in_chunks(name, captured, clean)]
-    request = Asked(clean.method, clean.url, clean.request_headers, clean.request_body)
+    request = RecordedRequest(clean.method, clean.url, clean.request_headers, clean.request_body)
     tape = replace(
         tape,
         headers=clean.headers,
-        pieces=clean.chunks,
+        chunks=clean.chunks,
         request=None if tape.request is None else request,
     )
     return Scrubbed(name, _each(findings), dump_tape(tape))

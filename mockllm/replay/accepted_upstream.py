@@ -15,18 +15,18 @@ from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Recorded
 from mockllm.tapes.conversion import captured_of, detected
 
-__all__ = ["Taken", "alike", "taken"]
+__all__ = ["AcceptedRequest", "same_refusal", "accepted_request"]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedRequest:
     """A request that a service has answered: as it was sent."""
 
     target: Target
     body: bytes
 
 
-def taken(recorded: Recorded, protocol: WireProtocol) -> Taken | None:
+def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequest | None:
     """The request of a recorded turn; None where it came over another API, or is not there."""
     try:
         captured = captured_of(load(recorded))
@@ -35,10 +35,10 @@ def taken(recorded: Recorded, protocol: WireProtocol) -> Taken | None:
     found = detected(captured)
     if found.protocol is not protocol:
         return None
-    return Taken(found.target, captured.request_body)
+    return AcceptedRequest(found.target, captured.request_body)
 
 
-def alike(one: RequestError, other: RequestError) -> bool:
+def same_refusal(one: RequestError, other: RequestError) -> bool:
     """Whether two refusals are about the same: the same field, or if none, in the same words."""
     if one.param is None:
         return one.message == other.message

@@ -60,7 +60,7 @@ class Answer:
     size: int = 0
 
     @property
-    def pieces(self) -> tuple[TimedBytes, ...]:
+    def chunks(self) -> tuple[TimedBytes, ...]:
         """The body with its times."""
         return tuple(map(TimedBytes, self.times, self.data))
 
@@ -163,7 +163,7 @@ def error_answer(
 
 def listed(answer: Answer) -> Answer:
     """The same answer with its JSON body in a list."""
-    (piece,) = answer.pieces
+    (piece,) = answer.chunks
     wrapped = TimedBytes(piece.at, b"[%b]" % piece.data)
     return bytes_answer(answer.status, answer.headers, [wrapped], streamed=False)
 

@@ -17,7 +17,7 @@ from mockllm.matching.index import Catalogue
 from mockllm.matching.select import pick
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
-from mockllm.replay.request_cache import Plan
+from mockllm.replay.request_cache import Decision
 from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
@@ -53,23 +53,23 @@ class InOrder(Player):
             if len(group) > 1
         }
 
-    def plan(self, call: Call, strict: bool) -> Plan:
-        plan = super().plan(call, strict)
-        match = plan.picked.scenario.match
-        if plan.picked.continued or match is None:
-            return plan
+    def decide(self, call: Call, strict: bool) -> Decision:
+        decision = super().decide(call, strict)
+        match = decision.picked.scenario.match
+        if decision.picked.continued or match is None:
+            return decision
         group = self._groups.get(match_key(match), ())
         for one in group:
             try:
-                other = one.plan(call, strict)
+                other = one.decide(call, strict)
             except RequestError:
                 continue
             played = call.session.played.get(other.picked.scenario.name, ())
             if other.picked.index not in played:
                 other.lasting = False
                 return other
-        plan.lasting = plan.lasting and not group
-        return plan
+        decision.lasting = decision.lasting and not group
+        return decision
 
 
 def _matched(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:

@@ -23,7 +23,7 @@ from mockllm.quirks import find
 from mockllm.replay.answer import Answer, error_answer, http_answer, json_answer
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
-from mockllm.replay.request_cache import Plan, Plans
+from mockllm.replay.request_cache import Decision, RequestCache
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
@@ -99,7 +99,7 @@ class Player:
         self.named = named
         self._quirks = tuple(quirks)
         self._replayer = Replayer()
-        self._plans = Plans()
+        self._cache = RequestCache()
         self._headers = (*self.catalogue.headers, QUIRK_HEADER)
 
     def play(self, call: Call) -> Answer:
@@ -129,30 +129,30 @@ class Player:
         protocol, session, exchange = call.protocol, call.session, call.exchange
         headers = map(call.headers.get, self._headers)
         key = (protocol.name, exchange.body, *call.target.key, *headers)
-        plan = self._plans.get(key)
-        if plan is None:
+        decision = self._cache.get(key)
+        if decision is None:
             try:
-                plan = self.plan(call, self.strict)
+                decision = self.decide(call, self.strict)
             except RequestError as refusal:
-                plan = self._as_recorded(refusal, call)
-            if plan.lasting:
-                self._plans.keep(key, plan)
-        request, picked = plan.request, plan.picked
+                decision = self._as_recorded(refusal, call)
+            if decision.lasting:
+                self._cache.keep(key, decision)
+        request, picked = decision.request, decision.picked
         scenario, position = picked.scenario, picked.position
         _note(exchange, request, picked)
-        failure = plan.spec.http
-        if plan.spec.attempts:
-            tried = session.attempt(scenario, position, len(plan.spec.attempts))
+        failure = decision.spec.http
+        if decision.spec.attempts:
+            tried = session.attempt(scenario, position, len(decision.spec.attempts))
             exchange.attempt = tried + 1
-            if tried < len(plan.spec.attempts):
-                failure = plan.spec.attempts[tried]
-        if failure is plan.spec.http:
+            if tried < len(decision.spec.attempts):
+                failure = decision.spec.attempts[tried]
+        if failure is decision.spec.http:
             session.note_played(scenario, picked.index)
         exchange.outcome = "played" if failure is None else "error"
-        if failure is not None and failure is not plan.spec.http:
+        if failure is not None and failure is not decision.spec.http:
             answer = http_answer(protocol, failure, picked, exchange.attempt)
         else:
-            answer = self._answer(plan, protocol, exchange)
+            answer = self._answer(decision, protocol, exchange)
         exchange.status = answer.status
         if answer.id is not None:
             if request.body.get("store") is not False:
@@ -161,25 +161,25 @@ class Player:
                 session.conversations[request.conversation] = answer.id.partition("_")[2]
         return answer
 
-    def _answer(self, plan: Plan, protocol: WireProtocol, exchange: Exchange) -> Answer:
+    def _answer(self, decision: Decision, protocol: WireProtocol, exchange: Exchange) -> Answer:
         """The answer of a turn, as recorded where that is to be played, else from the reply."""
-        answer = plan.answer
+        answer = decision.answer
         if answer is None:
-            answer = self._recorded(plan, protocol)
-        if answer is None and plan.spec.http is not None:
-            exchange.recorded, exchange.problems = plan.recorded, plan.problems
-            return http_answer(protocol, plan.spec.http, plan.picked, exchange.attempt)
+            answer = self._recorded(decision, protocol)
+        if answer is None and decision.spec.http is not None:
+            exchange.recorded, exchange.problems = decision.recorded, decision.problems
+            return http_answer(protocol, decision.spec.http, decision.picked, exchange.attempt)
         if answer is None:
-            answer = self._replayer.answer(plan.picked, plan.request, protocol, plan.quirks)
+            answer = self._replayer.answer(decision.picked, decision.request, protocol, decision.quirks)
         if answer.size <= _KEPT_WITH_PLAN:
-            plan.answer = answer
-        exchange.recorded, exchange.problems = plan.recorded, plan.problems
-        if plan.request.stream and plan.recorded != "exact":
-            exchange.quirks = plan.quirks
+            decision.answer = answer
+        exchange.recorded, exchange.problems = decision.recorded, decision.problems
+        if decision.request.stream and decision.recorded != "exact":
+            exchange.quirks = decision.quirks
         return answer
 
-    def _recorded(self, plan: Plan, protocol: WireProtocol) -> Answer | None:
-        picked = plan.picked
+    def _recorded(self, decision: Decision, protocol: WireProtocol) -> Answer | None:
+        picked = decision.picked
         turn = picked.scenario.turns[picked.index]
         if turn.recorded is None:
             return None
@@ -187,10 +187,10 @@ class Player:
             picked.scenario.name,
             turn,
             protocol,
-            stream=plan.request.stream,
-            quirks=bool(plan.quirks),
+            stream=decision.request.stream,
+            quirks=bool(decision.quirks),
         )
-        plan.recorded, plan.problems = played.why, played.problems
+        decision.recorded, decision.problems = played.why, played.problems
         return played.answer
 
     @cached_property
@@ -200,7 +200,7 @@ class Player:
 
         return Recordings()
 
-    def plan(self, call: Call, strict: bool) -> Plan:
+    def decide(self, call: Call, strict: bool) -> Decision:
         """What follows from the request alone: which turn is to answer it, if it deserves it.
 
         Args:
@@ -235,23 +235,23 @@ class Player:
         if spec.request is not None:
             check_expectations(picked, spec, request, protocol)
         quirks = self._asked_quirks(call.headers.get(QUIRK_HEADER))
-        return Plan(request, picked, spec, quirks, lasting)
+        return Decision(request, picked, spec, quirks, lasting)
 
-    def _as_recorded(self, refusal: RequestError, call: Call) -> Plan:
-        """The plan for a request that the API refuses, where the turn that it asks for was
+    def _as_recorded(self, refusal: RequestError, call: Call) -> Decision:
+        """The decision for a request that the API refuses, where the turn that it asks for was
         recorded from a service which was asked so, too; else raises the refusal."""
         if not self.strict or isinstance(refusal, NoMatchError):
             raise refusal
         try:
-            plan = self.plan(replace(call, exchange=replace(call.exchange)), False)
+            decision = self.decide(replace(call, exchange=replace(call.exchange)), False)
         except RequestError:
             raise refusal from None
-        recorded = plan.picked.scenario.turns[plan.picked.index].recorded
+        recorded = decision.picked.scenario.turns[decision.picked.index].recorded
         if recorded is None:
             raise refusal
-        from mockllm.replay.accepted_upstream import alike, taken
+        from mockllm.replay.accepted_upstream import accepted_request, same_refusal
 
-        found = taken(recorded, call.protocol)
+        found = accepted_request(recorded, call.protocol)
         if found is None:
             raise refusal
         then = replace(
@@ -261,10 +261,10 @@ class Player:
             exchange=Exchange("POST", call.exchange.path, {}, found.body),
         )
         try:
-            self.plan(then, True)
+            self.decide(then, True)
         except RequestError as refused:
-            if alike(refused, refusal):
-                return plan
+            if same_refusal(refused, refusal):
+                return decision
         raise refusal
 
     def _previous(self, id: str, session: Session) -> str:
@@ -302,7 +302,7 @@ class Player:
         picked = Pick(scenario, exchange.position, exchange.turn)
         if turn_at(scenario, exchange.position, protocol.name) is None:
             return None
-        answer = parse_object(self._replayer.answer(picked, request, protocol).pieces[0].data)
+        answer = parse_object(self._replayer.answer(picked, request, protocol).chunks[0].data)
         return Lookup(call.target, request=body, answer={**answer, "id": id})
 
     def look_up(self, call: Call, operation: Operation) -> Answer:

@@ -10,11 +10,11 @@ from mockllm.matching.select import Pick
 from mockllm.replay.answer import Answer
 from mockllm.scenario.model import TurnSpec
 
-__all__ = ["Plan", "Plans"]
+__all__ = ["Decision", "RequestCache"]
 
 
 @dataclass(slots=True)
-class Plan:
+class Decision:
     """What follows from a request alone, and the answer once it has been asked for.
 
     Args:
@@ -32,8 +32,8 @@ class Plan:
     problems: tuple[str, ...] = ()
 
 
-class Plans:
-    """The plans of requests that came before, by everything that they depend on.
+class RequestCache:
+    """The decisions of requests that came before, by everything that they depend on.
 
     Clients repeat themselves: retries, tests in a loop, many users of one prompt. Kept only
     while small, for the answers have a cache of their own.
@@ -43,16 +43,16 @@ class Plans:
     _LARGEST = 64 * 1024
 
     def __init__(self) -> None:
-        self._plans: dict[Hashable, Plan] = {}
+        self._plans: dict[Hashable, Decision] = {}
 
-    def get(self, key: Hashable) -> Plan | None:
-        """The plan of a request that came before."""
+    def get(self, key: Hashable) -> Decision | None:
+        """The decision of a request that came before."""
         return self._plans.get(key)
 
-    def keep(self, key: tuple[str | bytes | None, ...], plan: Plan) -> None:
-        """Remembers a plan, if it is worth the memory."""
+    def keep(self, key: tuple[str | bytes | None, ...], decision: Decision) -> None:
+        """Remembers a decision, if it is worth the memory."""
         if sum(len(piece) for piece in key if piece is not None) > self._LARGEST:
             return
         if len(self._plans) >= self._MOST:
             self._plans.clear()
-        self._plans[key] = plan
+        self._plans[key] = decision

@@ -157,7 +157,7 @@ def answer(tape: Tape, id: str | None = None) -> Answer:
     names = {name for name, _ in headers}
     headers += [pair for pair in CORS.items() if pair[0] not in names]
     broken = tape.cut == "upstream"
-    pieces = [piece for piece in tape.pieces if piece.data]
+    pieces = [piece for piece in tape.chunks if piece.data]
     sized = any(name == "content-length" for name, _ in tape.headers)
     return bytes_answer(
         tape.status,
@@ -174,7 +174,7 @@ def _id(tape: Tape, protocol: WireProtocol) -> str | None:
     """The id by which a client may point at the answer later."""
     encoding = next((value for name, value in tape.headers if name == "content-encoding"), "")
     try:
-        pieces = decompressed(tape.pieces, encoding) if encoding else tape.pieces
+        pieces = decompressed(tape.chunks, encoding) if encoding else tape.chunks
         body = b"".join(piece.data for piece in pieces)
         return _streamed_id(body, protocol) if tape.streamed else _body_id(body)
     except (MockLLMError, ValueError):

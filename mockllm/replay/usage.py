@@ -37,7 +37,7 @@ def usage(
     """
     written = spec.usage
     default = scenario.defaults.usage
-    if not (written or default or UsageSpec()).told:
+    if not (written or default or UsageSpec()).sent:
         return None
 
     def given(name: str) -> int | None:

@@ -107,7 +107,7 @@ def _percent(share: float | None) -> str | None:
 
 
 def _usage(usage: m.UsageSpec | None) -> Any:
-    if usage is None or not usage.told:
+    if usage is None or not usage.sent:
         return "none" if usage else None
     return _given(
         input=usage.input, output=usage.output, reasoning=usage.reasoning, cached=usage.cached

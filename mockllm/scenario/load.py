@@ -18,7 +18,7 @@ from mockllm.scenario.files import beside, texts
 from mockllm.scenario.locate import find, place, places
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.nodes import Document, Mapping, Mark, Node
-from mockllm.scenario.precedence import match_key, told_apart
+from mockllm.scenario.precedence import match_key, differ_later
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
@@ -170,7 +170,7 @@ class _Loading:
                 continue
             others = known.setdefault(match_key(one.scenario.match), [])
             for other in others:
-                if told_apart(one.scenario, other.scenario):
+                if differ_later(one.scenario, other.scenario):
                     continue
                 if one.scenario.shares_api(other.scenario):
                     message = (

@@ -122,13 +122,13 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True)
 class UsageSpec:
     """Tokens as written; what is None is counted from the text by a fixed rule. Where they are
-    not `told` (`usage: none`) the answer says nothing of them."""
+    not `sent` (`usage: none`) the answer says nothing of them."""
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
-    told: bool = True
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from mockllm.scenario.model import Match, Scenario, TextCondition
 
-__all__ = ["asked_at", "is_recorded", "match_key", "precedence", "told_apart"]
+__all__ = ["user_condition", "is_recorded", "match_key", "precedence", "differ_later"]
 
 
 def precedence(scenario: Scenario) -> tuple[int, str]:
@@ -20,7 +20,7 @@ def precedence(scenario: Scenario) -> tuple[int, str]:
     return len(scenario.name), scenario.name
 
 
-def asked_at(scenario: Scenario, index: int) -> TextCondition | None:
+def user_condition(scenario: Scenario, index: int) -> TextCondition | None:
     """What the user must have said right before a turn, where that is written."""
     request = scenario.turns[index].request
     return request.user if request is not None else None
@@ -31,7 +31,7 @@ def is_recorded(scenario: Scenario) -> bool:
     return any(turn.recorded is not None for turn in scenario.turns)
 
 
-def told_apart(one: Scenario, other: Scenario) -> bool:
+def differ_later(one: Scenario, other: Scenario) -> bool:
     """Whether of two scenarios with the same `match` the later one is recorded, and goes on
     where the first does not, or otherwise than the first does."""
     first, second = sorted((one, other), key=precedence)
@@ -40,7 +40,7 @@ def told_apart(one: Scenario, other: Scenario) -> bool:
     for index in range(1, len(second.turns)):
         if index >= len(first.turns):
             return True
-        here, there = asked_at(first, index), asked_at(second, index)
+        here, there = user_condition(first, index), user_condition(second, index)
         if here is not None and there is not None and here != there:
             return True
     return False

@@ -52,7 +52,7 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
     """Counts, or `none`."""
     if isinstance(node, Scalar):
         if node.value == "none":
-            return m.UsageSpec(told=False)
+            return m.UsageSpec(sent=False)
         findings.wrong(node, "a mapping with the keys " + ", ".join(USAGE) + ", or none")
         return None
     return _mapped_usage(node, findings)

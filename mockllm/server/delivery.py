@@ -97,9 +97,9 @@ async def deliver(
         transport.write(head)
         head = b""
     if timed:
-        await _on_time(request, answer.pieces, exchange, speed, head, framed=framed)
+        await _on_time(request, answer.chunks, exchange, speed, head, framed=framed)
     else:
-        for piece in answer.pieces:
+        for piece in answer.chunks:
             await send(request, chunk(piece.data) if framed else head + piece.data, exchange)
             head = b""
             exchange.bytes_sent += len(piece.data)

@@ -30,7 +30,7 @@ class RecordOptions:
         match: which conditions a recorded scenario has; None for the usual ones.
         rules: what is a secret besides what is known to be one; None for nothing.
         trust_env: reach the services through the proxies that the environment names.
-        told: called with what became of each recorded exchange.
+        report: called with what became of each recorded exchange.
         option: what the user calls the option that names a service, for messages.
     """
 
@@ -40,7 +40,7 @@ class RecordOptions:
     match: MatchRule | None = None
     rules: Rules | None = None
     trust_env: bool = False
-    told: Callable[[Line], None] | None = None
+    report: Callable[[Line], None] | None = None
     option: str = "--upstream"
 
 

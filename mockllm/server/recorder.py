@@ -54,7 +54,7 @@ class Recorder:
     ) -> None:
         self._folder = Folder(options.folder)
         self._redactor = Redactor() if options.rules is None else Redactor(options.rules)
-        self._told = options.told
+        self._report = options.report
         self._written = written
         known = self._folder.scenarios()
         self.was_empty = not known
@@ -145,9 +145,9 @@ class Recorder:
                 yield replace(line, scenario=name, words=words)
 
     def _tell(self, lines: Iterable[Line]) -> None:
-        if self._told is not None:
+        if self._report is not None:
             for line in lines:
-                self._told(line)
+                self._report(line)
 
 
 def _settled(captured: Captured) -> Captured:

@@ -8,7 +8,7 @@ from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.detection import Detected, detect, json_object_of
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.model import Asked, Tape
+from mockllm.tapes.model import RecordedRequest, Tape
 
 __all__ = ["captured_of", "detected", "request_of", "taped"]
 
@@ -44,9 +44,9 @@ def taped(captured: Captured) -> Tape:
         streamed=False,
         status=captured.status,
         headers=captured.headers,
-        pieces=captured.chunks,
+        chunks=captured.chunks,
         cut=captured.cut,
-        request=Asked(
+        request=RecordedRequest(
             captured.method, captured.url, captured.request_headers, captured.request_body
         ),
     )
@@ -54,7 +54,7 @@ def taped(captured: Captured) -> Tape:
 
 def captured_of(tape: Tape) -> Captured:
     """What was captured when a tape was recorded."""
-    request = tape.request or Asked("", "")
+    request = tape.request or RecordedRequest("", "")
     path = urlsplit(request.url).path
     return Captured(
         request.method,
@@ -63,7 +63,7 @@ def captured_of(tape: Tape) -> Captured:
         request.body,
         tape.status,
         tape.headers,
-        tape.pieces,
+        tape.chunks,
         tape.cut,
         source=f"{request.method} {path}",
     )

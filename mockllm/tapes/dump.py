@@ -20,7 +20,7 @@ def dump_tape(tape: Tape) -> bytes:
         "streamed": tape.streamed,
         "status": tape.status,
         "cut": tape.cut,
-        "chunks": len(tape.pieces),
+        "chunks": len(tape.chunks),
         "digest": tape.digest,
         "headers": [list(pair) for pair in tape.headers],
     }
@@ -32,7 +32,7 @@ def dump_tape(tape: Tape) -> bytes:
             "headers": [list(pair) for pair in asked.headers],
             "body": _written_body(asked.body),
         }
-    lines: list[Any] = [first, *([piece.at, _written(piece.data)] for piece in tape.pieces)]
+    lines: list[Any] = [first, *([piece.at, _written(piece.data)] for piece in tape.chunks)]
     return b"".join(compact(line).encode() + b"\n" for line in lines)
 
 

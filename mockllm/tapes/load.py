@@ -27,7 +27,7 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.jsontext import compact
 from mockllm.tapes.captured import Cut
-from mockllm.tapes.model import FORMAT_VERSION, MARK, Asked, Tape
+from mockllm.tapes.model import FORMAT_VERSION, MARK, RecordedRequest, Tape
 
 __all__ = ["load_head", "load_tape"]
 
@@ -53,8 +53,8 @@ def load_tape(data: bytes, name: str) -> Tape:
             name, count + 2, f"the tape goes on here, after the {count} chunks that it tells of"
         )
     del lines[-1]
-    pieces = [_piece(line, name, number) for number, line in enumerate(lines[1:], 2)]
-    return replace(tape, pieces=tuple(pieces))
+    chunks = [_chunk(line, name, number) for number, line in enumerate(lines[1:], 2)]
+    return replace(tape, chunks=tuple(chunks))
 
 
 def load_head(line: bytes, name: str) -> tuple[Tape, int]:
@@ -74,7 +74,7 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
     if told[MARK] != FORMAT_VERSION:
         message = f"is a tape of version {told[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
         raise _broken(name, 1, f"{message}; update it, or record anew")
-    for key, (fits, expected) in _HEAD.items():
+    for key, (fits, expected) in _head_fields().items():
         if key not in told or not fits(told[key]):
             found = compact(told[key])[:60] if key in told else "nothing"
             raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
@@ -86,12 +86,12 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         (),
         told["cut"],
         told["digest"],
-        _asked(told.get("request"), name),
+        _request(told.get("request"), name),
     )
     return tape, told["chunks"]
 
 
-def _asked(told: Any, name: str) -> Asked | None:
+def _request(told: Any, name: str) -> RecordedRequest | None:
     match told:
         case None:
             return None
@@ -99,7 +99,7 @@ def _asked(told: Any, name: str) -> Asked | None:
             with suppress(TypeError, ValueError, RecursionError):
                 data = _bytes(body)
                 if _is_headers(headers):
-                    return Asked(method, url, _pairs(headers), data)
+                    return RecordedRequest(method, url, _pairs(headers), data)
     raise _broken(name, 1, "'request' must be {method, url, headers, body}")
 
 
@@ -107,7 +107,7 @@ def _pairs(headers: list[list[str]]) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in headers)
 
 
-def _piece(line: bytes, name: str, number: int) -> TimedBytes:
+def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
     match _json(line, name, number):
         case [at, data] if type(at) is int and at >= 0:
             with suppress(TypeError, ValueError):
@@ -167,13 +167,14 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-_HEADERS: _Check = (_is_headers, "a list of [name, value]")
-_HEAD: dict[str, _Check] = {
-    "api": (lambda value: value in ("", *PROTOCOLS), "the name of a protocol"),
-    "streamed": (lambda value: isinstance(value, bool), "true or false"),
-    "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
-    "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream"'),
-    "chunks": (_is_count, "a whole number"),
-    "digest": (lambda value: isinstance(value, str), "a string"),
-    "headers": _HEADERS,
-}
+def _head_fields() -> dict[str, _Check]:
+    """The fields of a tape's first line."""
+    return {
+        "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
+        "streamed": (lambda value: isinstance(value, bool), "true or false"),
+        "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
+        "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream"'),
+        "chunks": (_is_count, "a whole number"),
+        "digest": (lambda value: isinstance(value, str), "a string"),
+        "headers": (_is_headers, "a list of [name, value]"),
+    }

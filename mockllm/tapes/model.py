@@ -10,7 +10,7 @@ from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import Api, TurnSpec
 from mockllm.tapes.captured import Cut
 
-__all__ = ["FORMAT_VERSION", "MARK", "Asked", "Tape", "digest"]
+__all__ = ["FORMAT_VERSION", "MARK", "RecordedRequest", "Tape", "digest"]
 
 FORMAT_VERSION = 1
 MARK = "mockllm-tape"
@@ -18,7 +18,7 @@ MARK = "mockllm-tape"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedRequest:
     """The request that a recorded answer was given to, without its secrets.
 
     Args:
@@ -42,7 +42,7 @@ class Tape:
         streamed: whether the request asked for a stream.
         status: of the answer, which may be an error.
         headers: of the answer, names in lower case, in their order.
-        pieces: its chunks as they arrived, still compressed if they were, with microseconds
+        chunks: of its body as they arrived, still compressed if they were, with microseconds
             after the request.
         cut: who broke it off, if anybody did.
         digest: of the turn that was written with it, as `digest` gives it.
@@ -53,10 +53,10 @@ class Tape:
     streamed: bool
     status: int
     headers: tuple[tuple[str, str], ...]
-    pieces: tuple[TimedBytes, ...]
+    chunks: tuple[TimedBytes, ...]
     cut: Cut = ""
     digest: str = ""
-    request: Asked | None = None
+    request: RecordedRequest | None = None
 
 
 def digest(turn: TurnSpec, api: Api) -> str:

@@ -108,7 +108,7 @@ class Recording:
             match=MatchRule(cast("tuple[Condition, ...]", mark.match)) if mark.match else None,
             rules=redacted,
             trust_env=flag(config, "trust_env"),
-            told=self._lines.append,
+            report=self._lines.append,
             option="--mockllm-upstream",
         )
 

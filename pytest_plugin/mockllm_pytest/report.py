@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.checking.conversations.continuations import CONVERSATION_INVARIANTS
+from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.core.request import Request
 from mockllm.errors import RequestError

@@ -16,7 +16,7 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.accepted_upstream import taken
+from mockllm.replay.accepted_upstream import accepted_request
 from mockllm.replay.player import parse_object
 from mockllm.replay.session import Exchange
 from mockllm.scenario.model import Expect
@@ -247,7 +247,7 @@ def _refusal_when_recorded(step: Step, history: SessionHistory) -> str | None:
     if scenario is None or index is None or index >= len(scenario.turns):
         return None
     recorded = scenario.turns[index].recorded
-    asked = taken(recorded, PROTOCOLS[step.request.api]) if recorded is not None else None
+    asked = accepted_request(recorded, PROTOCOLS[step.request.api]) if recorded is not None else None
     if asked is None:
         return None
     try:

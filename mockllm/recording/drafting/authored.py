@@ -203,7 +203,7 @@ def _finish(turn: Turn) -> m.Ending | None:
 def _usage(turn: Turn) -> m.UsageSpec | None:
     """The tokens, but for what would be worked out to the same anyway."""
     if turn.usage is None:
-        return m.UsageSpec(told=False)
+        return m.UsageSpec(sent=False)
     usage = turn.usage
     kinds = (usage.input, usage.output, usage.reasoning, usage.cached)
     input, output, reasoning, cached = (max(0, min(n, _MOST_TOKENS)) for n in kinds)

@@ -18,7 +18,7 @@ from mockllm.matching.conditions import check_match
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation
 from mockllm.scenario.model import Match, Scenario, TextCondition
-from mockllm.scenario.precedence import precedence, told_apart
+from mockllm.scenario.precedence import precedence, differ_later
 
 __all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
 
@@ -156,7 +156,7 @@ class Matches:
         mine, theirs = one.match, other.match
         if mine is None or theirs is None or not one.shares_api(other):
             return True
-        if mine.conditions == theirs.conditions and told_apart(one, other):
+        if mine.conditions == theirs.conditions and differ_later(one, other):
             return True
         shadowed = theirs.conditions >= mine.conditions and _holds(other, request)
         shadows = mine.conditions >= theirs.conditions and _holds(one, first)

@@ -22,7 +22,7 @@ from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.files import MAX_FILE
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.scenario.precedence import match_key, told_apart
+from mockllm.scenario.precedence import match_key, differ_later
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
@@ -204,7 +204,7 @@ def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
         and other.match.user == match.user  # or it takes long where there are many
         and match_key(other.match) == key
         and scenario.shares_api(other)
-        and not told_apart(scenario, other)
+        and not differ_later(scenario, other)
         for other in others
     )
 
