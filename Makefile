@@ -43,6 +43,7 @@ check: $(VENV)/.installed-test lint types
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PYTHONPATH=pytest_plugin $(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
