@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mockllm import __version__
+import mockllm
 from mockllm.cli.commandline import CommandLine
 
 __all__ = ["main"]
@@ -27,6 +27,26 @@ _COMMANDS = {
 }
 
 
+if "__distribution__" not in vars(mockllm):
+    # Another project's `mockllm/__init__.py` ran, or none; ours would have looked for collisions.
+    from mockllm.cli.installation import warn
+
+    warn(stacklevel=2)
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Prints the version; what is wrong with the installation goes to standard error."""
+    if not wanted or context.resilient_parsing:
+        return
+    from mockllm.cli.installation import findings, installed_version
+
+    click.echo(f"mockllm, version {installed_version()}")
+    found = findings()
+    for line in found:
+        click.echo(f"mockllm: {line}", err=True)
+    context.exit(1 if found else 0)
+
+
 @click.group(
     "mockllm",
     cls=CommandLine,
@@ -34,7 +54,15 @@ _COMMANDS = {
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, "-V", "--version", prog_name="mockllm")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def main(context: click.Context) -> None:
     """A mock server for LLM streams: scenarios in YAML, the real bytes of the real protocols.

@@ -150,7 +150,7 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     report.listening(server.url)
     # What only requests need is imported now, while the first client finds its way here.
     with uncollected():
-        scenarios, record = server.player.catalogue.scenarios, server.options.record
+        scenarios, record = server.player.served.scenarios, server.options.record
         keys = record is not None and record.mode != "none"
         report.serving(scenarios, server.base_urls, keys=keys)
         if record is not None:

@@ -37,7 +37,7 @@ async def follow(
     """
     from watchfiles import awatch
 
-    served = server.player.catalogue.scenarios
+    served = server.player.served.scenarios
     problems: Sequence[Problem] = ()
     # A file is watched by its folder: editors put a new file in its place.
     folders = {path if path.is_dir() else path.parent for path in paths}

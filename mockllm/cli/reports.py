@@ -233,7 +233,7 @@ def _where(url: str) -> str:
 
 
 def _became(line: Line) -> str:
-    return f"{'not recorded' if line.outcome == 'skipped' else 'recorded'}: {line.words}"
+    return f"{'not recorded' if line.outcome == 'skipped' else 'recorded'}: {line.description}"
 
 
 def _count(number: int) -> str:

@@ -90,7 +90,7 @@ def run(
         code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
     from mockllm.cli.verdict import judge
 
-    verdict = judge(exchanges, server.sessions, server.player.catalogue.by_name)
+    verdict = judge(exchanges, server.sessions, server.player.served.by_name)
     for line in verdict.lines:
         click.echo(line, err=True)
     context.exit(code or (0 if verdict.good else 1))

@@ -16,7 +16,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.authored import authored
+from mockllm.recording.drafting.unresolve import unresolve
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (
@@ -243,4 +243,4 @@ def agui_turn(entry: _Json) -> TurnSpec:
         folded = fold(Timed(0, event) for event in (*heard, *decoder.close()))
     except (MockLLMError, ValueError) as error:
         raise WireError(f"its events are not those of AG-UI: {error}") from None
-    return replace(authored(folded), timing=timing)
+    return replace(unresolve(folded), timing=timing)

@@ -43,8 +43,8 @@ class Told:
     def words(self) -> str:
         """What there is to say besides scenario and turn; why, where it was skipped."""
         if self.line.outcome == "skipped":
-            return self.line.words
-        return self.line.words.partition("; ")[2]
+            return self.line.description
+        return self.line.description.partition("; ")[2]
 
     def _became(self) -> str:
         line = self.line
@@ -204,5 +204,5 @@ def _same_match(scenario: Scenario | None, there: Iterable[Scenario]) -> Scenari
 
 def _given_up(draft: Draft, other: Scenario) -> Draft:
     words = f"the scenario {other.name} in the folder answers the same requests"
-    report = (replace(line, outcome="skipped", words=words, scenario="") for line in draft.report)
+    report = (replace(line, outcome="skipped", description=words, scenario="") for line in draft.report)
     return Draft(None, report=tuple(report))

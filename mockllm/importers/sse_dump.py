@@ -87,7 +87,8 @@ def read(path: Path) -> list[Found]:
 def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:
     """The least request of an API in which the user says something."""
     body = protocol.client.first_request(model or "unknown", user)
-    return {**body, "stream": stream} if "stream" in body else body
+    field = protocol.client.stream_field
+    return {**body, field: stream} if field else body
 
 
 def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:

@@ -141,8 +141,8 @@ class Recorder:
                 yield line
             else:
                 name, old = written.scenario.name, draft.scenario.name
-                words = line.words.replace(f" of {old}", f" of {name}", 1)
-                yield replace(line, scenario=name, words=words)
+                description = line.description.replace(f" of {old}", f" of {name}", 1)
+                yield replace(line, scenario=name, description=description)
 
     def _tell(self, lines: Iterable[Line]) -> None:
         if self._report is not None:

@@ -155,8 +155,8 @@ class Recording:
             yield "nothing was recorded" + "; what was there stays" * bool(self._taken)
         for line in self._lines[:_MOST_SHOWN]:
             # A test plays recordings in order, so each has its turn.
-            words = line.words.removesuffix("; plays only when it is named")
-            yield f"  {line.source}: {words}"
+            description = line.description.removesuffix("; plays only when it is named")
+            yield f"  {line.source}: {description}"
         if len(self._lines) > _MOST_SHOWN:
             yield f"  ... and {len(self._lines) - _MOST_SHOWN} more"
         asked = {*played, *(line.scenario for line in self._lines)}

@@ -265,7 +265,7 @@ class MockSession:
         return self._thread.ask(
             judge,
             self._thread.server.sessions.get(self.session),
-            self._thread.server.player_of(self.session).catalogue.by_name,
+            self._thread.server.player_of(self.session).served.by_name,
             tuple(one.name for one in self.scenarios),
             self._mark,
             what or self._mark.allowed,
@@ -276,7 +276,7 @@ class MockSession:
         from mockllm_pytest.report import drawn
 
         player = self._thread.server.player_of(self.session)
-        return drawn(self.session, self.journal, player.catalogue.by_name)
+        return drawn(self.session, self.journal, player.served.by_name)
 
     def close(self) -> None:
         """Lets the server forget the session."""

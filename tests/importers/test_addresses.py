@@ -2,39 +2,46 @@
 
 import pytest
 
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.addresses import body_object
-from mockllm.tapes.conversion import detected
+from mockllm.protocols.detection import json_object_of
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected
 
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
 VERTEX = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers"
 
 SPOKEN = {
-    "https://api.openai.com/v1/chat/completions": ("chat", {}),
-    "https://api.groq.com/openai/v1/chat/completions": ("chat", {}),
-    "https://openrouter.ai/api/v1/chat/completions/": ("chat", {}),
+    "https://api.openai.com/v1/chat/completions": ("chat", NO_TARGET),
+    "https://api.groq.com/openai/v1/chat/completions": ("chat", NO_TARGET),
+    "https://openrouter.ai/api/v1/chat/completions/": ("chat", NO_TARGET),
     "https://x.openai.azure.com/openai/deployments/d%201/chat/completions?api-version=1": (
         "chat",
-        {"deployment": "d 1", "?api-version": "1"},
+        Target({"deployment": "d 1"}, query={"api-version": "1"}),
     ),
-    "https://api.openai.com/v1/responses": ("responses", {}),
-    "https://bedrock-mantle.us-east-1.api.aws/openai/v1/responses": ("responses", {}),
-    "https://api.anthropic.com/v1/messages?beta=true": ("anthropic", {"?beta": "true"}),
-    f"{VERTEX}/anthropic/models/claude:streamRawPredict": ("anthropic", {}),
+    "https://api.openai.com/v1/responses": ("responses", NO_TARGET),
+    "https://bedrock-mantle.us-east-1.api.aws/openai/v1/responses": ("responses", NO_TARGET),
+    "https://api.anthropic.com/v1/messages?beta=true": (
+        "anthropic",
+        Target(query={"beta": "true"}),
+    ),
+    f"{VERTEX}/anthropic/models/claude:streamRawPredict": (
+        "anthropic",
+        Target(method="streamRawPredict"),
+    ),
     f"{V1BETA}/gemini-x:streamGenerateContent?alt=sse": (
         "gemini",
-        {"model": "gemini-x", ":": "streamGenerateContent", "?alt": "sse"},
+        Target({"model": "gemini-x"}, "streamGenerateContent", {"alt": "sse"}),
     ),
     f"{V1BETA}/mock/m:generateContent": (
         "gemini",
-        {"owner": "mock", "model": "m", ":": "generateContent"},
+        Target({"owner": "mock", "model": "m"}, "generateContent"),
     ),
     f"{VERTEX}/google/models/gemini-x:generateContent": (
         "gemini",
-        {"publisher": "google", "model": "gemini-x", ":": "generateContent"},
+        Target({"publisher": "google", "model": "gemini-x"}, "generateContent"),
     ),
-    "http://localhost:8000/agui/two": ("agui", {"scenario": "two"}),
+    "http://localhost:8000/agui/two": ("agui", Target({"scenario": "two"})),
 }
 
 
@@ -45,9 +52,9 @@ def asked(url, method="POST", body=b"{}"):
 @pytest.mark.parametrize("url", SPOKEN)
 def test_what_is_spoken(url):
     """Services that speak another's API behind a prefix of their own count as what they speak."""
-    name, params = SPOKEN[url]
+    name, target = SPOKEN[url]
     found = detected(asked(url))
-    assert (found.protocol, found.params, found.words) == (PROTOCOLS[name], params, "")
+    assert (found.protocol, found.target, found.reason) == (PROTOCOLS[name], target, "")
 
 
 OTHERS = {
@@ -70,13 +77,13 @@ def test_what_is_not(url):
     """What is no exchange with a model, or over an API that is not played, is told with why."""
     found = detected(asked(url))
     assert found.protocol is None
-    assert OTHERS[url] in found.words
+    assert OTHERS[url] in found.reason
 
 
 def test_only_posts_ask():
     """Looking something up asks no model, wherever it goes."""
     found = detected(asked("https://api.openai.com/v1/chat/completions", "GET"))
-    assert (found.protocol, found.words) == (None, "a GET asks no model")
+    assert (found.protocol, found.reason) == (None, "a GET asks no model")
 
 
 def test_ag_ui_is_told_by_its_body():
@@ -84,4 +91,4 @@ def test_ag_ui_is_told_by_its_body():
     body = b'{"threadId": "t", "runId": "r", "messages": []}'
     assert detected(asked("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
     assert detected(asked("http://h/agent", body=b"[")).protocol is None
-    assert body_object(asked("http://h/", body=b"[]")) is None
+    assert json_object_of(b"[]") is None

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
+from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.importers import aimock
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.call import Call
+from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.dump import dump
-from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
-
-PARAMS = {":": "streamGenerateContent", "?alt": "sse", "model": "m"}
 
 
 def read(tmp_path, *fixtures, **others):
@@ -37,7 +37,7 @@ def only(drafts):
 
 
 def skipped(drafts):
-    return [line.words for draft in drafts for line in draft.report if line.outcome == "skipped"]
+    return [line.description for draft in drafts for line in draft.report if line.outcome == "skipped"]
 
 
 def answer(scenario, messages, **body):
@@ -45,7 +45,7 @@ def answer(scenario, messages, **body):
     asked = {"model": "m", "messages": messages, **body}
     exchange = Exchange("POST", "/v1/chat/completions", {}, json.dumps(asked).encode())
     player = Player([scenario])
-    found = player.play(PROTOCOLS["chat"], {}, {}, Session("default"), exchange)
+    found = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, Session("default"), exchange))
     return found.status, json.loads(b"".join(found.data))
 
 
@@ -140,7 +140,7 @@ def test_usage_finish_and_what_is_lost(tmp_path):
     assert choice["choices"][0]["finish_reason"] == "length"
     assert choice["usage"]["prompt_tokens"] == 5
     assert choice["usage"]["completion_tokens_details"]["reasoning_tokens"] == 2
-    assert draft.report[0].words == "turn 1 of hello; not kept: id, webSearches, chaos"
+    assert draft.report[0].description == "turn 1 of hello; not kept: id, webSearches, chaos"
 
 
 TIMINGS = {

@@ -10,10 +10,11 @@ from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
 from mockllm.importers import read
 from mockllm.importers.batch import import_files
-from mockllm.tapes.conversion import detected
 from mockllm.recording.store.folder import Folder
+from mockllm.replay.call import Call
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
+from mockllm.tapes.conversion import detected
 from tests.importers.corpus import needs_corpus, recorded_files, title
 from tools.accumulators import BREAKS, WAYS
 from tools.sdks import playing
@@ -85,10 +86,10 @@ def asked_again(player, one, session=None):
         headers,
         one.request_body,
         api=found.protocol.name,
-        params=found.params,
+        target=found.target,
     )
     session.record(exchange)
-    answer = player.play(found.protocol, found.params, headers, session, exchange)
+    answer = player.play(Call(found.protocol, found.target, headers, session, exchange))
     return answer, exchange
 
 

@@ -16,15 +16,17 @@ from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr
 from mockllm.protocols import PROTOCOLS
-from mockllm.tapes.conversion import detected
-from mockllm.replay.resolve import resolve
 from mockllm.replay.loading import load, loads
-from mockllm.scenario.model import APIS, Recorded
+from mockllm.replay.resolve import resolve
+from mockllm.scenario.model import Recorded
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected
 from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import Asked, Tape
+from mockllm.tapes.model import RecordedRequest, Tape
 from tools.corpus import decoded
+
+APIS = tuple(PROTOCOLS)
 
 SCENARIO = """\
 scenario: two-turns
@@ -124,7 +126,7 @@ def test_the_conversation_of_a_scenario(api):
 
 def test_what_was_recorded_comes_out_as_it_was(tmp_path):
     """A turn with a tape gives the recorded request and bytes, over the tape's own protocol."""
-    asked = Asked("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
+    asked = RecordedRequest("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
     pieces = (TimedBytes(5, b"event: "), TimedBytes(9, b"ping\n\n"))
     headers = (("content-type", "text/event-stream"),)
     tape = Tape("anthropic", True, 200, headers, pieces, request=asked)
@@ -177,7 +179,7 @@ def test_vcrpy_replays_it(tmp_path):
 def test_every_shipped_scenario_exports(api, shipped):
     """Whatever a scenario does, it comes out, and reads as exchanges of the API."""
     for scenario in shipped:
-        if api in scenario.apis:
+        if scenario.plays_over(api):
             for one in export.exchanges(scenario, api):
                 assert detected(one).protocol is PROTOCOLS[api]
 

@@ -41,7 +41,7 @@ def test_the_stream_alone_tells_its_api(tmp_path, api):
     one = dump(tmp_path, STREAMS[api])
     found = detected(one)
     assert found.protocol is PROTOCOLS[api]
-    request = found.protocol.parse(json.loads(one.request_body), found.params, True)
+    request = found.protocol.parse(json.loads(one.request_body), found.target, True)
     assert [m.text for m in request.messages if m.role == "user"] == ["some-answer"]
     assert request.stream
     assert one.body == STREAMS[api]

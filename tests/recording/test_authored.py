@@ -13,10 +13,10 @@ from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.authored import authored
+from mockllm.recording.drafting.unresolve import unresolve
+from mockllm.replay.loading import loads
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
-from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario
 from tests.checking.streams import CORPUS
 from tests.strategies import opaques, parts, tool_calls, turns
@@ -25,14 +25,14 @@ from tools.corpus import decoded, recordings
 
 def again(turn: Turn, api: str = "chat") -> Turn:
     """The turn after it was written to YAML, loaded and resolved."""
-    scenario = Scenario("a", (authored(turn),))
+    scenario = Scenario("a", (unresolve(turn),))
     assert loads(dump(scenario)) == (scenario,)
     return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix)
 
 
 def shown(turn: Turn) -> str:
     """The YAML of a turn without its scenario."""
-    lines = dump(Scenario("a", (authored(turn),))).splitlines()
+    lines = dump(Scenario("a", (unresolve(turn),))).splitlines()
     return "\n".join(line[4:] for line in lines[2:])
 
 

@@ -6,13 +6,14 @@ from itertools import permutations
 
 import pytest
 
-from mockllm.matching.index import Catalogue
+from mockllm.core.target import NO_TARGET
+from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import pick
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting, MatchRule, drafts
-from mockllm.scenario.dump import dump
 from mockllm.replay.loading import loads
+from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Http, Match, TextCondition
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import (
@@ -44,8 +45,8 @@ def texts(scenario):
 
 def played(scenarios, *messages, **more):
     """Which turn of which scenario answers."""
-    request = PROTOCOLS["chat"].parse(json.loads(asks(*messages, **more)), {}, False)
-    picked = pick(Catalogue(scenarios.values()), request, {}, "call_")
+    request = PROTOCOLS["chat"].parse(json.loads(asks(*messages, **more)), NO_TARGET, False)
+    picked = pick(ScenarioIndex(scenarios.values()), request, {}, "call_")
     return picked.scenario.name, picked.index
 
 
@@ -120,7 +121,7 @@ def test_the_same_conversation_twice():
     hello = [user("hello")]
     drafts_ = list(drafts([answer(hello, "one"), answer(hello, "two")]))
     assert [draft.scenario.match is None for draft in drafts_] == [False, True]
-    assert "plays only when it is named" in drafts_[1].report[0].words
+    assert "plays only when it is named" in drafts_[1].report[0].description
 
 
 @pytest.mark.parametrize("name", ["look" * 20, "look up", "", "\u2028"])
@@ -315,8 +316,10 @@ def test_the_same_words_over_two_apis_streamed_and_not():
         assert played(scenarios, *hello, stream=True)[0] == found["one"]
         assert played(scenarios, *hello, stream=False)[0] == found["two"]
         for name in ("three", "four"):
-            request = PROTOCOLS["responses"].parse(json.loads(asked[name].request_body), {}, False)
-            picked = pick(Catalogue(scenarios.values()), request, {}, "call_")
+            request = PROTOCOLS["responses"].parse(
+                json.loads(asked[name].request_body), NO_TARGET, False
+            )
+            picked = pick(ScenarioIndex(scenarios.values()), request, {}, "call_")
             assert picked.scenario.name == found[name]
 
 
@@ -392,7 +395,7 @@ def test_nothing_is_written_of_what_asks_no_model():
 def test_requests_that_make_no_sense(body):
     """What cannot be understood is skipped with a reason, or kept; it never fails."""
     (draft,) = drafts([exchange(body, says("hi"))])
-    assert draft.report[0].words
+    assert draft.report[0].description
 
 
 @pytest.mark.parametrize(
@@ -411,7 +414,7 @@ def test_answers_that_make_no_sense(chunks):
     request = asks(user("hello"))
     draft = next(drafts([exchange(request, chunks)]))
     assert loads(dump(draft.scenario)) == (draft.scenario,)
-    assert b"".join(p.data for p in draft.tapes[0].pieces) == b"".join(chunks)
+    assert b"".join(p.data for p in draft.tapes[0].chunks) == b"".join(chunks)
 
 
 def test_bodies():

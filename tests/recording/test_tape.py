@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import APIS
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_head, load_tape
-from mockllm.tapes.model import Asked, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape, digest
 from tests.strategies import json_values, texts
+
+APIS = tuple(PROTOCOLS)
 
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
 header_values = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\t"), max_size=12)
@@ -34,10 +36,10 @@ tapes = st.builds(
     streamed=st.booleans(),
     status=st.integers(200, 599),
     headers=headers,
-    pieces=pieces,
+    chunks=pieces,
     cut=st.sampled_from(["", "client", "upstream"]),
     digest=st.text("0123456789abcdef", max_size=8),
-    request=st.none() | st.builds(Asked, st.just("POST"), texts, headers, bodies),
+    request=st.none() | st.builds(RecordedRequest, st.just("POST"), texts, headers, bodies),
 )
 TAPE = Tape(
     "chat",
@@ -46,7 +48,7 @@ TAPE = Tape(
     (("content-type", "text/event-stream"),),
     (TimedBytes(5, "data: é\n".encode()), TimedBytes(7, b"\n")),
     digest="d",
-    request=Asked("POST", "https://api.example.com/v1/chat/completions", (), b'{"a":1}'),
+    request=RecordedRequest("POST", "https://api.example.com/v1/chat/completions", (), b'{"a":1}'),
 )
 
 
@@ -62,7 +64,7 @@ def test_bytes_may_be_cut_anywhere(data: bytes, drawn: st.DataObject) -> None:
     cuts = sorted(drawn.draw(st.lists(st.integers(0, len(data)), max_size=6)))
     edges = zip([0, *cuts], [*cuts, len(data)], strict=True)
     cut = tuple(TimedBytes(number, data[a:b]) for number, (a, b) in enumerate(edges))
-    assert load_tape(dump_tape(replace(TAPE, pieces=cut)), "x.jsonl").pieces == cut
+    assert load_tape(dump_tape(replace(TAPE, chunks=cut)), "x.jsonl").chunks == cut
 
 
 @given(tapes, st.data())
@@ -82,7 +84,7 @@ def test_a_tape_is_for_people_to_read() -> None:
         TimedBytes(9, b"\xa9 \xe2\x80\xa8\n\n"),
         TimedBytes(11, b"data: \xc3\xa9\n\n"),
     )
-    lines = dump_tape(replace(TAPE, pieces=torn)).decode().split("\n")
+    lines = dump_tape(replace(TAPE, chunks=torn)).decode().split("\n")
     assert lines == [
         '{"mockllm-tape":1,"api":"chat","streamed":true,"status":200,"cut":"","chunks":3,'
         '"digest":"d","headers":[["content-type","text/event-stream"]],"request":'
@@ -98,7 +100,7 @@ def test_a_tape_is_for_people_to_read() -> None:
 def test_the_head_alone_can_be_read() -> None:
     """The first line tells all but the chunks, and how many there are."""
     first = dump_tape(TAPE).splitlines(keepends=True)[0]
-    assert load_head(first, "x.jsonl") == (replace(TAPE, pieces=()), 2)
+    assert load_head(first, "x.jsonl") == (replace(TAPE, chunks=()), 2)
 
 
 def broken(**changed: object) -> bytes:

@@ -1,8 +1,8 @@
-"""A recorded answer to the turn that is written of it: the neutral reply, and the tape.
+"""A captured answer to a turn of a scenario: the neutral reply, and the tape beside it.
 
-The reply is what the decoder understood, for people and for other protocols. Where encoding it
-again would not give what was recorded, the exact bytes say more than it does, and the line of
-the report says so. Pure.
+The reply is what the decoder understood; people read it, and other protocols play it. Where
+encoding it again would not give the recorded bytes, only the tape is exact, and the line of the
+report says why. Pure.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from mockllm.framing.sse import Decoder
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.detection import Detected
 from mockllm.protocols.normalisation import difference_of_frames
-from mockllm.recording.drafting.authored import authored
-from mockllm.recording.drafting.error_replies import asked_wait, told_error
+from mockllm.recording.drafting.error_replies import error_of, retry_after_of
+from mockllm.recording.drafting.unresolve import unresolve
 from mockllm.scenario.model import Http, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import taped
 from mockllm.tapes.model import Tape, digest
 
-__all__ = ["Answered", "answered", "complete"]
+__all__ = ["DraftedTurn", "complete", "draft_turn"]
 
 _NOT_OURS = frozenset(
     {"connection", "content-encoding", "content-length", "content-type", "date", "keep-alive"}
     | {"retry-after", "retry-after-ms", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers of an error that its neutral form makes anew, or that are of the connection."""
+"""Headers of an error that its neutral form writes itself, or that belong to the connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A turn as it is written, but for what the request has to be.
+class DraftedTurn:
+    """A turn of a scenario, without conditions on its request.
 
     Args:
-        outcome: `neutral` where playing the turn gives what was recorded, `frames` where only
+        outcome: `neutral` where playing the turn gives the recorded events, `frames` where only
             the tape does.
-        words: why it is `frames`; "" where it is not.
-        id: what the service calls the answer; "" where it has no name for it.
+        reason: why it is `frames`; "" where it is `neutral`.
+        id: the service's id of the answer; "" where it has none.
     """
 
     spec: TurnSpec
     tape: Tape
     outcome: Literal["neutral", "frames"]
-    words: str = ""
+    reason: str = ""
     id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was understood of a body, and why that is not all of it."""
+    """What was understood of a body; `problem` says why that is not all of it."""
 
     turn: Turn
     frames: tuple[Frame, ...] = ()
@@ -72,19 +72,19 @@ def complete(exchange: Captured, protocol: WireProtocol) -> bool:
     """Whether a stream has its end marker, so that nothing of it is missing."""
     try:
         decoder, wire = Decoder(), protocol.decoder()
-        for piece in exchange.plain().chunks:
-            for frame in decoder.decode(piece.data):
+        for chunk in exchange.plain().chunks:
+            for frame in decoder.decode(chunk.data):
                 wire.decode(frame)
     except (MockLLMError, ValueError):
         return False
     return wire.complete
 
 
-def answered(exchange: Captured, detected: Detected, request: Request) -> Answered:
-    """The turn and the tape that an answer makes.
+def draft_turn(exchange: Captured, detected: Detected, request: Request) -> DraftedTurn:
+    """The turn and the tape of an answer.
 
     Raises:
-        WireError: it is no answer (a redirection), or is compressed in a way not known here.
+        WireError: it is no answer (a redirection), or is compressed in an unknown way.
     """
     protocol = detected.protocol
     assert protocol is not None
@@ -94,10 +94,10 @@ def answered(exchange: Captured, detected: Detected, request: Request) -> Answer
     if plain.status >= 400:
         return _error(plain, protocol, request)
     read = _stream(plain, protocol) if _is_stream(plain, request) else _body(plain, protocol)
-    problem = read.problem or _again(plain, protocol, request, read)
-    spec = authored(read.turn)
+    problem = read.problem or _replay_difference(plain, protocol, request, read)
+    spec = unresolve(read.turn)
     tape = _tape(plain, request, spec)
-    return Answered(spec, tape, "frames" if problem else "neutral", problem, read.id)
+    return DraftedTurn(spec, tape, "frames" if problem else "neutral", problem, read.id)
 
 
 def _tape(plain: Captured, request: Request, spec: TurnSpec) -> Tape:
@@ -122,15 +122,15 @@ def _stream(plain: Captured, protocol: WireProtocol) -> _Read:
     frames: list[tuple[int, Frame]] = []
     problem = ""
     try:
-        for piece in plain.chunks:
-            frames += [(piece.at, frame) for frame in decoder.decode(piece.data)]
+        for chunk in plain.chunks:
+            frames += [(chunk.at, frame) for frame in decoder.decode(chunk.data)]
     except StreamFormatError as error:
         problem = str(error)
     return _folded(frames, protocol, problem)
 
 
 def _folded(frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, problem: str) -> _Read:
-    """The turn that frames tell, up to where they cannot be understood any more."""
+    """The turn that the frames add up to, as far as they can be understood."""
     wire = protocol.decoder()
     timed: list[Timed] = []
     last = 0
@@ -154,7 +154,7 @@ def _folded(frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, problem
 
 
 def _foldable(timed: Sequence[Timed]) -> Turn:
-    """What the longest beginning of some events that makes sense adds up to."""
+    """The turn of the longest prefix of the events that can be folded."""
     for count in range(len(timed), -1, -1):
         try:
             return fold(timed[:count])
@@ -200,8 +200,8 @@ def _in_envelope(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any
 
 
 def _failed(value: object, text: str) -> Turn:
-    """A turn that ends in the error which a body tells."""
-    error = told_error(value, text)
+    """A turn that ends in the error of a body."""
+    error = error_of(value, text)
     message = error.message or "The service sent nothing."
     return Turn(error=StreamError(message, error.type, error.code))
 
@@ -209,36 +209,38 @@ def _failed(value: object, text: str) -> Turn:
 # Errors
 
 
-def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Answered:
-    """An HTTP error; `frames` where the service's own words are not those of the protocol."""
+def _error(plain: Captured, protocol: WireProtocol, request: Request) -> DraftedTurn:
+    """An HTTP error; `frames` where the service does not write it as the protocol does."""
     text = plain.body.decode("utf-8", "replace")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    retry = asked_wait(plain)
-    told = told_error(value, text)
+    retry = retry_after_of(plain)
+    own = error_of(value, text)
     headers = tuple(
         (name, header)
         for name, header in dict(plain.headers).items()
         if name not in _NOT_OURS and header
     )
-    http = Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), told)
+    http = Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), own)
     spec = TurnSpec(http=http)
     error = RequestError(
-        told.message or "", status=plain.status, type=told.type, code=told.code, retry_after=retry
+        own.message or "", status=plain.status, type=own.type, code=own.code, retry_after=retry
     )
     usual = Frame(dumps(protocol.error_body(error)))
     same = value is not None and not _difference(protocol, [Frame(dumps(value))], [usual])
-    words = "" if same else "the error is not in the usual words of its API"
+    reason = "" if same else "the error is not in the usual words of its API"
     tape = _tape(plain, request, spec)
-    return Answered(spec, tape, "neutral" if same else "frames", words)
+    return DraftedTurn(spec, tape, "neutral" if same else "frames", reason)
 
 
-# Whether the turn gives the same again
+# Whether playing the turn gives the recorded events
 
 
-def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Read) -> str:
+def _replay_difference(
+    plain: Captured, protocol: WireProtocol, request: Request, read: _Read
+) -> str:
     """How playing the turn differs from what was recorded; "" where it does not."""
     reply = Reply(
         seed=derive(plain.url, length=32),
@@ -248,18 +250,18 @@ def _again(plain: Captured, protocol: WireProtocol, request: Request, read: _Rea
         usage=read.turn.usage or TokenUsage(0, 0),
     )
     try:
-        made = _made(protocol, read.turn, reply, streamed=request.stream)
+        encoded = _encoded(protocol, read.turn, reply, streamed=request.stream)
     except (MockLLMError, ValueError) as error:
         return f"the turn cannot be encoded: {error}"
-    return _difference(protocol, read.frames, made)
+    return _difference(protocol, read.frames, encoded)
 
 
-def _difference(protocol: WireProtocol, recorded: Sequence[Frame], made: Sequence[Frame]) -> str:
+def _difference(protocol: WireProtocol, recorded: Sequence[Frame], encoded: Sequence[Frame]) -> str:
     """Where two streams first differ, but for what services make up; "" where they do not."""
-    return difference_of_frames(protocol, recorded, made) or ""
+    return difference_of_frames(protocol, recorded, encoded) or ""
 
 
-def _made(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -> list[Frame]:
+def _encoded(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool) -> list[Frame]:
     if streamed:
         encoder = protocol.encoder(turn, reply)
         return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]

@@ -34,7 +34,7 @@ class Conversation:
     Args:
         scenario: as it is now.
         number: which one it is, in the order of their beginnings.
-        opening: the user message that it begins with; None where no user said anything.
+        opening: the user message that it begins with; None where there is no message of a user.
         first: the request of its first turn; None where that is not known (any more).
         last: the request of its last turn; None where that is not known.
         cut: whether the answer of its last turn was broken off; None where that was not looked at.
@@ -120,7 +120,7 @@ def common_turns(conversation: Conversation, history: History) -> int | None:
 
 
 def same_user_text(turn: TurnSpec, user: str | None) -> bool:
-    """Whether what the user said is what a later turn answers."""
+    """Whether a turn after the first answers this text of the user; None is no text."""
     condition = turn.request.user if turn.request is not None else None
     if condition is None or user is None:
         return condition is None and user is None

@@ -1,7 +1,6 @@
-"""Exchanges to scenarios: which requests are one conversation, and what answers them again.
+"""Captured exchanges to scenarios: which requests are one conversation, and what answers them.
 
-Pure: what comes out is written by `folder`. Secrets are out already when an exchange comes here
-(`redact`).
+Pure: `store.folder` writes the result. The exchanges have been redacted before.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Literal
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError
 from mockllm.matching.history import History
-from mockllm.recording.drafting.answers import Answered, answered
+from mockllm.recording.drafting.answers import DraftedTurn, draft_turn
 from mockllm.recording.drafting.conversations import Conversation, openings
 from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.naming import free_name, slug
@@ -35,33 +34,33 @@ TapeOf = Callable[[Recorded], Tape | None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one exchange.
+    """The result for one exchange: a line of the report.
 
     Args:
-        source: the exchange's own.
-        outcome: `neutral` (the readable turn gives equal events again), `frames` (only the tape
-            gives them), `skipped` (nothing is written of it).
-        words: which scenario and turn it became, or why it was skipped.
+        source: where the exchange was read from.
+        outcome: `neutral` (the neutral turn gives equal events), `frames` (only the tape
+            gives them), `skipped` (nothing is written).
+        description: which scenario and turn it became, or why it was skipped.
         scenario: the name of its scenario; "" where it has none.
         turn: which of its turns, from 0.
     """
 
     source: str
     outcome: Outcome
-    words: str
+    description: str
     scenario: str = ""
     turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A scenario to be written, and the exact bytes of its turns.
+    """A scenario to write, and the exact bytes of its turns.
 
     Args:
         scenario: None where there is nothing to write but something to report.
-        tapes: one for each turn; None for a turn that has none, or whose file is there already.
+        tapes: one for each turn; None for a turn without one, or whose file exists.
         report: a line for each exchange that went into it.
-        base: the scenario as it was, where this takes its place; None for a new one.
+        base: the scenario that this one replaces; None for a new one.
     """
 
     scenario: Scenario | None
@@ -78,7 +77,7 @@ def drafts(
     tape: TapeOf = lambda recorded: None,
     pattern: Pattern = no_pattern,
 ) -> Iterator[Draft]:
-    """The scenarios that exchanges make, in the order of their beginnings.
+    """The scenarios that exchanges become, in the order of their first requests.
 
     Args:
         exchanges: of any APIs and hosts, in the order of their requests.
@@ -89,15 +88,15 @@ def drafts(
         pattern: a regular expression for texts that had secrets (`Redactor.pattern`).
     """
     drafting = Drafting(match=match, known=known, tape=tape, pattern=pattern)
-    made: dict[str, Draft] = {}
+    found: dict[str, Draft] = {}
     for number, exchange in enumerate(exchanges):
         for draft in drafting.add(exchange):
             name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
-            made[name] = _together(made[name], draft) if name in made else draft
-    yield from made.values()
+            found[name] = _merged(found[name], draft) if name in found else draft
+    yield from found.values()
 
 
-def _together(before: Draft, after: Draft) -> Draft:
+def _merged(before: Draft, after: Draft) -> Draft:
     """Two drafts of one scenario as one."""
     old = (*before.tapes, *[None] * (len(after.tapes) - len(before.tapes)))
     tapes = tuple(new or known for new, known in zip(after.tapes, old, strict=False))
@@ -105,10 +104,10 @@ def _together(before: Draft, after: Draft) -> Draft:
 
 
 class Drafting:
-    """The same one exchange at a time, for a recorder that never knows which one is the last.
+    """Drafts scenarios one exchange at a time, for a recorder that never knows the last one.
 
     Args:
-        overwrite: let conversations of this run take the place of `known` ones that begin alike.
+        overwrite: let conversations of this run replace `known` ones with the same opening.
         reserved: names that are taken by scenarios elsewhere.
     """
 
@@ -129,11 +128,11 @@ class Drafting:
         self._conversations: dict[str, Conversation] = {}
         self._unread: list[tuple[Conversation, int, Recorded]] = []
         for scenario in known:
-            self._know(scenario)
+            self._add_known(scenario)
 
     def add(self, exchange: Captured) -> tuple[Draft, ...]:
-        """What an exchange makes: its whole scenario as it is now, and others where those need
-        a further condition to be told from it."""
+        """The scenario that an exchange belongs to, whole, and the competing ones that need a
+        further condition now."""
         found = _understood(exchange)
         if isinstance(found, Line):
             return (Draft(None, report=(found,)),)
@@ -144,8 +143,8 @@ class Drafting:
         try:
             conversation, base, others = self._put(placement, request, answer, exchange.host)
         except ScenarioError as error:
-            words = f"it makes no scenario: {error.problems[0].message}"
-            return (Draft(None, report=(Line(exchange.source, "skipped", words),)),)
+            reason = f"it makes no scenario: {error.problems[0].message}"
+            return (Draft(None, report=(Line(exchange.source, "skipped", reason),)),)
         index = len(conversation.turns) - 1
         self._known.keep_answer(conversation, index, answer.id, request)
         conversation.last, conversation.cut = request, bool(exchange.cut)
@@ -155,7 +154,7 @@ class Drafting:
         return Draft(conversation.scenario, (*[None] * index, tape), (line,), base), *others
 
     def written(self, draft: Draft, as_written: Draft) -> None:
-        """Takes over what a folder has made of a draft: another name, another match."""
+        """Takes over what a folder changed in a draft: the name, the match."""
         if draft.scenario is None or as_written.scenario is None:
             return
         conversation = self._conversations.pop(draft.scenario.name)
@@ -164,9 +163,9 @@ class Drafting:
         self._matches.keep(conversation)
         self._conversations[as_written.scenario.name] = conversation
 
-    # What is known
+    # Known scenarios
 
-    def _know(self, scenario: Scenario) -> None:
+    def _add_known(self, scenario: Scenario) -> None:
         opening = scenario.match.user if scenario.match is not None else None
         known = Conversation(scenario, len(self._conversations), opening, earlier=True)
         first = self._first(known) if opening is None else None
@@ -202,7 +201,7 @@ class Drafting:
         return conversation.cut
 
     def _read_answers(self) -> None:
-        """Learns what the service called the answers of earlier runs: somebody points at one."""
+        """Reads the ids of the answers of earlier runs, once a request points at one."""
         unread, self._unread = self._unread, []
         for conversation, index, recorded in unread:
             tape = self._tape(recorded)
@@ -210,12 +209,12 @@ class Drafting:
             if isinstance(found, tuple):
                 self._known.keep_answer(conversation, index, found[1].id)
 
-    # What becomes of it
+    # The scenario of an exchange
 
     def _put(
-        self, placement: Placement, request: Request, answer: Answered, host: str
+        self, placement: Placement, request: Request, answer: DraftedTurn, host: str
     ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
-        """The conversation with the answer in it, what it was before, and what else changes."""
+        """The conversation with the answer, its scenario before, and the drafts of others."""
         conversation = placement.conversation
         if conversation is None or placement.kind == "branch":
             return self._begin(placement, request, answer, host)
@@ -234,9 +233,9 @@ class Drafting:
         return conversation, base, others
 
     def _begin(
-        self, placement: Placement, request: Request, answer: Answered, host: str
+        self, placement: Placement, request: Request, answer: DraftedTurn, host: str
     ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
-        """A conversation of its own; one that leaves another begins with the same turns."""
+        """A new conversation; one that branches off begins with the turns in common."""
         parent, history = placement.conversation, placement.history
         if parent is not None:
             name, opening, first = _stem(parent.scenario.name), parent.opening, self._first(parent)
@@ -278,13 +277,13 @@ class Drafting:
     def _matched(
         self, scenario: Scenario, first: Request | None
     ) -> tuple[Scenario, tuple[Draft, ...]]:
-        """The scenario with a match that tells it from all others, if there is one, and the
-        others that give way to it."""
+        """The scenario with a match that distinguishes it from all others, if there is one, and
+        the others that change for it."""
         if scenario.match is None and first is not None:
             history = next(openings(first.messages), None)
             opening = history.opening if history is not None else None
             scenario = replace(scenario, match=self._matches.opening(first, opening))
-        scenario, changes = self._matches.settled(scenario, first)
+        scenario, changes = self._matches.distinguished(scenario, first)
         others = []
         for conversation, changed in changes:
             base = conversation.scenario
@@ -295,14 +294,14 @@ class Drafting:
         return scenario, tuple(others)
 
 
-def _understood(exchange: Captured) -> tuple[Request, Answered] | Line:
-    """Request and answer in neutral terms, or why they are skipped."""
+def _understood(exchange: Captured) -> tuple[Request, DraftedTurn] | Line:
+    """The neutral request and the drafted turn, or why the exchange is skipped."""
     found = detected(exchange)
     if found.protocol is None:
         return Line(exchange.source, "skipped", found.reason)
     try:
         request = request_of(exchange, found)
-        return request, answered(exchange, found, request)
+        return request, draft_turn(exchange, found, request)
     except MockLLMError as error:
         return Line(exchange.source, "skipped", str(error))
 
@@ -318,20 +317,22 @@ def _appended(scenario: Scenario, spec: TurnSpec) -> Scenario:
     return with_turn(scenario, spec, f"{scenario.name}.{len(scenario.turns) + 1}.jsonl")
 
 
-def _line(exchange: Captured, answer: Answered, placement: Placement, scenario: Scenario) -> Line:
-    """The line that tells what became of an exchange."""
-    words = [f"turn {len(scenario.turns)} of {scenario.name}"]
+def _line(
+    exchange: Captured, answer: DraftedTurn, placement: Placement, scenario: Scenario
+) -> Line:
+    """The line of the report for an exchange."""
+    notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
     if answer.outcome == "frames":
-        words.append(f"kept as exact frames ({answer.words})")
+        notes.append(f"kept as exact frames ({answer.reason})")
     if exchange.status >= 400:
-        words.append(f"HTTP {exchange.status}")
+        notes.append(f"HTTP {exchange.status}")
     if exchange.cut:
-        words.append(f"cut by the {exchange.cut}")
+        notes.append(f"cut by the {exchange.cut}")
     if placement.kind == "retry":
-        words.append("in place of a try that failed")
+        notes.append("in place of a try that failed")
     if placement.kind == "branch" and placement.conversation is not None:
-        words.append(f"begins as {placement.conversation.scenario.name} does")
+        notes.append(f"begins as {placement.conversation.scenario.name} does")
     if scenario.match is None:
-        words.append("plays only when it is named")
+        notes.append("plays only when it is named")
     index = len(scenario.turns) - 1
-    return Line(exchange.source, answer.outcome, "; ".join(words), scenario.name, index)
+    return Line(exchange.source, answer.outcome, "; ".join(notes), scenario.name, index)

@@ -1,4 +1,4 @@
-"""What a failed answer says, in whatever words: the error, and how long to wait. Pure."""
+"""The error that a failed answer carries, in whatever shape, and how long to wait. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec
 from mockllm.tapes.captured import Captured
 
-__all__ = ["asked_wait", "told_error"]
+__all__ = ["error_of", "retry_after_of"]
 
-_MOST_WORDS = 300
+_MAX_TEXT = 300
 
 
-def told_error(value: object, text: str) -> ErrorSpec:
-    """The error that a body tells, in whatever words; at least its text."""
+def error_of(value: object, text: str) -> ErrorSpec:
+    """The error in a body, in whatever shape; at least its text."""
     found = value[0] if isinstance(value, list) and value else value
     if isinstance(found, Mapping):
         found = found.get("error") or found
@@ -30,12 +30,12 @@ def told_error(value: object, text: str) -> ErrorSpec:
 
 
 def _short(text: str) -> str | None:
-    words = " ".join(text.split())
-    return (words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}...") or None
+    line = " ".join(text.split())
+    return (line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}...") or None
 
 
-def asked_wait(plain: Captured) -> float | None:
-    """How long the service asks to wait; None where it asks for no number of seconds."""
+def retry_after_of(plain: Captured) -> float | None:
+    """The seconds that the service asks to wait; None where it names no number of seconds."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(plain.header(name)) / unit

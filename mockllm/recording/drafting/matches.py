@@ -1,7 +1,7 @@
-"""The `match` of a recorded scenario: as wide as what the user said, and no wider than needed
-to tell it from the other scenarios.
+"""The `match` of a recorded scenario: the first text of the user, and further conditions only
+where competing scenarios need them.
 
-The rule is told in docs/recording.md. Pure.
+docs/recording.md describes the rule. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mockllm.matching.conditions import check_match
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation
 from mockllm.scenario.model import Match, Scenario, TextCondition
-from mockllm.scenario.precedence import precedence, differ_later
+from mockllm.scenario.precedence import differ_later, precedence
 
 __all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
 
@@ -32,7 +32,7 @@ none."""
 @dataclass(frozen=True, slots=True)
 class MatchRule:
     """Which conditions the `match` of a recorded scenario has from the start; others are added
-    only where they tell it from one that is there already. None: it plays only when named."""
+    only where another scenario competes. Without any it plays only when named."""
 
     conditions: tuple[Condition, ...] = ("user",)
 
@@ -43,13 +43,19 @@ def no_pattern(text: str) -> str | None:
 
 
 _GLOB = re.compile(r"([*?[])")
-_TELLING: tuple[str, ...] = ("system", "tools", "model", "stream")
-"""What may tell two conversations apart that begin with the same words, the best first."""
+_DISTINGUISHING: tuple[str, ...] = ("system", "tools", "model", "stream")
+"""The conditions that may distinguish conversations with the same first text, the best first."""
 
 
 @dataclass(slots=True)
 class Matches:
-    """Makes the matches of scenarios, and knows those that are there."""
+    """Chooses the matches of scenarios, so that each is found by its own first request.
+
+    Args:
+        rule: the conditions from the start.
+        pattern: for texts that had secrets.
+        first: the first request of a conversation; None where it is not known.
+    """
 
     rule: MatchRule
     pattern: Pattern
@@ -57,14 +63,14 @@ class Matches:
     _by_user: dict[TextCondition | None, list[Conversation]] = field(default_factory=dict)
 
     def condition(self, text: str) -> TextCondition:
-        """What a text has to be to be this one."""
+        """The condition that exactly this text meets."""
         pattern = self.pattern(text)
         if pattern is None:
             return TextCondition("equals", text)
         return TextCondition("regex", rf"\A(?:{pattern})\Z")
 
     def opening(self, request: Request, user: str | None) -> Match | None:
-        """The match of a conversation that begins with this request, others not regarded."""
+        """The match of a conversation that begins with this request, competitors not considered."""
         match = Match()
         for name in self.rule.conditions:
             found = self._with(match, name, request, user)
@@ -92,53 +98,59 @@ class Matches:
         return None
 
     def keep(self, conversation: Conversation) -> None:
-        """Regards a conversation from now on."""
+        """Considers a conversation from now on."""
         match = conversation.scenario.match
         if match is not None:
             self._by_user.setdefault(match.user, []).append(conversation)
 
     def drop(self, conversation: Conversation) -> None:
-        """Regards a conversation no more."""
+        """Considers a conversation no longer."""
         match = conversation.scenario.match
         if match is not None and conversation in self._by_user.get(match.user, ()):
             self._by_user[match.user].remove(conversation)
 
-    def settled(
+    def distinguished(
         self, scenario: Scenario, request: Request | None
     ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]]:
-        """A scenario with a match by which its first request finds it and no other's does, if
-        need be with conditions more.
+        """The scenario with a match that its own first request meets and no other's does; with
+        further conditions where that takes some.
 
         Args:
             request: its first one; None where that is not known.
 
         Returns:
-            the scenario, without a match where nothing tells it from one that is there; and the
-            others that have to change for it, as they are then.
+            the scenario, without a match where no condition distinguishes it from another one;
+            and the competitors that have to change for it, as they are then.
         """
-        rivals = self._rivals(scenario, request)
-        if not rivals:
+        competitors = self._competitors(scenario, request)
+        if not competitors:
             return scenario, []
-        for told in self._narrower(scenario, request):
-            if not self._rivals(told, request):
-                return told, []
-        changed = self._with_changes(scenario, request, rivals) if request is not None else None
+        for narrower in self._narrower(scenario, request):
+            if not self._competitors(narrower, request):
+                return narrower, []
+        changed = (
+            self._with_changes(scenario, request, competitors) if request is not None else None
+        )
         if changed is not None:
             return changed
-        if all(precedence(scenario) < precedence(rival.scenario) for rival in rivals):
-            return scenario, [(rival, replace(rival.scenario, match=None)) for rival in rivals]
+        if all(
+            precedence(scenario) < precedence(competitor.scenario) for competitor in competitors
+        ):
+            return scenario, [
+                (competitor, replace(competitor.scenario, match=None)) for competitor in competitors
+            ]
         return replace(scenario, match=None), []
 
-    def _rivals(
+    def _competitors(
         self,
         scenario: Scenario,
         request: Request | None,
         changed: Mapping[str, Scenario] = MappingProxyType({}),
     ) -> list[Conversation]:
-        """The conversations whose requests, or its own, would not find the right one.
+        """The conversations of which one would get the other's request.
 
         Args:
-            changed: by name, the scenarios that are to be others than they are now.
+            changed: by name, the scenarios that will change.
         """
         if scenario.match is None:
             return []
@@ -146,10 +158,10 @@ class Matches:
             other
             for other in self._by_user.get(scenario.match.user, ())
             if (theirs := changed.get(other.scenario.name, other.scenario)).name != scenario.name
-            and not self._part(scenario, request, theirs, self.first(other))
+            and not self._both_found(scenario, request, theirs, self.first(other))
         ]
 
-    def _part(
+    def _both_found(
         self, one: Scenario, request: Request | None, other: Scenario, first: Request | None
     ) -> bool:
         """Whether each of two scenarios is found by its own first request."""
@@ -163,9 +175,9 @@ class Matches:
         return not shadowed and not shadows
 
     def _narrower(self, scenario: Scenario, request: Request | None) -> Iterator[Scenario]:
-        """The scenario with further conditions that its request meets, as few as may be."""
-        for count in range(1, len(_TELLING) + 1 if request is not None else 1):
-            for names in combinations(_TELLING, count):
+        """The scenario with further conditions that its request meets, as few as possible first."""
+        for count in range(1, len(_DISTINGUISHING) + 1 if request is not None else 1):
+            for names in combinations(_DISTINGUISHING, count):
                 match = scenario.match
                 for name in names:
                     assert request is not None
@@ -174,10 +186,11 @@ class Matches:
                     yield replace(scenario, match=match)
 
     def _with_changes(
-        self, scenario: Scenario, request: Request, rivals: list[Conversation]
+        self, scenario: Scenario, request: Request, competitors: list[Conversation]
     ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]] | None:
-        """The scenario, and its rivals as they are told from it; None where that cannot be."""
-        firsts = [self.first(rival) for rival in rivals]
+        """The scenario, and its competitors with conditions that distinguish them; None where there
+        are none."""
+        firsts = [self.first(competitor) for competitor in competitors]
         if any(first is not None and first.api != request.api for first in firsts):
             scenario = replace(scenario, apis=(request.api,))
         ways: dict[str, list[Scenario]] = {}
@@ -190,42 +203,41 @@ class Matches:
     def _changes(
         self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
     ) -> list[tuple[Conversation, Scenario]] | None:
-        """A scenario's rivals, each as it is told from it and from all others.
+        """A scenario's competitors, each with conditions that distinguish it from all others.
 
         Args:
-            ways: what is known of how the rivals can change, by name; it is added to.
+            ways: by name, how the competitors can change; it is added to.
         """
         changed = {mine.name: mine}
         changes = []
-        for rival in self._rivals(mine, request):
-            name, first = rival.scenario.name, self.first(rival)
+        for competitor in self._competitors(mine, request):
+            name, first = competitor.scenario.name, self.first(competitor)
             if name not in ways:
-                ways[name] = list(self._giving_way(rival.scenario, first, request))
+                ways[name] = list(self._alternatives(competitor.scenario, first, request))
             for theirs in ways[name]:
-                if self._part(mine, request, theirs, first) and not self._rivals(
+                if self._both_found(mine, request, theirs, first) and not self._competitors(
                     theirs, first, changed
                 ):
                     changed[name] = theirs
-                    changes.append((rival, theirs))
+                    changes.append((competitor, theirs))
                     break
             else:
                 return None
         return changes
 
-    def _giving_way(
-        self, rival: Scenario, first: Request | None, request: Request
+    def _alternatives(
+        self, competitor: Scenario, first: Request | None, request: Request
     ) -> Iterator[Scenario]:
-        """A scenario without the API of another one's request, if its own is another; or with
-        what its first request has."""
+        """The ways in which a competitor can change: without the API of the other's request, if its
+        own is another, or with further conditions that its own first request meets."""
         if first is not None and first.api != request.api:
-            others = tuple(api for api in rival.apis or PROTOCOLS if api != request.api)
-            yield replace(rival, apis=others)
-        yield from self._narrower(rival, first)
+            others = tuple(api for api in competitor.apis or PROTOCOLS if api != request.api)
+            yield replace(competitor, apis=others)
+        yield from self._narrower(competitor, first)
 
 
 def _holds(scenario: Scenario, request: Request | None) -> bool:
-    """Whether a request meets a scenario's match, but for its `user`; so it is taken to where
-    the request is not known."""
+    """Whether a request meets a scenario's match, `user` left out; True where it is not known."""
     if request is None:
         return True
     assert scenario.match is not None

@@ -1,4 +1,4 @@
-"""Names of recorded scenarios: from what the user said first, with a number where taken."""
+"""Names of recorded scenarios: from the first text of the user, with a number where taken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 __all__ = ["free_name", "slug"]
 
-_MOST = 48
+_MAX_LENGTH = 48
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -18,12 +18,12 @@ def slug(text: str, otherwise: str) -> str:
     Args:
         otherwise: the name of a text without a letter or digit of the Latin alphabet.
     """
-    plain = unicodedata.normalize("NFKD", text[: 8 * _MOST])
+    plain = unicodedata.normalize("NFKD", text[: 8 * _MAX_LENGTH])
     plain = "".join(char for char in plain if not unicodedata.combining(char)).lower()
     name = ""
     for word in _WORD.findall(plain.replace("'", "")):
-        longer = f"{name}-{word}" if name else word[:_MOST]
-        if len(longer) > _MOST:
+        longer = f"{name}-{word}" if name else word[:_MAX_LENGTH]
+        if len(longer) > _MAX_LENGTH:
             break
         name = longer
     return name or otherwise

@@ -66,7 +66,7 @@ class KnownConversations:
     def keep_answer(
         self, conversation: Conversation, position: int, id: str, request: Request | None = None
     ) -> None:
-        """Remembers the id by which later requests may point at an answer that the service keeps."""
+        """Remembers the id of an answer that the service keeps, for requests that point at it."""
         if id:
             self._by_answer[_bare(id)] = conversation, position
         if request is not None and request.conversation is not None:

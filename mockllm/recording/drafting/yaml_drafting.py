@@ -34,8 +34,8 @@ __all__ = ["answering", "echoed", "tried_before", "with_turn"]
 
 
 _MOST_WRITTEN = 256 * 1024
-"""The longest turn that is written with all its fragments, in characters, roughly. Nobody reads
-longer ones, and writing YAML takes its time: half a millisecond for each fragment."""
+"""The longest turn that is written with all its fragments, in characters, roughly. People do not
+read longer ones, and writing YAML takes half a millisecond for each fragment."""
 
 _MOST_TEXT = 1024 * 1024
 
@@ -83,8 +83,8 @@ def with_turn(scenario: Scenario, spec: TurnSpec, file: str = "") -> Scenario:
     """
     if file:
         spec = replace(spec, recorded=Recorded(file))
-    taken = {call.id for turn in scenario.turns for call in calls_of(turn.reply)} - {None}
-    spec = replace(spec, reply=_without_ids(spec.reply, taken))
+    used = {call.id for turn in scenario.turns for call in calls_of(turn.reply)} - {None}
+    spec = replace(spec, reply=_without_ids(spec.reply, used))
     return replace(scenario, turns=(*scenario.turns, _loadable(spec)))
 
 
@@ -111,26 +111,26 @@ def _loaded(spec: TurnSpec, most: int) -> TurnSpec:
     return loads(dump(Scenario("turn", (spec,))))[0].turns[0]
 
 
-def _without_ids(reply: Sequence[AnyPart], taken: set[str | None]) -> tuple[AnyPart, ...]:
+def _without_ids(reply: Sequence[AnyPart], used: set[str | None]) -> tuple[AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
     out: list[AnyPart] = []
     for part in reply:
         match part:
             case ToolPart():
-                out.append(_own_id(part, taken))
+                out.append(_own_id(part, used))
             case ParallelPart(calls=calls):
-                out.append(replace(part, calls=tuple(_own_id(call, taken) for call in calls)))
+                out.append(replace(part, calls=tuple(_own_id(call, used) for call in calls)))
             case InterleavedPart(parts=parts):
-                own = [_own_id(one, taken) if isinstance(one, ToolPart) else one for one in parts]
+                own = [_own_id(one, used) if isinstance(one, ToolPart) else one for one in parts]
                 out.append(replace(part, parts=tuple(own)))
             case _:
                 out.append(part)
     return tuple(out)
 
 
-def _own_id(call: ToolPart, taken: set[str | None]) -> ToolPart:
-    if call.id is not None and call.id in taken:
+def _own_id(call: ToolPart, used: set[str | None]) -> ToolPart:
+    if call.id is not None and call.id in used:
         return replace(call, id=None)
-    taken.add(call.id)
+    used.add(call.id)
     return call

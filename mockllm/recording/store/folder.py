@@ -22,7 +22,7 @@ from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.files import MAX_FILE
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.scenario.precedence import match_key, differ_later
+from mockllm.scenario.precedence import differ_later, match_key
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape

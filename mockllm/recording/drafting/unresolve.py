@@ -1,8 +1,8 @@
-"""A neutral turn as a person would have written it: the inverse of `mockllm.replay.resolve`.
+"""A neutral turn in the scenario language: the inverse of `mockllm.replay.resolve`.
 
-`resolve` of a scenario with the turn `authored(turn)` gives `normal(turn)` again: fragments,
-interleaving, pauses, tokens and all. What no file can hold is mended first: half a surrogate
-pair, which JSON can escape and which is no character.
+`resolve` of a scenario with the turn `unresolve(turn)` gives `normal(turn)` again, with its
+fragments, interleaving, pauses and tokens. Half of a surrogate pair is replaced first: JSON can
+escape it, and no file can hold it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact, parse
 from mockllm.scenario.parts import TOOL_NAME
 
-__all__ = ["authored"]
+__all__ = ["unresolve"]
 
-_USUAL = re.compile(TOOL_NAME).fullmatch
+_VALID_NAME = re.compile(TOOL_NAME).fullmatch
 _HALF = re.compile("[\ud800-\udfff]")
-_MOST_TOKENS = 10**9
-_MOST_BRACKETS = 50
+_MAX_TOKENS = 10**9
+_MAX_BRACKETS = 50
 """Deeper JSON is written as text; YAML has a bound on nesting."""
 
 
-def authored(turn: Turn) -> m.TurnSpec:
+def unresolve(turn: Turn) -> m.TurnSpec:
     """The turn as the scenario language writes it; it can be dumped and loaded.
 
-    Calls whose arguments are no JSON object, whose name no service would take, or whose id
-    another call has, are marked `malformed`; one without an id will get a derived one. A pause
-    of more than a day becomes a day.
+    A call is marked `malformed` where its arguments are no JSON object, where no service would
+    accept its name, or where another call has its id. A call without an id gets a derived one.
+    A pause of more than a day becomes a day.
     """
     turn = _whole_characters(normal(turn))
     reply: list[m.AnyPart] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     for run, order in _runs(turn):
-        written = tuple(_written(part, taken) for part in run)
+        written = tuple(_written(part, used) for part in run)
         reply += written if len(run) == 1 else [_group(written, order)]
     last = turn.gaps[-1] if turn.gaps else 0
     if last or not (reply or turn.error):
@@ -123,8 +123,8 @@ def _group(members: Sequence[m.Member], order: tuple[int, ...]) -> m.AnyPart:
     return m.InterleavedPart(tuple(members), order)
 
 
-def _written(part: Part, taken: set[str]) -> m.Member:
-    """A part; the id of a call is added to those that are `taken`."""
+def _written(part: Part, used: set[str]) -> m.Member:
+    """A part; the id of a call is added to those that are `used` already."""
     match part:
         case Text():
             cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
@@ -136,8 +136,8 @@ def _written(part: Part, taken: set[str]) -> m.Member:
         case Refusal():
             return m.RefusalPart(part.text, _split(part.fragments))
         case ToolCall():
-            call = _call(part, again=part.id in taken)
-            taken.add(part.id)
+            call = _call(part, repeated=part.id in used)
+            used.add(part.id)
             return call
         case Opaque():
             return _frame(part.api, part.frame)
@@ -147,13 +147,13 @@ def _split(fragments: tuple[str, ...]) -> tuple[str, ...] | None:
     return fragments if len(fragments) > 1 else None
 
 
-def _call(call: ToolCall, *, again: bool) -> m.ToolPart:
+def _call(call: ToolCall, *, repeated: bool) -> m.ToolPart:
     arguments = "".join(call.fragments)
     return m.ToolPart(
         call.name,
         call.id if call.id and len(call.id.splitlines()) == 1 else None,
         arguments or None,
-        malformed=again or not _USUAL(call.name) or not _is_object(arguments or "{}"),
+        malformed=repeated or not _VALID_NAME(call.name) or not _is_object(arguments or "{}"),
         split=_split(call.fragments),
         signature=call.signature,
     )
@@ -182,8 +182,8 @@ def _frame(api: str, frame: Frame) -> m.FramePart:
 
 
 def _readable(data: str) -> object:
-    """The JSON value where it is written as the very same text again, else the text."""
-    if data.count("[") + data.count("{") > _MOST_BRACKETS:
+    """The JSON value where it dumps to exactly the same text, else the text."""
+    if data.count("[") + data.count("{") > _MAX_BRACKETS:
         return data
     try:
         value = parse(data)
@@ -201,18 +201,18 @@ def _finish(turn: Turn) -> m.Ending | None:
 
 
 def _usage(turn: Turn) -> m.UsageSpec | None:
-    """The tokens, but for what would be worked out to the same anyway."""
+    """The tokens, without those that the fixed rule gives anyway."""
     if turn.usage is None:
         return m.UsageSpec(sent=False)
     usage = turn.usage
     kinds = (usage.input, usage.output, usage.reasoning, usage.cached)
-    input, output, reasoning, cached = (max(0, min(n, _MOST_TOKENS)) for n in kinds)
+    input, output, reasoning, cached = (max(0, min(n, _MAX_TOKENS)) for n in kinds)
     counted = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
     return m.UsageSpec(input, output, None if reasoning == counted else reasoning, cached or None)
 
 
 def _timing(gaps: tuple[int, ...]) -> m.Timing | None:
-    """The moment of each beat; those that come with the last one need none of their own."""
+    """The time of each beat; beats that come with the last one need none of their own."""
     if not any(gaps):
         return None
     at = [min(moment, MAX_DURATION) for moment in accumulate(gaps)]
