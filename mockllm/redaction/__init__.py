@@ -1,5 +1,6 @@
-"""What is secret, and how it is taken out: asked by the recorder, the journal and the logs.
+"""Redaction: the one opinion on what is secret, shared by recorder, importers, journal and logs.
 
-`patterns` and `credentials` say what a secret looks like and where it stands, `text` finds
-it in documents of any encoding, `redact` takes it out of an exchange, `scrub` out of files.
+`patterns`, `secret_names` and `credentials` decide what is secret. `masks` writes `***` for it in
+the journal and the logs. `finder` finds it in documents of any encoding, `redact` replaces it in an
+exchange and `scrub` in files; `allowlist` is what a recording keeps of headers and URLs.
 """

@@ -1,199 +1,143 @@
-"""What may be kept of headers and URLs: a short list; all else is taken for a credential."""
+"""What is a credential in headers and URLs: the one opinion that recorder, journal and logs share.
+
+A header is secret by its name, or because its value looks like a credential. A parameter is secret
+unless it is known to be harmless, because the names of parameters are not standardised: services
+call a key `key`, `sig`, `code`, `t` or whatever they like.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from urllib.parse import unquote, urlsplit
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from urllib.parse import unquote
 
-from mockllm.redaction.patterns import header_is_secret, secret_tokens
-from mockllm.tapes.captured import Captured
+from mockllm.redaction.patterns import credentials_in, part_at_end
+from mockllm.redaction.randomness import has_letters_and_digits
+from mockllm.redaction.secret_names import name_is_secret
 
-__all__ = ["HIDDEN", "Headers", "clean_url", "credentials", "resized"]
+__all__ = [
+    "header_is_secret",
+    "header_is_secret_by_name",
+    "holds_credential",
+    "parameter_is_secret",
+    "parameters",
+    "secret_words",
+    "with_parameters",
+]
 
-HIDDEN = "REDACTED"
-"""What stands for the value of a header that may not be kept."""
+# Headers that are called a key or a session and are none. An idempotency key is drawn
+# for one request and opens nothing; who looks into a retry compares it. `x-mockllm-session` is the
+# name of a test.
+_HARMLESS_HEADERS = frozenset(("idempotency-key", "x-idempotency-key"))
+_OURS = "x-mockllm-"
 
-_Pairs = tuple[tuple[str, str], ...]
-_Hide = Callable[[str], str]
 
-_BOTH = frozenset(
-    (
-        "content-type",
-        "content-length",
-        "content-encoding",
-        "transfer-encoding",
-    )
-)
-_ASKED = _BOTH | frozenset(
+@lru_cache(maxsize=1024)
+def header_is_secret_by_name(name: str) -> bool:
+    """Whether a header must not be shown or kept whatever its value is."""
+    name = name.lower()
+    if name in _HARMLESS_HEADERS or name.startswith(_OURS):
+        return False
+    return name_is_secret(name)
+
+
+# Requests of one client have the same headers but for a few, so that most values are known.
+@lru_cache(maxsize=1024)
+def holds_credential(value: str) -> bool:
+    """Whether something in a value looks like a credential, be it cut at the end."""
+    return any(credentials_in(value)) or part_at_end(value) is not None
+
+
+def header_is_secret(name: str, value: str) -> bool:
+    """Whether a header must not be shown or kept: because of its name or its value."""
+    return header_is_secret_by_name(name) or holds_credential(value)
+
+
+_HARMLESS_PARAMETERS = frozenset(
     [
-        "accept",
-        "accept-encoding",
-        "user-agent",
-        "openai-beta",
-        "anthropic-version",
-        "anthropic-beta",
-        "x-mockllm-scenario",
-        "x-mockllm-session",
-    ]
-)
-_ANSWERED = _BOTH | frozenset(
-    [
-        "date",
-        "server",
-        "connection",
-        "keep-alive",
-        "cache-control",
-        "vary",
-        "retry-after",
-        "retry-after-ms",
-        "x-should-retry",
-        "x-request-id",
-        "request-id",
-        "openai-version",
-        "openai-processing-ms",
-        "openai-model",
-        "anthropic-version",
-        "x-accel-buffering",
-        "content-language",
-        "trailer",
-        "x-mockllm-scenario",
-        "x-mockllm-turn",
-    ]
-)
-_ANSWERED_PREFIXES = (
-    "x-ratelimit-",
-    "anthropic-ratelimit-",
-    "ratelimit-",
-    "access-control-",
-)
-
-
-class Headers:
-    """Which headers are kept.
-
-    Args:
-        more: names, in lower case, of further ones.
-    """
-
-    def __init__(self, more: Iterable[str] = ()) -> None:
-        self._more = frozenset(more)
-
-    def asked(self, pairs: Iterable[tuple[str, str]], hide: _Hide) -> _Pairs:
-        """Those of a request that are kept; the others are left out."""
-        return tuple((name, hide(value)) for name, value in pairs if self._keeps(name, _ASKED))
-
-    def answered(self, pairs: Iterable[tuple[str, str]], hide: _Hide) -> _Pairs:
-        """Those of an answer; the others say `REDACTED`, to show that they were there."""
-        return tuple(
-            (name, hide(value) if self._keeps_answered(name) else HIDDEN) for name, value in pairs
-        )
-
-    def _keeps(self, name: str, allowed: frozenset[str]) -> bool:
-        return name.lower() in allowed or name.lower() in self._more
-
-    def _keeps_answered(self, name: str) -> bool:
-        return self._keeps(name, _ANSWERED) or name.lower().startswith(_ANSWERED_PREFIXES)
-
-
-def credentials(captured: Captured) -> Iterator[str]:
-    """What headers and URL hold that must not be in the bodies either."""
-    for name, value in captured.request_headers:
-        if name.lower() not in _ASKED and header_is_secret(name.lower()):
-            yield from secret_tokens(value)
-    for name, value in captured.headers:
-        if name.lower() not in _ANSWERED and header_is_secret(name.lower()):
-            yield from secret_tokens(value, first=name.lower() == "set-cookie")
-    user, colon, password = urlsplit(captured.url).netloc.rpartition("@")[0].partition(":")
-    yield from secret_tokens(unquote(password if colon else user))
-    for name, value in _query(captured.url):
-        if _is_secret_parameter(name, value):
-            yield from secret_tokens(value)
-
-
-_PARAMETERS = frozenset(
-    [
-        "alt",
+        "$.xgafv",
         "$alt",
-        "api-version",
-        "beta",
-        "stream",
-        "model",
-        "version",
-        "limit",
         "after",
+        "after_id",
+        "alt",
+        "api-version",
+        "background",
         "before",
-        "order",
+        "before_id",
+        "beta",
+        "deployment",
+        "force",
         "include",
         "include[]",
-        "purpose",
+        "include_obfuscation",
+        "limit",
+        "model",
+        "order",
+        "page",
+        "page_size",
+        "pagesize",
         "pretty",
         "prettyprint",
-        "pagesize",
-        "page",
-        "deployment",
+        "purpose",
+        "starting_after",
+        "stream",
+        "upload_protocol",
+        "uploadtype",
+        "version",
     ]
 )
-_HARMLESS = re.compile(r"[A-Za-z]{0,12}|\d{1,6}|\d{4}-\d\d-\d\d|v\d{1,3}")
-_NAMED_SECRET = re.compile(
-    r"key|token|secret|auth|sig|passw|code|credential|session", re.IGNORECASE
-)
-_OWNER = re.compile(
-    r"(?<=/)(?:accounts|projects|organizations|tenants|workspaces|subscriptions)/([^/?#]+)"
-)
+# No separators: a value with `;` or `=` in it may hold parameters of its own.
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:/*$\[\] +-]{0,128}")
 
 
-def _query(url: str) -> Iterator[tuple[str, str]]:
-    for pair in urlsplit(url).query.split("&"):
+def parameter_is_secret(name: str, value: str) -> bool:
+    """Whether a parameter of a query must not be shown or kept.
+
+    Args:
+        name: without escapes, as `value`.
+    """
+    if not value:
+        return False
+    harmless = name.lower() in _HARMLESS_PARAMETERS and _PLAIN.fullmatch(value) is not None
+    return not harmless or holds_credential(value)
+
+
+def parameters(query: str) -> Iterator[tuple[str, str]]:
+    """Names and values of a query, without escapes; no value is the empty one."""
+    for pair in query.split("&"):
         name, _, value = pair.partition("=")
         yield unquote(name), unquote(value)
 
 
-def _is_secret_parameter(name: str, value: str) -> bool:
-    if name.lower() in _PARAMETERS or not value:
-        return False
-    return bool(_NAMED_SECRET.search(name)) or _HARMLESS.fullmatch(value) is None
-
-
-def clean_url(url: str, name: _Hide, hide: _Hide) -> str:
-    """A URL without user and password, without the ids of accounts in its path, and without
-    values in the query but those known to be harmless.
+def with_parameters(query: str, replace: Callable[[str], str]) -> str:
+    """A query in which each value that is secret is replaced; all else stays as it was written.
 
     Args:
-        name: gives a value its placeholder.
-        hide: takes the secrets out of any text.
+        replace: gets the value without escapes; gives what is written instead.
     """
-    rest, mark, fragment = url.partition("#")
-    address, question, query = rest.partition("?")
-    before, slashes, after = address.partition("://")
-    host, slash, path = after.partition("/")
-    host = host.rpartition("@")[2]
-    path = _OWNER.sub(lambda found: found[0].replace(found[1], name(found[1])), slash + path)
-    pairs = [_clean_pair(pair, name) for pair in query.split("&")]
-    clean = before + slashes + host + path + question + "&".join(pairs)
-    return hide(clean + mark + fragment)
+    return "&".join(_with_parameter(pair, replace) for pair in query.split("&"))
 
 
-def _clean_pair(pair: str, name: _Hide) -> str:
-    key, equals, value = pair.partition("=")
-    if _is_secret_parameter(unquote(key), unquote(value)):
-        return key + equals + name(unquote(value))
+def _with_parameter(pair: str, replace: Callable[[str], str]) -> str:
+    name, equals, value = pair.partition("=")
+    if holds_credential(unquote(name)):
+        return replace(unquote(pair))
+    if parameter_is_secret(unquote(name), unquote(value)):
+        return name + equals + replace(unquote(value))
     return pair
 
 
-def resized(headers: _Pairs, size: int | None, change: int | None = None) -> _Pairs:
-    """Headers with `content-length` put right, where there is one.
+_BETWEEN_WORDS = re.compile(r"[\s;,=:\"]+")
+
+
+def secret_words(value: str, *, first: bool = False) -> Iterator[str]:
+    """The words of a secret value that are hidden elsewhere too, each once.
 
     Args:
-        size: the new one, in bytes.
-        change: by how many bytes it changes instead, for a body that was cut; without either it
-            is left out.
+        first: only those before the first semicolon: what follows in `set-cookie` is no secret.
     """
-    made = []
-    for name, value in headers:
-        if name.lower() == "content-length":
-            if size is None and (change is None or not value.isdigit()):
-                continue
-            value = str(size if size is not None else int(value) + (change or 0))
-        made.append((name, value))
-    return tuple(made)
+    value = value.partition(";")[0] if first else value
+    for word in dict.fromkeys((value, *_BETWEEN_WORDS.split(value))):
+        if len(word) >= 8 and " " not in word and (has_letters_and_digits(word) or len(word) >= 20):
+            yield word

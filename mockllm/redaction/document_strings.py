@@ -1,7 +1,7 @@
-"""The strings in a document, each with its place: of JSON, of event streams, of JSON lines.
+"""The string values of a document, each with its position: JSON, event streams, JSON lines.
 
-In an event stream the strings at the same place of its events are a channel: what the client
-puts together. A secret may lie across several of them.
+In an event stream the strings with the same path in its events are a channel: the client joins
+them. A secret may lie across several of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.redaction.json_strings import Entry, Leaf, Reader, completed
+from mockllm.redaction.json_strings import Field, Reader, StringValue, completed
 
 __all__ = ["Channel", "Document", "document"]
 
@@ -21,22 +21,22 @@ class Channel:
     """Strings that a client joins.
 
     Args:
-        exact: whether nothing but these are joined; others are a guess that is right where a
-            service names its items in the first event only.
-        whole: whether its strings are fragments, so that each alone means nothing.
+        exact: whether the client joins these and no others; otherwise they are a guess, which is
+            right where a service names its items in the first event only.
+        whole: whether its strings are fragments, which mean nothing alone.
     """
 
-    leaves: tuple[Leaf, ...]
+    values: tuple[StringValue, ...]
     exact: bool
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The leaves of a document in their order, its channels, the exact ones first, and the names
+    """The values of a document in their order, its channels, the exact ones first, and the names
     of all its fields."""
 
-    leaves: tuple[Leaf, ...]
+    values: tuple[StringValue, ...]
     channels: tuple[Channel, ...] = ()
     names: frozenset[str] = frozenset()
 
@@ -96,12 +96,12 @@ _CONSTANT = frozenset(
 
 
 def document(text: str, *, every: bool = False) -> Document | None:
-    """The leaves of JSON, of an event stream or of JSON lines; None for any other text.
+    """The string values of JSON, of an event stream or of JSON lines; None for any other text.
 
     JSON that breaks off is read as far as it goes.
 
     Args:
-        every: names and numbers are leaves too, not only the strings that are values.
+        every: gives names and numbers too, not only the strings that are values.
     """
     base = 1 if text[:1] == "\ufeff" else 0
     first = text[base : base + 1]
@@ -117,8 +117,8 @@ def document(text: str, *, every: bool = False) -> Document | None:
     return _events(text, reader) if _DATA.search(text) else None
 
 
-def _parsed(reader: Reader, text: str, base: int) -> list[Leaf] | None:
-    """The leaves of JSON, whole or broken off."""
+def _parsed(reader: Reader, text: str, base: int) -> list[StringValue] | None:
+    """The values of JSON, whole or broken off."""
     found = reader.read(text, base)
     if found is None:
         whole = completed(text)
@@ -139,26 +139,26 @@ def _lines(text: str, reader: Reader) -> Document | None:
     lines = list(_LINE.finditer(text))
     if len(lines) < 2:
         return None
-    found: list[Leaf] = []
+    found: list[StringValue] = []
     for line in lines:
-        leaves = reader.read(line[0], line.start())
-        if leaves is None and line is lines[-1]:
-            leaves = _parsed(reader, line[0], line.start())
-        if leaves is None:
+        values = reader.read(line[0], line.start())
+        if values is None and line is lines[-1]:
+            values = _parsed(reader, line[0], line.start())
+        if values is None:
             return None
-        found += leaves
+        found += values
     return Document(tuple(found), _channels(found, whole=True), frozenset(reader.names))
 
 
 _DATA = re.compile(r"(?:\A\ufeff?|[\r\n])data:")
-_BETWEEN = Entry(kind="plain")
-_PAYLOAD = Entry(kind="payload")
+_BETWEEN = Field(kind="plain")
+_PAYLOAD = Field(kind="payload")
 _SSE_LINE = re.compile(r"(?:data: ?)?([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
 def _events(text: str, reader: Reader) -> Document | None:
     """An event stream with JSON in it; between its JSON documents there is plain text."""
-    found: list[Leaf] = []
+    found: list[StringValue] = []
     end, some = 0, False
     for segments in _payloads(text):
         payload = "\n".join(text[start:stop] for start, stop in segments)
@@ -166,16 +166,16 @@ def _events(text: str, reader: Reader) -> Document | None:
             if len(segments) == 1:
                 start, stop = segments[0]
                 found += _plain(text, end, start)
-                found.append(Leaf(start, stop, payload, _PAYLOAD))
+                found.append(StringValue(start, stop, payload, _PAYLOAD))
                 end = stop
             continue
-        leaves = _parsed(reader, payload, 0)
-        if leaves is None:
+        values = _parsed(reader, payload, 0)
+        if values is None:
             continue
         some = True
-        _move(leaves, segments)
+        _move(values, segments)
         found += _plain(text, end, segments[0][0])
-        found += leaves
+        found += values
         end = segments[-1][1]
     if not some:
         return None
@@ -183,14 +183,14 @@ def _events(text: str, reader: Reader) -> Document | None:
     return Document(tuple(found), _channels(found, whole=True), frozenset(reader.names))
 
 
-def _plain(text: str, start: int, end: int) -> list[Leaf]:
+def _plain(text: str, start: int, end: int) -> list[StringValue]:
     if end - start < _SHORTEST:
         return []
-    return [Leaf(start, end, text[start:end], _BETWEEN)]
+    return [StringValue(start, end, text[start:end], _BETWEEN)]
 
 
 def _payloads(text: str) -> Iterator[list[tuple[int, int]]]:
-    """For each event the places of its `data` lines."""
+    """For each event the spans of its `data` lines."""
     segments: list[tuple[int, int]] = []
     for line in _SSE_LINE.finditer(text, 1 if text[:1] == "\ufeff" else 0):
         if line.end(1) == line.start():
@@ -203,47 +203,47 @@ def _payloads(text: str) -> Iterator[list[tuple[int, int]]]:
         yield segments
 
 
-def _move(leaves: list[Leaf], segments: list[tuple[int, int]]) -> None:
-    """From places in the payload to places in the stream."""
+def _move(values: list[StringValue], segments: list[tuple[int, int]]) -> None:
+    """From positions in the payload to positions in the stream."""
     if len(segments) == 1:
         base = segments[0][0]
-        for leaf in leaves:
-            leaf.start += base
-            leaf.end += base
+        for value in values:
+            value.start += base
+            value.end += base
         return
     starts: list[int] = []
     for start, end in segments:
         starts += range(start, end + 1)
-    for leaf in leaves:
+    for value in values:
         # No string of JSON holds a line break, so each lies in one line.
-        length = leaf.end - leaf.start
-        leaf.start = starts[leaf.start]
-        leaf.end = leaf.start + length
+        length = value.end - value.start
+        value.start = starts[value.start]
+        value.end = value.start + length
 
 
-def _channels(found: list[Leaf], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
+def _channels(found: list[StringValue], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
     """The channels; `top` is how many first steps of the paths only count the documents."""
-    exact: dict[Any, list[Leaf]] = {}
-    loose: dict[Any, dict[Any, list[Leaf]]] = {}
-    for leaf in found:
-        entry = leaf.entry
-        if entry.name in _CONSTANT or entry.kind not in ("string", "payload"):
+    exact: dict[Any, list[StringValue]] = {}
+    loose: dict[Any, dict[Any, list[StringValue]]] = {}
+    for value in found:
+        field = value.field
+        if field.name in _CONSTANT or field.kind not in ("string", "payload"):
             continue
-        path = entry.path[top:]
-        key = entry.kind, path, leaf.ids
+        path = field.path[top:]
+        key = field.kind, path, value.ids
         if key not in exact:
             exact[key] = []
-            if entry.name in _FRAGMENTS:
-                rough = tuple(step for step in path if isinstance(step, str)), leaf.ids[0]
+            if field.name in _FRAGMENTS:
+                rough = tuple(step for step in path if isinstance(step, str)), value.ids[0]
                 loose.setdefault(rough, {})[key] = exact[key]
-        exact[key].append(leaf)
+        exact[key].append(value)
     channels = [
-        Channel(tuple(leaves), True, whole and leaves[0].entry.name in _FRAGMENTS)
-        for leaves in exact.values()
+        Channel(tuple(values), True, whole and values[0].field.name in _FRAGMENTS)
+        for values in exact.values()
     ]
     for groups in loose.values():
         if len(groups) > 1:
-            joined = [leaf for group in groups.values() for leaf in group]
-            joined.sort(key=lambda leaf: leaf.start)
+            joined = [value for group in groups.values() for value in group]
+            joined.sort(key=lambda value: value.start)
             channels.append(Channel(tuple(joined), False, False))
     return tuple(channels)

@@ -1,6 +1,6 @@
-"""Other spellings of a text: escaped as in JSON, as in URLs, in base64.
+"""Encodings of a text inside another: escapes of JSON and of URLs, base64.
 
-A `View` is what such a text says, with the place in the text that each character comes from.
+A `View` is the decoded text, with the position in the original that each character comes from.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Encoded", "View", "encoded", "percent_decoded", "unescaped"]
+__all__ = ["Base64Run", "View", "base64_runs", "percent_decoded", "unescaped"]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a text says.
+    """A decoded text.
 
     Args:
-        starts: for each character of `text`, and for its end, the place in the original.
+        starts: for each character of `text`, and for its end, the position in the original.
     """
 
     text: str
@@ -35,13 +35,13 @@ _PERCENT = re.compile(r"%[0-7][0-9a-fA-F]")
 
 
 def unescaped(text: str) -> View | None:
-    """What a text with JSON's escapes says; None where it has none."""
-    return _view(text, _ESCAPE, _character) if "\\" in text else None
+    """A text without JSON's escapes; None where it has none."""
+    return _view(text, _ESCAPE, _character)
 
 
 def percent_decoded(text: str) -> View | None:
-    """What a text with the escapes of URLs says, as far as it is ASCII; None without any."""
-    return _view(text, _PERCENT, lambda escape: chr(int(escape[1:], 16))) if "%" in text else None
+    """A text without the escapes of URLs that stand for ASCII; None where it has none."""
+    return _view(text, _PERCENT, lambda escape: chr(int(escape[1:], 16)))
 
 
 def _character(escape: str) -> str:
@@ -72,8 +72,8 @@ _PROBE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """A place in a text that is another text in base64."""
+class Base64Run:
+    """A part of a text that is another text in base64."""
 
     start: int
     end: int
@@ -81,24 +81,24 @@ class Encoded:
     url_safe: bool
     padded: bool
 
-    def spelled(self, text: str) -> str:
-        """Another text in the same spelling."""
+    def encode(self, text: str) -> str:
+        """Another text in the same variant of base64."""
         encode = base64.urlsafe_b64encode if self.url_safe else base64.b64encode
         written = encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
         return written if self.padded else written.rstrip("=")
 
 
-def encoded(text: str) -> Iterator[Encoded]:
-    """The places where a text holds text in base64, of either alphabet, padded or not."""
+def base64_runs(text: str) -> Iterator[Base64Run]:
+    """The parts of a text that are text in base64, of either alphabet, padded or not."""
     for found in _RUN.finditer(text):
         run = found[0].rstrip("=")
         url_safe = "-" in run or "_" in run
-        # Pictures are long, and say in their first bytes that they are not text.
+        # Pictures are long; their first bytes show already that they are no text.
         if len(run) > _PROBE and _decoded(run[:_PROBE], url_safe, cut=True) is None:
             continue
         inner = _decoded(run, url_safe)
         if inner is not None:
-            yield Encoded(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
+            yield Base64Run(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
 
 
 def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> str | None:

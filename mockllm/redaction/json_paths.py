@@ -17,9 +17,9 @@ _STEP = re.compile(
 
 
 def compiled(paths: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern that finds the leaves below any of some paths; None without paths.
+    """A pattern that finds the values below any of some paths; None without paths.
 
-    A leaf is written as its steps, each after U+001F.
+    It searches the path to a value, written as its steps, each after U+001F.
 
     Raises:
         UsageError: a path that cannot be read.

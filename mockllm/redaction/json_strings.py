@@ -1,7 +1,7 @@
-"""The strings of a JSON text, each with its place and the path that leads to it.
+"""The string values of a JSON text, each with its position and its path.
 
-The events of a stream are alike but for a few strings. So a text is cut at its strings, which is
-fast, and only what is left is looked at as JSON, once for all texts that have the same left.
+The events of a stream differ in a few strings only. So a text is split at its strings, which is
+fast, and the rest is parsed as JSON once for all texts that have the same rest.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 
 from mockllm.redaction.encodings import unescaped
 
-__all__ = ["Entry", "Leaf", "Reader", "completed"]
+__all__ = ["Field", "Reader", "StringValue", "completed"]
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is known of a leaf whatever it says.
+class Field:
+    """Where in a document a value is, whatever its text.
 
     Args:
-        path: names and positions that lead to it; for a name, to its object.
-        name: of the field it is in; "" where it is in none.
+        path: names and indexes that lead to it; for a name, to its object.
+        name: of the field; "" where the value is in none.
         kind: `string`, `number`, `name`; `plain` is text between JSON texts, `payload` an event
             that is no JSON.
-        ids: which strings (numbers, from -1 down) tell one item of a stream from another; the
-            type of the event comes first.
+        ids: which strings of the text (which numbers, from -1 down) identify the item of a stream
+            that the value belongs to.
     """
 
     path: Path = ()
@@ -40,25 +40,25 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Leaf:
-    """A leaf of a document.
+class StringValue:
+    """A string value of a document; on request also a name, or a number as it is written.
 
     Args:
-        start, end: its place in the document, without quotation marks.
-        text: what it says.
-        ids: what tells its item from others.
+        start, end: its span in the document, without quotation marks.
+        text: without escapes.
+        ids: the type of its event, then what identifies its item in the stream.
         starts: where each character of `text` is, counted from `start`, if some are escaped.
     """
 
     start: int
     end: int
     text: str
-    entry: Entry
+    field: Field
     ids: tuple[str, ...] = ("",)
     starts: Sequence[int] | None = None
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """Where a piece of what it says is in the document."""
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part of its text is in the document."""
         if self.starts is None:
             return self.start + start, self.start + end
         return self.start + self.starts[start], self.start + self.starts[end]
@@ -66,16 +66,21 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What texts that are alike have in common: all entries in their order, those of values that
-    are strings with their numbers, and the type of the event."""
+    """What texts with the same rest have in common.
 
-    entries: tuple[Entry, ...]
-    strings: tuple[tuple[int, Entry], ...]
+    Args:
+        fields: of all names, strings and numbers, in their order.
+        strings: of the values that are strings, each with its index among all strings.
+        type: which string is the type of the event.
+    """
+
+    fields: tuple[Field, ...]
+    strings: tuple[tuple[int, Field], ...]
     type: int | None
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object; unlike a dict it has each of two equal names."""
+    """An object; unlike a dict it keeps both of two equal names."""
 
 
 class _Number(str):
@@ -107,10 +112,10 @@ _IDS = frozenset(
 
 
 class Reader:
-    """Reads JSON texts that are alike.
+    """Reads JSON texts; those that differ in strings and numbers only are parsed once.
 
     Args:
-        every: names and numbers are leaves too, not only the strings that are values.
+        every: gives names and numbers too, not only the strings that are values.
     """
 
     def __init__(self, *, every: bool = False) -> None:
@@ -119,8 +124,8 @@ class Reader:
         self._templates: dict[tuple[str, ...], _Template] = {}
         self.names: set[str] = set()
 
-    def read(self, source: str, base: int = 0) -> list[Leaf] | None:
-        """The leaves of a JSON text that begins at `base` of a document; None if it is none."""
+    def read(self, source: str, base: int = 0) -> list[StringValue] | None:
+        """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
         parts = _STRING.split(source)
         rest = "\0".join(parts[::2])
         numbers = _NUMBER.findall(rest)
@@ -130,11 +135,11 @@ class Reader:
             return None
         strings = parts[1::2]
         try:
-            return list(self._leaves(source, base, template, parts, strings, numbers))
+            return list(self._values(source, base, template, parts, strings, numbers))
         except ValueError:  # an escape that JSON does not have
             return None
 
-    def _leaves(
+    def _values(
         self,
         source: str,
         base: int,
@@ -142,27 +147,27 @@ class Reader:
         parts: list[str],
         strings: list[str],
         numbers: list[str],
-    ) -> Iterator[Leaf]:
-        kind = strings[template.type] if template.type is not None else ""
+    ) -> Iterator[StringValue]:
+        type_ = strings[template.type] if template.type is not None else ""
         if self._every:
             tokens = _TOKEN.finditer(source)
-            places = [(token.span(1 if token[1] is not None else 0)) for token in tokens]
-            entries: Iterator[tuple[Entry, tuple[int, int]]]
-            entries = zip(template.entries, places, strict=True)
+            spans = [(token.span(1 if token[1] is not None else 0)) for token in tokens]
+            fields: Iterator[tuple[Field, tuple[int, int]]]
+            fields = zip(template.fields, spans, strict=True)
         else:
             ends = list(accumulate(map(len, parts)))
-            entries = (
-                (entry, (ends[2 * index] + 2 * index + 1, ends[2 * index + 1] + 2 * index + 1))
-                for index, entry in template.strings
+            fields = (
+                (field, (ends[2 * index] + 2 * index + 1, ends[2 * index + 1] + 2 * index + 1))
+                for index, field in template.strings
             )
-        for entry, (start, end) in entries:
-            ids = (kind, *[strings[at] if at >= 0 else numbers[~at] for at in entry.ids])
+        for field, (start, end) in fields:
+            ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
             text, starts = source[start:end], None
-            if entry.kind != "number" and "\\" in text:
+            if field.kind != "number" and "\\" in text:
                 view = unescaped(text)
                 text = json.loads(f'"{text}"', strict=False)
                 starts = view.starts if view is not None else None
-            yield Leaf(base + start, base + end, text, entry, ids, starts)
+            yield StringValue(base + start, base + end, text, field, ids, starts)
 
     def _template(self, source: str, rest: str, parts: list[str]) -> _Template | None:
         layout = self._layouts.get(rest)
@@ -175,25 +180,25 @@ class Reader:
         key = (rest, *[parts[2 * index + 1] for index in layout])
         template = self._templates.get(key)
         if template is None:
-            template = self._made(source)
+            template = self._parsed(source)
             if template is not None:
                 self._layouts[rest] = layout
                 self._templates[key] = template
         return template
 
-    def _made(self, source: str) -> _Template | None:
+    def _parsed(self, source: str) -> _Template | None:
         walk = _Walk()
         try:
             walk.value(_DECODER.decode(source), (), ())
         except (ValueError, RecursionError):
             return None
         self.names |= walk.names
-        entries = walk.entries()
-        strings = [entry for entry in entries if entry.kind != "number"]
+        fields = walk.fields()
+        strings = [field for field in fields if field.kind != "number"]
         values = tuple(
-            (index, entry) for index, entry in enumerate(strings) if entry.kind == "string"
+            (index, field) for index, field in enumerate(strings) if field.kind == "string"
         )
-        return _Template(entries, values, walk.type)
+        return _Template(fields, values, walk.type)
 
 
 _SPACE = " \t\r\n"
@@ -240,10 +245,10 @@ class _Walk:
         else:
             self._strings += 1
 
-    def entries(self) -> tuple[Entry, ...]:
-        """What was found."""
+    def fields(self) -> tuple[Field, ...]:
+        """The fields that were gone through, in their order."""
         return tuple(
-            Entry(
+            Field(
                 path,
                 next((step for step in reversed(path) if isinstance(step, str)), ""),
                 kind,
@@ -258,7 +263,7 @@ _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
 def completed(text: str) -> str | None:
-    """A JSON text that breaks off, with what closes it; None if that does not make it one."""
+    """A JSON text that breaks off, with what closes it; None where that does not make it JSON."""
     open_: list[str] = []
     inside = False
     for token in _BRACKETS.finditer(text):

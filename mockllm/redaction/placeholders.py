@@ -1,10 +1,9 @@
-"""What stands in place of a secret: numbered words that say of what kind it was.
+"""What replaces a secret: a numbered word that shows its kind.
 
 A placeholder is made from nothing but the kind of the secret and a number, counted by first
-appearance, so that nobody can find out by trying which e-mail address it stands for, as a hash
-would allow. It is never shorter than the secret, for then no fragment of a stream that held a
-part of it becomes empty; what is longer is filled up to a multiple of 16, so that the length
-says little.
+appearance. From a hash anyone could find out, by trying, which e-mail address it replaces. It is
+never shorter than the secret, so that no fragment of a stream that held a part of the secret
+becomes empty. A longer one is filled up to a multiple of 16, so that its length reveals little.
 """
 
 from __future__ import annotations
@@ -12,9 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from mockllm.redaction.encodings import encoded
+from mockllm.redaction.encodings import base64_runs
 
-__all__ = ["PREFIXES", "Names", "is_placeholder", "placeholders", "shared", "wildcards"]
+__all__ = [
+    "PREFIXES",
+    "Placeholders",
+    "is_placeholder",
+    "placeholder_spans",
+    "proportional_parts",
+    "spread_out",
+    "wildcards",
+]
 
 PREFIXES = (
     "sk-proj-",
@@ -58,7 +65,7 @@ PREFIXES = (
     "proj_",
     "eyJ",
 )
-"""What the keys of well-known services begin with; it is no secret, and stays."""
+"""What the keys of well-known services begin with. It is no secret, and stays."""
 
 _STEP = 16
 _DOMAIN = "@mail.example"
@@ -74,44 +81,44 @@ def is_placeholder(text: str) -> bool:
     return text == "REDACTED" or _ONLY.fullmatch(text) is not None
 
 
-def placeholders(text: str) -> list[tuple[int, int]]:
+def placeholder_spans(text: str) -> list[tuple[int, int]]:
     """Where placeholders are in a text."""
     return [found.span() for found in _ANY.finditer(text)]
 
 
-class Names:
+class Placeholders:
     """Gives each secret its placeholder, the same for the same secret.
 
     Args:
-        taken: texts whose placeholders are somebody else's and must not be given again.
+        reserved: texts whose placeholders belong to other secrets and are not given again.
     """
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._names: dict[str, str] = {}
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._given: dict[str, str] = {}
         self._last = {"REDACTED": 0, "hidden": 0}
-        for text in taken:
+        for text in reserved:
             for word, number in _NUMBER.findall(text):
                 self._last[word] = max(self._last[word], int(number))
 
     @property
     def known(self) -> tuple[str, ...]:
         """The secrets that have a placeholder."""
-        return tuple(self._names)
+        return tuple(self._given)
 
-    def copy(self) -> Names:
-        """Names that go on from here."""
-        names = Names()
-        names._names.update(self._names)
-        names._last.update(self._last)
-        return names
+    def copy(self) -> Placeholders:
+        """The same so far; what is added to one is not added to the other."""
+        copy = Placeholders()
+        copy._given.update(self._given)
+        copy._last.update(self._last)
+        return copy
 
-    def name(self, secret: str) -> str:
+    def give(self, secret: str) -> str:
         """The placeholder of a secret."""
         email = _EMAIL.fullmatch(secret) is not None
         key = secret.lower() if email else secret
-        if key not in self._names:
-            self._names[key] = self._new(key, email)
-        return self._names[key]
+        if key not in self._given:
+            self._given[key] = self._new(key, email)
+        return self._given[key]
 
     def _new(self, secret: str, email: bool) -> str:
         word = "hidden" if email else "REDACTED"
@@ -126,8 +133,8 @@ class Names:
         return before + after
 
 
-def shared(text: str, sizes: Sequence[int]) -> list[str]:
-    """A text cut in pieces that are in proportion to `sizes`, none empty if there is enough."""
+def proportional_parts(text: str, sizes: Sequence[int]) -> list[str]:
+    """A text cut in parts in proportion to `sizes`; none is empty if the text is long enough."""
     total, count = sum(sizes), len(sizes)
     ends, sum_ = [], 0
     for size in sizes:
@@ -138,8 +145,8 @@ def shared(text: str, sizes: Sequence[int]) -> list[str]:
 
 
 def spread_out(ends: list[int], filled: Sequence[bool]) -> None:
-    """Moves the ends of adjacent pieces so that those to be `filled` are not empty, as far as
-    the whole, whose end stays, is long enough."""
+    """Moves the ends of adjacent parts so that those to be `filled` are not empty, as far as the
+    whole, whose end stays, is long enough."""
     least, lows = 0, []
     for fill in filled:
         least += fill
@@ -159,7 +166,7 @@ def wildcards(text: str) -> str | None:
     """A regular expression for a text in which each placeholder may be anything of its kind;
     None where it has no placeholder."""
     wild = [(*found.span(), _wildcard(found[0])) for found in _ANY.finditer(text)]
-    wild += [(run.start, run.end, r"\S+") for run in encoded(text) if _ANY.search(run.text)]
+    wild += [(run.start, run.end, r"\S+") for run in base64_runs(text) if _ANY.search(run.text)]
     parts: list[str] = []
     last = 0
     for start, end, wildcard in sorted(wild):
@@ -172,5 +179,5 @@ def wildcards(text: str) -> str | None:
 
 
 def _wildcard(placeholder: str) -> str:
-    """What a secret with such a placeholder, or a piece of it, looks like."""
+    """A regular expression for a secret with such a placeholder, or for a part of it."""
     return r"(?s:.+?)" if placeholder.startswith("REDACTED") else r"\S+"

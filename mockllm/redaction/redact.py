@@ -1,4 +1,4 @@
-"""Takes the secrets out of an exchange before anything of it is stored."""
+"""Takes the secrets out of an exchange before any of it is stored."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from typing import Any
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.framing.content_coding import decompressed
-from mockllm.redaction.credentials import Headers, clean_url, credentials, resized
+from mockllm.protocols import PROTOCOLS
+from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.finder import Finder, Found
 from mockllm.redaction.json_paths import compiled
-from mockllm.redaction.placeholders import Names, is_placeholder, wildcards
-from mockllm.redaction.replacing import Edit, edited, edits, recut
-from mockllm.redaction.text import Finder, Found
+from mockllm.redaction.placeholders import Placeholders, is_placeholder, wildcards
+from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
 from mockllm.tapes.captured import Captured
 
-__all__ = ["Hiding", "Redactor", "Rules", "rules_from"]
+__all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is a secret besides what is known to be one.
+    """What a user calls secret, and what may be kept.
 
     Args:
         patterns: regular expressions; where one has a group, only its first group is secret.
-        json_paths: places in JSON bodies, such as `$.user` or `$..customer.name`.
+        json_paths: paths in JSON bodies, such as `$.user` or `$..customer.name`.
         headers: names, in lower case, of further headers that may be kept.
     """
 
@@ -38,7 +39,7 @@ class Rules:
     headers: tuple[str, ...] = ()
 
 
-_USUAL = Rules()
+_DEFAULT = Rules()
 _OPTIONS = frozenset(("patterns", "json_paths", "headers"))
 
 
@@ -83,68 +84,73 @@ def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]
 
 
 def _compiled(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    made = []
+    found = []
     for pattern in patterns:
         try:
-            made.append(re.compile(pattern))
+            found.append(re.compile(pattern))
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(f"{pattern!r} is no regular expression of Python: {error}") from error
-        if made[-1].fullmatch("") is not None:
+        if found[-1].fullmatch("") is not None:
             raise UsageError(f"{pattern!r} matches the empty text too; a secret has a character")
-    return tuple(made)
+    return tuple(found)
 
 
 class Redactor:
     """Replaces secrets by placeholders; one for all the exchanges of a run.
 
-    The same secret has the same placeholder in all of an exchange, and in a request that
-    continues an answer which the service keeps (`previous_response_id`) the one that it had
-    there. Requests that bring their history along number alike by themselves.
+    The same secret has the same placeholder in all of an exchange. A request that continues
+    an answer which the service keeps has the placeholders of that answer. Requests that carry
+    their history get equal numbers without that.
 
     Raises:
         UsageError: a pattern or a path cannot be read.
     """
 
-    def __init__(self, rules: Rules = _USUAL) -> None:
+    def __init__(self, rules: Rules = _DEFAULT) -> None:
         self._patterns = _compiled(rules.patterns)
         self._paths = compiled(rules.json_paths)
-        self._headers = Headers(rules.headers)
-        self._kept: dict[str, Names] = {}
+        self._allowlist = HeaderAllowlist(rules.headers)
+        self._kept: dict[str, Placeholders] = {}
 
-    def captured(self, captured: Captured, names: Names | None = None) -> Captured:
+    def captured(self, captured: Captured, placeholders: Placeholders | None = None) -> Captured:
         """The exchange without its secrets, with as many chunks, at the same times.
 
         Args:
-            names: the placeholders so far, where it belongs together with others.
+            placeholders: those so far, where the exchange belongs together with others.
 
         Where a body has no secret its bytes stay as they are, compressed if they were. Where it
-        has one it is no longer compressed, and `content-length` follows.
+        has one it is no longer compressed, and `content-length` changes with it.
 
         Raises:
-            WireError: a body is compressed in a way that is not known here, so that nobody can
-                say what is in it.
+            WireError: a body is compressed in a way that is not known here, so that it cannot be
+                searched.
         """
         plain = _plain_request(captured.plain())
-        names = self._names(plain) if names is None else names
-        request, answer = _decoded(plain.request_body), _decoded(plain.body)
-        known = {*names.known, *credentials(captured)}
-        finder = self._finder((captured.url, request, answer), known)
-        hide = Hiding(finder, names)
-        url = clean_url(captured.url, hide.name, hide.text)
-        asked, changes = edits(finder.find(request), names), edits(finder.find(answer), names)
-        clean = captured if not asked else _with_request(captured, plain, request, asked)
-        clean = clean if not changes else _with_answer(clean, plain, answer, changes)
-        self._keep(request, answer, names)
+        placeholders = self._placeholders(plain) if placeholders is None else placeholders
+        request, response = _decoded(plain.request_body), _decoded(plain.body)
+        known = (*placeholders.known, *credentials_of(captured))
+        finder = self._finder((captured.url, request, response), known)
+        redactor = TextRedactor(finder, placeholders)
+        # Placeholders are numbered in this order: URL, request, response, headers.
+        url = clean_url(captured.url, redactor.placeholder, redactor.text)
+        in_request = edits(finder.find(request), placeholders)
+        in_response = edits(finder.find(response), placeholders)
+        clean = captured
+        if in_request:
+            clean = _with_request(clean, plain, request, in_request)
+        if in_response:
+            clean = _with_response(clean, plain, response, in_response)
+        self._keep(request, response, placeholders)
         return replace(
             clean,
             url=url,
-            request_headers=self._headers.asked(clean.request_headers, hide.text),
-            headers=self._headers.answered(clean.headers, hide.text),
+            request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
+            headers=self._allowlist.of_response(clean.headers, redactor.text),
         )
 
     def text(self, text: str) -> str:
         """A text without its secrets; one that is a JSON document or an event stream stays one."""
-        return self._hiding(text).text(text)
+        return self._for_text(text).text(text)
 
     def json(self, value: Any) -> Any:
         """A JSON value without its secrets."""
@@ -155,17 +161,18 @@ class Redactor:
     def headers(
         self, pairs: Iterable[tuple[str, str]], *, reply: bool = False
     ) -> tuple[tuple[str, str], ...]:
-        """Headers without secrets: of a request those that may be kept, of a reply all, but the
-        others with the value `REDACTED`."""
+        """Headers without secrets: of a request those that may be kept, of a response all, but
+        the others with the value `REDACTED`."""
         pairs = tuple(pairs)
-        hide = self._hiding("\n".join(value for _, value in pairs)).text
-        return self._headers.answered(pairs, hide) if reply else self._headers.asked(pairs, hide)
+        redact = self._for_text("\n".join(value for _, value in pairs)).text
+        kept = self._allowlist.of_response if reply else self._allowlist.of_request
+        return kept(pairs, redact)
 
     def url(self, url: str) -> str:
         """A URL without its secrets: of its query only values that are known to be harmless are
         kept."""
-        hiding = self._hiding(url)
-        return clean_url(url, hiding.name, hiding.text)
+        redactor = self._for_text(url)
+        return clean_url(url, redactor.placeholder, redactor.text)
 
     def pattern(self, text: str) -> str | None:
         """A regular expression that finds the text as it was and as it is redacted; None where
@@ -179,82 +186,97 @@ class Redactor:
         """The secrets in a text, the first of overlapping ones first."""
         return self._finder((text,), ()).find(text)
 
-    def hiding(self, text: str, names: Names) -> Hiding:
+    def for_text(self, text: str, placeholders: Placeholders) -> TextRedactor:
         """What takes the secrets out of a text that belongs together with others."""
-        return Hiding(self._finder((text,), names.known), names)
+        return TextRedactor(self._finder((text,), placeholders.known), placeholders)
 
-    def _hiding(self, text: str) -> Hiding:
-        return self.hiding(text, Names((text,)))
+    def _for_text(self, text: str) -> TextRedactor:
+        return self.for_text(text, Placeholders((text,)))
 
     def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
-        """What finds in some texts also the secrets that only another of them tells as such."""
-        known = set(known)
-        finder = Finder(self._patterns, self._paths, known)
+        """What finds in each of some texts also the secrets that only another one shows."""
+        # In an order, not in a set: where two secrets have a part in common, the first one gets it.
+        every = dict.fromkeys(known)
+        before = len(every)
+        finder = Finder(self._patterns, self._paths, every)
         found = (one for text in texts for one in finder.find(text))
-        more = {secret for one in found for secret in one.secrets()}
-        return finder if more <= known else finder.knowing(known | more)
+        every |= dict.fromkeys(secret for one in found for secret in one.secrets())
+        return finder if len(every) == before else finder.knowing(every)
 
     # What a service keeps of a conversation
 
-    def _names(self, plain: Captured) -> Names:
+    def _placeholders(self, plain: Captured) -> Placeholders:
         body = plain.request_body
-        if self._kept and (b"previous_response_id" in body or b'"conversation"' in body):
+        if self._kept and any(name in body for name in _continuing_fields()):
             for id in _continued(body):
                 if id in self._kept:
                     return self._kept[id].copy()
-        return Names()
+        return Placeholders()
 
-    def _keep(self, request: str, answer: str, names: Names) -> None:
-        if not names.known:
+    def _keep(self, request: str, response: str, placeholders: Placeholders) -> None:
+        if not placeholders.known:
             return
-        ids = [found[1] for found in _ANSWER_ID.finditer(answer[:_NEAR])][:1]
+        ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(_prefixes())][:1]
         if '"conversation"' in request:
             ids += _continued(request.encode("utf-8", "surrogateescape"))
         for id in ids:
-            self._kept[id] = names
+            self._kept[id] = placeholders
         while len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
 
 
 _NEAR = 65536
 _MOST_KEPT = 4096
-_ANSWER_ID = re.compile(r'"id"\s*:\s*"(resp_[\w-]+)"')
+_ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
+
+
+def _continuing_fields() -> tuple[bytes, ...]:
+    """The names of the fields in which a request names what it continues, quoted."""
+    stored = (protocol.stored for protocol in PROTOCOLS.values())
+    return (b'"conversation"', *(f'"{one.field}"'.encode() for one in stored if one is not None))
+
+
+def _prefixes() -> tuple[str, ...]:
+    """The beginnings of the ids of answers that services keep."""
+    stored = (protocol.stored for protocol in PROTOCOLS.values())
+    return tuple(one.prefix for one in stored if one is not None)
 
 
 def _continued(body: bytes) -> list[str]:
-    """The answer, and the conversation, that a request goes on with."""
+    """The ids of the answer, and of the conversation, that a request continues."""
     try:
-        asked = json.loads(body)
+        request = json.loads(body)
     except (ValueError, RecursionError):
         return []
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         return []
-    conversation = asked.get("conversation")
+    conversation = request.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
-    ids = (asked.get("previous_response_id"), conversation)
+    stored = (protocol.stored for protocol in PROTOCOLS.values())
+    ids = (*(request.get(one.field) for one in stored if one is not None), conversation)
     return [id for id in ids if isinstance(id, str)]
 
 
 @dataclass(frozen=True, slots=True)
-class Hiding:
-    """What finds secrets, and what names them."""
+class TextRedactor:
+    """Replaces what its finder finds by placeholders."""
 
     finder: Finder
-    names: Names
+    placeholders: Placeholders
 
     def text(self, text: str) -> str:
         """A text without its secrets."""
-        changes = edits(self.finder.find(text), self.names)
+        changes = edits(self.finder.find(text), self.placeholders)
         return edited(text, changes) if changes else text
 
-    def name(self, secret: str) -> str:
+    def placeholder(self, secret: str) -> str:
         """The placeholder of a value."""
-        return secret if is_placeholder(secret) else self.names.name(secret)
+        return secret if is_placeholder(secret) else self.placeholders.give(secret)
 
 
 def _decoded(data: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 can be told, and written again."""
+    """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -262,20 +284,20 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-_PACKED = "content-encoding"
+_CODING = "content-encoding"
 
 
 def _plain_request(captured: Captured) -> Captured:
     """The same with the request's body decompressed."""
     headers = captured.request_headers
-    packing = next((value.strip().lower() for name, value in headers if name == _PACKED), "")
-    if packing in ("", "identity"):
+    coding = next((value.strip().lower() for name, value in headers if name == _CODING), "")
+    if coding in ("", "identity"):
         return captured
-    pieces = decompressed((TimedBytes(0, captured.request_body),), packing, captured.source)
+    chunks = decompressed((TimedBytes(0, captured.request_body),), coding, captured.source)
     return replace(
         captured,
-        request_headers=tuple(pair for pair in headers if pair[0] != _PACKED),
-        request_body=b"".join(piece.data for piece in pieces),
+        request_headers=tuple(pair for pair in headers if pair[0] != _CODING),
+        request_body=b"".join(chunk.data for chunk in chunks),
     )
 
 
@@ -283,18 +305,18 @@ def _with_request(
     captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
 ) -> Captured:
     body = _encoded(edited(text, changes))
-    headers = resized(plain.request_headers, len(body))
+    headers = with_length(plain.request_headers, len(body))
     return replace(captured, request_headers=headers, request_body=body)
 
 
-def _with_answer(
+def _with_response(
     captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
 ) -> Captured:
     body = _encoded(edited(text, changes))
     if not captured.cut:
-        headers = resized(plain.headers, len(body))
+        headers = with_length(plain.headers, len(body))
     elif plain.headers == captured.headers:
-        headers = resized(plain.headers, None, len(body) - len(plain.body))
+        headers = with_length(plain.headers, None, len(body) - len(plain.body))
     else:
-        headers = resized(plain.headers, None)
+        headers = with_length(plain.headers, None)
     return replace(captured, headers=headers, chunks=recut(plain.chunks, text, changes, body))

@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from mockllm.errors import MockLLMError, ScenarioError
-from mockllm.redaction.placeholders import Names
+from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.replacing import edited, edits
 from mockllm.redaction.yaml_strings import between, changed, scalars
@@ -31,15 +31,15 @@ _YAML = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """A secret in a file; lines and columns count from 1."""
+    """A secret of some kind in a file; lines and columns count from 1."""
 
     file: str
     line: int
     column: int
-    what: str
+    kind: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.what}"
+        return f"{self.file}:{self.line}:{self.column}: {self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,71 +62,74 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
     before still does.
     """
     texts = {name: data.decode("utf-8", "surrogateescape") for name, data in files.items()}
-    names = Names(texts.values())
-    # The YAML first, so that numbers begin where people read.
+    placeholders = Placeholders(texts.values())
+    # YAML first, because people read it: there the numbers begin.
     order = sorted(files, key=lambda name: PurePath(name).suffix not in _YAML)
-    # What only one file tells as a secret is a secret in the others too.
+    # A first pass for secrets that only one file shows: they are secrets in the others too.
     for name in order:
-        _clean(name, files[name], texts[name], redactor, names)
+        _clean(name, files[name], texts[name], redactor, placeholders)
     scrubbed: dict[str, Scrubbed] = {}
     for name in order:
-        one = _clean(name, files[name], texts[name], redactor, names)
+        one = _clean(name, files[name], texts[name], redactor, placeholders)
         if one.findings:
             scrubbed[name] = one
     _keep_digests(files, texts, scrubbed)
     return list(scrubbed.values())
 
 
-def _clean(name: str, data: bytes, text: str, redactor: Redactor, names: Names) -> Scrubbed:
+def _clean(
+    name: str, data: bytes, text: str, redactor: Redactor, placeholders: Placeholders
+) -> Scrubbed:
     suffix = PurePath(name).suffix
     if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
         try:
-            return _clean_tape(name, load_tape(data, name), redactor, names)
+            return _clean_tape(name, load_tape(data, name), redactor, placeholders)
         except MockLLMError as error:
             return Scrubbed(name, (Finding(name, 1, 1, f"cannot be searched: {error}"),), None)
     if suffix in _YAML:
-        return _clean_yaml(name, text, redactor, names)
-    return _clean_text(name, text, redactor, names)
+        return _clean_yaml(name, text, redactor, placeholders)
+    return _clean_text(name, text, redactor, placeholders)
 
 
-def _clean_yaml(name: str, text: str, redactor: Redactor, names: Names) -> Scrubbed:
-    """A YAML text first by what its scalars say, then by its comments."""
+def _clean_yaml(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
+    """A YAML text: first the values of its scalars, then its comments."""
     read = scalars(text)
     if read is None:
-        return _clean_text(name, text, redactor, names)
-    found = list(redactor.hiding(read.text, names).finder.search(read.document))
-    starts = [leaf.start for leaf in read.document.leaves]
+        return _clean_text(name, text, redactor, placeholders)
+    found = list(redactor.for_text(read.text, placeholders).finder.search(read.document))
+    starts = [value.start for value in read.document.values]
     marks = [
         read.nodes[bisect_right(starts, one.parts[0][0]) - 1].start_mark.index for one in found
     ]
-    clean = changed(text, read, edits(found, names))
-    gaps = between(clean)
-    beside = tuple(redactor.hiding(clean, names).finder.search(gaps))
-    findings = _at(name, text, zip(marks, [one.what for one in found], strict=True))
-    findings += _at(name, clean, ((one.parts[0][0], one.what) for one in beside))
-    return Scrubbed(name, _each(findings), _bytes(edited(clean, edits(beside, names))))
+    clean = changed(text, read, edits(found, placeholders))
+    comments = between(clean)
+    commented = tuple(redactor.for_text(clean, placeholders).finder.search(comments))
+    findings = _at(name, text, zip(marks, [one.kind for one in found], strict=True))
+    findings += _at(name, clean, ((one.parts[0][0], one.kind) for one in commented))
+    content = edited(clean, edits(commented, placeholders))
+    return Scrubbed(name, _each(findings), _bytes(content))
 
 
-def _clean_text(name: str, text: str, redactor: Redactor, names: Names) -> Scrubbed:
-    hiding = redactor.hiding(text, names)
-    found = _at(name, text, ((one.parts[0][0], one.what) for one in hiding.finder.find(text)))
-    return Scrubbed(name, _each(found), _bytes(hiding.text(text)))
+def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
+    own = redactor.for_text(text, placeholders)
+    found = _at(name, text, ((one.parts[0][0], one.kind) for one in own.finder.find(text)))
+    return Scrubbed(name, _each(found), _bytes(own.text(text)))
 
 
-def _clean_tape(name: str, tape: Tape, redactor: Redactor, names: Names) -> Scrubbed:
-    asked = tape.request or RecordedRequest("", "")
+def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
+    before = tape.request or RecordedRequest("", "")
     captured = Captured(
-        asked.method,
-        asked.url,
-        asked.headers,
-        asked.body,
+        before.method,
+        before.url,
+        before.headers,
+        before.body,
         tape.status,
         tape.headers,
         tape.chunks,
         tape.cut,
         source=name,
     )
-    clean = redactor.captured(captured, names)
+    clean = redactor.captured(captured, placeholders)
     if clean == captured:
         return Scrubbed(name, (), None)
     findings = [*_in_head(name, captured, clean), *_in_chunks(name, captured, clean)]
@@ -141,7 +144,7 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, names: Names) -> Scru
 
 
 def _in_head(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
-    """What the first line of a tape had to hide."""
+    """The secrets in the first line of a tape."""
     if before.url != after.url:
         yield Finding(name, 1, 1, "URL of the request")
     if before.request_headers != after.request_headers:
@@ -153,7 +156,7 @@ def _in_head(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
 
 
 def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
-    """The chunks that had something to hide, each of which is a line."""
+    """The first chunk with a secret; each chunk is a line."""
     if len(before.chunks) != len(after.chunks):
         yield Finding(name, 2, 1, "body of the answer, which was compressed")
         return
@@ -164,21 +167,21 @@ def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[Finding
 
 
 def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[Finding]:
-    """What was found at places of a text."""
+    """Findings from positions in a text and kinds."""
     starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
     findings = []
-    for at, what in found:
+    for at, kind in found:
         line = bisect_right(starts, at) - 1
-        findings.append(Finding(name, line + 1, at - starts[line] + 1, what))
+        findings.append(Finding(name, line + 1, at - starts[line] + 1, kind))
     return findings
 
 
 def _each(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One for each place, in their order."""
-    places: dict[tuple[int, int], Finding] = {}
+    """One for each position, in their order."""
+    by_position: dict[tuple[int, int], Finding] = {}
     for one in findings:
-        places.setdefault((one.line, one.column), one)
-    return tuple(sorted(places.values()))
+        by_position.setdefault((one.line, one.column), one)
+    return tuple(sorted(by_position.values()))
 
 
 def _bytes(text: str) -> bytes:
@@ -188,7 +191,7 @@ def _bytes(text: str) -> bytes:
 def _keep_digests(
     files: Mapping[str, bytes], texts: Mapping[str, str], scrubbed: dict[str, Scrubbed]
 ) -> None:
-    """Gives the tapes of turns that now read differently the digest of what they read now."""
+    """Gives the tapes of turns whose text was changed the digest of the new text."""
     for name in [name for name in scrubbed if PurePath(name).suffix in _YAML]:
         content = scrubbed[name].content
         if content is None:

@@ -1,7 +1,7 @@
-"""The scalars of YAML, and YAML in which some of them say something else.
+"""The scalars of YAML, and YAML in which some of them have another value.
 
-Comments and layout stay. A scalar is changed where it stands, if it says its value in so many
-words; otherwise it is written anew in quotation marks.
+Comments and layout stay. A scalar whose value is written verbatim is changed within its text; any
+other is written again in quotation marks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import yaml
 
 from mockllm.redaction.document_strings import Channel, Document
-from mockllm.redaction.json_strings import Entry, Leaf
+from mockllm.redaction.json_strings import Field, StringValue
 from mockllm.redaction.replacing import Edit, edited
 
 __all__ = ["Scalars", "between", "changed", "scalars"]
@@ -26,9 +26,9 @@ class Scalars:
     """The scalars of a YAML text.
 
     Args:
-        text: what they say, one after the other; the document's places are in it.
-        document: they as leaves, with the fragments of each `split` as a channel.
-        nodes: where each leaf of the document is written.
+        text: their values, one after the other; the document's positions are in it.
+        document: the same values, with the fragments of each `split` as a channel.
+        nodes: where each value of the document is written.
     """
 
     text: str
@@ -45,29 +45,29 @@ def scalars(text: str) -> Scalars | None:
                 reading.node(root, "")
     except (yaml.YAMLError, RecursionError):
         return None
-    document = Document(tuple(reading.leaves), tuple(reading.channels))
+    document = Document(tuple(reading.values), tuple(reading.channels))
     return Scalars("".join(node.value for node in reading.nodes), document, tuple(reading.nodes))
 
 
 def between(text: str) -> Document:
     """What is between the scalars of a YAML text: its comments."""
     read = scalars(text)
-    leaves, last = [], 0
-    places = sorted(
+    values, last = [], 0
+    spans = sorted(
         (node.start_mark.index, node.end_mark.index) for node in (read.nodes if read else ())
     )
-    for start, end in [*places, (len(text), len(text))]:
+    for start, end in [*spans, (len(text), len(text))]:
         if last < start:
-            leaves.append(Leaf(last, start, text[last:start], Entry(kind="plain")))
+            values.append(StringValue(last, start, text[last:start], Field(kind="plain")))
         last = max(last, end)
-    return Document(tuple(leaves))
+    return Document(tuple(values))
 
 
 class _Reading:
-    """Goes through the nodes; what an alias repeats is gone through once."""
+    """Goes through the nodes; one that an alias repeats is gone through once."""
 
     def __init__(self) -> None:
-        self.leaves: list[Leaf] = []
+        self.values: list[StringValue] = []
         self.channels: list[Channel] = []
         self.nodes: list[yaml.ScalarNode] = []
         self._seen: set[int] = set()
@@ -78,37 +78,37 @@ class _Reading:
         if id(node) in self._seen:
             return
         self._seen.add(id(node))
-        before = len(self.leaves)
+        before = len(self.values)
         match node:
             case yaml.ScalarNode():
-                self._leaf(node, Entry((), name))
+                self._add(node, Field((), name))
             case yaml.SequenceNode():
                 for one in node.value:
                     self.node(one, name)
                 if name == _FRAGMENTS and all(
                     isinstance(one, yaml.ScalarNode) for one in node.value
                 ):
-                    self.channels.append(Channel(tuple(self.leaves[before:]), True, True))
+                    self.channels.append(Channel(tuple(self.values[before:]), True, True))
             case yaml.MappingNode():
                 for key, value in node.value:
                     self.node(key, "")
                     self.node(value, key.value if isinstance(key, yaml.ScalarNode) else "")
 
-    def _leaf(self, node: yaml.ScalarNode, entry: Entry) -> None:
+    def _add(self, node: yaml.ScalarNode, field: Field) -> None:
         end = self._end + len(node.value)
-        self.leaves.append(Leaf(self._end, end, node.value, entry))
+        self.values.append(StringValue(self._end, end, node.value, field))
         self.nodes.append(node)
         self._end = end
 
 
 def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
-    """A YAML text with changes made in what its scalars say."""
+    """A YAML text with changes made in the values of its scalars."""
     written: list[Edit] = []
-    for leaf, node in zip(found.document.leaves, found.nodes, strict=True):
+    for value, node in zip(found.document.values, found.nodes, strict=True):
         own = [
-            Edit(change.start - leaf.start, change.end - leaf.start, change.text)
+            Edit(change.start - value.start, change.end - value.start, change.text)
             for change in changes
-            if leaf.start <= change.start and change.end <= leaf.end and leaf.start < leaf.end
+            if value.start <= change.start and change.end <= value.end and value.start < value.end
         ]
         if own:
             start, end = node.start_mark.index, node.end_mark.index
@@ -119,15 +119,15 @@ def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
 def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str:
     value = edited(node.value, changes)
     for candidate in _candidates(written, node.value, changes):
-        if _says(candidate, value):
+        if _has_value(candidate, value):
             return candidate
     rest = written[len(written.rstrip()) :]
     quoted = json.dumps(value, ensure_ascii=False)
-    return (quoted if _says(quoted, value) else json.dumps(value)) + rest
+    return (quoted if _has_value(quoted, value) else json.dumps(value)) + rest
 
 
 def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:
-    """The scalar with its text changed in its place."""
+    """The scalar as it was written, with the changes in it."""
     at = written.find(value)
     if at >= 0:
         yield edited(written, [Edit(at + one.start, at + one.end, one.text) for one in changes])
@@ -136,13 +136,13 @@ def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[s
     yield written
 
 
-def _says(written: str, value: str) -> bool:
-    """Whether a scalar, on its own, says a value."""
+def _has_value(written: str, value: str) -> bool:
+    """Whether a scalar, on its own, has a value."""
     try:
         node = yaml.compose(f"k: {written}", Loader=yaml.SafeLoader)
     except yaml.YAMLError:
         return False
     match node:
-        case yaml.MappingNode(value=[(_, yaml.ScalarNode(value=said))]):
-            return bool(said == value)
+        case yaml.MappingNode(value=[(_, yaml.ScalarNode(value=found))]):
+            return bool(found == value)
     return False

@@ -1,0 +1,156 @@
+"""What a recording keeps of headers and URLs: a short list; all else may be a credential.
+
+The journal shows more than this: it stays in one process, and who debugs a client wants to see the
+headers that it sends. A recording is committed and published.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from urllib.parse import unquote, urlsplit
+
+from mockllm.redaction.credentials import (
+    header_is_secret,
+    parameter_is_secret,
+    parameters,
+    secret_words,
+    with_parameters,
+)
+from mockllm.redaction.secret_names import names_customer
+from mockllm.tapes.captured import Captured
+
+__all__ = ["OMITTED", "HeaderAllowlist", "clean_url", "credentials_of"]
+
+OMITTED = "REDACTED"
+"""The value of a response header that is not kept."""
+
+_Pairs = tuple[tuple[str, str], ...]
+_Replace = Callable[[str], str]
+
+_BOTH = frozenset(
+    (
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "transfer-encoding",
+    )
+)
+_REQUEST = _BOTH | frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "user-agent",
+        "openai-beta",
+        "anthropic-version",
+        "anthropic-beta",
+        "x-mockllm-scenario",
+        "x-mockllm-session",
+    ]
+)
+_RESPONSE = _BOTH | frozenset(
+    [
+        "date",
+        "server",
+        "connection",
+        "keep-alive",
+        "cache-control",
+        "vary",
+        "retry-after",
+        "retry-after-ms",
+        "x-should-retry",
+        "x-request-id",
+        "request-id",
+        "openai-version",
+        "openai-processing-ms",
+        "openai-model",
+        "anthropic-version",
+        "x-accel-buffering",
+        "content-language",
+        "trailer",
+        "x-mockllm-scenario",
+        "x-mockllm-turn",
+    ]
+)
+_RESPONSE_PREFIXES = (
+    "x-ratelimit-",
+    "anthropic-ratelimit-",
+    "ratelimit-",
+    "access-control-",
+)
+
+
+class HeaderAllowlist:
+    """Which headers are kept.
+
+    Args:
+        more: names, in lower case, of further ones.
+    """
+
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        self._more = frozenset(more)
+
+    def of_request(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
+        """The request headers that are kept; the others are left out.
+
+        Args:
+            redact: takes the secrets out of any text.
+        """
+        return tuple((name, redact(value)) for name, value in pairs if self._keeps(name, _REQUEST))
+
+    def of_response(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
+        """The response headers; those that are not kept have the value `REDACTED`, to show that
+        they were there."""
+        return tuple(
+            (name, redact(value) if self._keeps_of_response(name) else OMITTED)
+            for name, value in pairs
+        )
+
+    def _keeps(self, name: str, allowed: frozenset[str]) -> bool:
+        return name.lower() in allowed or name.lower() in self._more
+
+    def _keeps_of_response(self, name: str) -> bool:
+        return self._keeps(name, _RESPONSE) or name.lower().startswith(_RESPONSE_PREFIXES)
+
+
+def credentials_of(captured: Captured) -> Iterator[str]:
+    """What headers and URL hold that must not be in the bodies either."""
+    for name, value in captured.request_headers:
+        if name.lower() not in _REQUEST and _must_go(name, value):
+            yield from secret_words(value)
+    for name, value in captured.headers:
+        if name.lower() not in _RESPONSE and _must_go(name, value):
+            yield from secret_words(value, first=name.lower() == "set-cookie")
+    parts = urlsplit(captured.url)
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    yield from secret_words(unquote(password if colon else user))
+    for name, value in parameters(parts.query):
+        if parameter_is_secret(name, value):
+            yield from secret_words(value)
+
+
+def _must_go(name: str, value: str) -> bool:
+    return header_is_secret(name, value) or names_customer(name)
+
+
+_OWNER = re.compile(
+    r"(?<=/)(?:accounts|projects|organizations|tenants|workspaces|subscriptions)/([^/?#]+)"
+)
+
+
+def clean_url(url: str, name: _Replace, redact: _Replace) -> str:
+    """A URL without user and password, without the ids of accounts in its path, without
+    values in the query but those known to be harmless, and without its fragment.
+
+    Args:
+        name: gives a value its placeholder.
+        redact: takes the secrets out of any text.
+    """
+    rest, mark, fragment = url.partition("#")
+    address, question, query = rest.partition("?")
+    before, slashes, after = address.partition("://")
+    host, slash, path = after.partition("/")
+    host = host.rpartition("@")[2]
+    path = _OWNER.sub(lambda found: found[0].replace(found[1], name(found[1])), slash + path)
+    clean = before + slashes + host + path + question + with_parameters(query, name)
+    return redact(clean + mark + (fragment and name(unquote(fragment))))
