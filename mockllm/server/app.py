@@ -12,12 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage
-from aiohttp.streams import StreamReader
-from aiohttp.web_protocol import RequestHandler
 
 from mockllm.scenario.model import Scenario
+from mockllm.server.aiohttp_internals import low_level_server, take_no_more_requests
 from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
@@ -44,7 +41,6 @@ class MockServer:
         self._scenarios = tuple(scenarios)
         self._runner: web.ServerRunner | None = None
         self._server: web.Server | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -125,15 +121,9 @@ class MockServer:
 
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards."""
-        self._loop = asyncio.get_running_loop()
         if self.options.record is not None:
             self._handler.start_recording(self.options.record)
-        self._server = web.Server(
-            self._handle,
-            request_factory=self._make_request,
-            handler_cancellation=True,
-            access_log=None,
-        )
+        self._server = low_level_server(self._handle, max_body=self.options.max_body)
         self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.options.host, self.options.port, backlog=1024)
@@ -149,7 +139,7 @@ class MockServer:
             return
         for site in list(runner.sites):
             await site.stop()
-        self._server.pre_shutdown()
+        take_no_more_requests(self._server)
         streaming = set(self._handler.streaming)
         if streaming:
             _, late = await asyncio.wait(streaming, timeout=self.options.grace)
@@ -158,25 +148,6 @@ class MockServer:
         await runner.cleanup()
         if "_handler" in vars(self):
             await self._handler.close()
-
-    def _make_request(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: RequestHandler,
-        writer: AbstractStreamWriter,
-        task: asyncio.Task[None],
-    ) -> web.BaseRequest:
-        assert self._loop is not None
-        return web.BaseRequest(
-            message,
-            payload,
-            protocol,
-            writer,
-            task,
-            self._loop,
-            client_max_size=self.options.max_body,
-        )
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -14,7 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.player import Player, parse_object
+from mockllm.replay.body import parse_object
+from mockllm.replay.player import Player
 from mockllm.replay.session import Session, Sessions
 
 __all__ = ["CONTROL_PREFIX", "Control", "base_urls"]
@@ -123,7 +124,7 @@ class Control:
     def _health(self, player: Player) -> dict[str, Any]:
         return {
             "status": "ok",
-            "scenarios": len(player.catalogue.scenarios),
+            "scenarios": len(player.served.scenarios),
             "apis": list(self._protocols),
             "sessions": len(self._sessions),
         }
@@ -138,7 +139,7 @@ class Control:
                     "turns": len(scenario.turns),
                     "tools": [tool.name for tool in scenario.tools],
                 }
-                for scenario in player.catalogue.scenarios
+                for scenario in player.served.scenarios
             ]
         }
 
@@ -152,7 +153,7 @@ class Control:
         }
 
     def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
-        # Imported when asked for: serving needs none of it.
+        # Imported here: serving does not need it.
         from mockllm.checking.conversations.judge import verify
 
         session = self._find(query.get("session", "default"))
@@ -163,7 +164,7 @@ class Control:
         try:
             found = verify(
                 session,
-                self._player_of(session.name).catalogue.by_name,
+                self._player_of(session.name).served.by_name,
                 depth=int(given),
                 leave_out=names,
             )
@@ -193,8 +194,8 @@ class Control:
         import re
         import uuid
 
-        asked = parse_object(body) if body.strip() else {}
-        name = asked.get("session")
+        fields = parse_object(body) if body.strip() else {}
+        name = fields.get("session")
         if name is None:
             name = uuid.uuid4().hex[:12]
         if not isinstance(name, str) or not re.fullmatch(SESSION_NAME, name):

@@ -1,8 +1,7 @@
-"""The only place that sleeps and writes: compiled answers onto a client's connection.
+"""Writes compiled answers onto a client's connection, and waits: no other module does.
 
-Answers go straight to the transport, in one write where nothing asks for more. aiohttp reads
-the requests and minds the connection; its own response machinery would cost as much as all
-the rest of a request.
+Answers go straight to the transport, in one write where they need no more. aiohttp reads the
+requests and manages the connection. Its own responses would cost as much as the rest of a request.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import HttpVersion10
+from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Ending
-from mockllm.replay.answer import LAST_CHUNK, Answer, chunk
+from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, chunk
 from mockllm.replay.session import Exchange
+from mockllm.server.aiohttp_internals import drain, written_response
 
 if sys.platform == "linux":
     import fcntl
@@ -33,47 +31,28 @@ _WATER = 64 * 1024
 _PATIENCE = 0.005
 
 
-class _Delivered(web.StreamResponse):
-    """Tells aiohttp that the answer has been written, and whether the connection stays."""
-
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        return None
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        return None
-
-
-def _delivered(*, keep_alive: bool) -> web.StreamResponse:
-    response = _Delivered()
-    if not keep_alive:
-        response.force_close()
-    else:
-        response._keep_alive = True  # noqa: SLF001 - it has no public way to say so
-    return response
-
-
-KEEP_ALIVE = _delivered(keep_alive=True)
-CLOSE = _delivered(keep_alive=False)
+KEEP_ALIVE = written_response(keep_alive=True)
+CLOSE = written_response(keep_alive=False)
 
 
 async def deliver(
     request: web.BaseRequest,
-    answer: Answer,
+    answer: HttpAnswer,
     exchange: Exchange,
     *,
     speed: float = 1.0,
     by_event: bool = False,
     close: bool = False,
 ) -> web.StreamResponse:
-    """Sends an answer and notes in the exchange how much of it went out.
+    """Sends an answer, and notes in the exchange how much of it was sent.
 
     Args:
         speed: of timed answers; 0 removes the pauses.
-        by_event: write each piece by itself, also where nothing asks for it.
+        by_event: write each chunk by itself, also where one write would do.
         close: close the connection afterwards.
     """
     keep_alive = request.keep_alive and not close
-    old = request.version <= HttpVersion10
+    http_1_0 = request.version <= HttpVersion10
     transport = request.transport
     if transport is None or transport.is_closing():
         exchange.client_gone = True
@@ -81,56 +60,57 @@ async def deliver(
     timed = answer.timed and speed > 0
     if not timed:
         exchange.ended = 0.0
-    # A server that is about to break off does not announce it: the head says nothing of closing.
-    if not timed and not by_event and not answer.segmented and not answer.breaks:
-        if keep_alive and not old:
-            transport.write(answer.instant)
+    # A server that is about to fail does not announce it: no `connection: close` in the head.
+    if not timed and not by_event and not answer.segmented and not answer.closes_connection:
+        if keep_alive and not http_1_0:
+            transport.write(answer.encoded)
         else:
-            transport.write(answer.head(http_1_0=old, close=not keep_alive) + _body(answer, old))
+            transport.write(
+                answer.head(http_1_0=http_1_0, close=not keep_alive) + _body(answer, http_1_0)
+            )
         exchange.bytes_sent = answer.size
         if transport.get_write_buffer_size() > _WATER:
             await _drain(request, exchange)
-        return KEEP_ALIVE if keep_alive and not old else CLOSE
-    head = answer.head(http_1_0=old, close=not keep_alive)
-    framed = answer.streamed and not old
+        return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
+    head = answer.head(http_1_0=http_1_0, close=not keep_alive)
+    framed = answer.streamed and not http_1_0
     if answer.streamed:
         transport.write(head)
         head = b""
     if timed:
-        await _on_time(request, answer.chunks, exchange, speed, head, framed=framed)
+        await _send_timed(request, answer.chunks, exchange, speed, head, framed=framed)
     else:
-        for piece in answer.chunks:
-            await send(request, chunk(piece.data) if framed else head + piece.data, exchange)
+        for data in answer.data:
+            await send(request, chunk(data) if framed else head + data, exchange)
             head = b""
-            exchange.bytes_sent += len(piece.data)
-            await asyncio.sleep(0)  # lets the loop send it before the next is written
-    if answer.breaks:
+            exchange.bytes_sent += len(data)
+            await asyncio.sleep(0)  # the loop sends it before the next is written
+    if answer.closes_connection:
         await break_off(request, answer.ending)
         return CLOSE
     if framed:
         await send(request, LAST_CHUNK, exchange)
-    return KEEP_ALIVE if keep_alive and not old else CLOSE
+    return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
 
 
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:
-    """Ends the connection in the middle of an answer; what was written before arrives."""
+    """Ends the connection in the middle of an answer; the bytes written before arrive."""
     if ending == "reset":
-        await _arrival(request)
+        await _acknowledged(request)
     transport = request.transport
     if transport is None or transport.is_closing():
         return
     if ending == "closed":
         transport.close()
         return
-    # A socket with no time to linger is reset where it would be closed.
+    # SO_LINGER with a time of 0: closing sends a reset (RST) in place of FIN.
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
 
 
-async def _arrival(request: web.BaseRequest) -> None:
-    """Waits until the other side has all that was written, or is gone: a reset throws away
-    what is still on its way."""
+async def _acknowledged(request: web.BaseRequest) -> None:
+    """Waits until the other side has all bytes, or is gone: a reset discards those on their way."""
     while (transport := request.transport) is not None and not transport.is_closing():
         sock = transport.get_extra_info("socket")
         if not transport.get_write_buffer_size() and not _unacknowledged(sock.fileno()):
@@ -139,7 +119,7 @@ async def _arrival(request: web.BaseRequest) -> None:
 
 
 def _unacknowledged(descriptor: int) -> int:
-    """How many bytes the kernel holds for a socket; 0 where it has no way to tell."""
+    """The bytes that a socket sent without acknowledgement; 0 where the system cannot say."""
     if sys.platform != "linux":
         return 0
     count: int
@@ -147,41 +127,41 @@ def _unacknowledged(descriptor: int) -> int:
     return count
 
 
-def _body(answer: Answer, old: bool) -> bytes:
-    if answer.streamed and not old:
+def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
+    if answer.streamed and not http_1_0:
         return b"".join([*map(chunk, answer.data), LAST_CHUNK])
     return b"".join(answer.data)
 
 
-async def _on_time(
+async def _send_timed(
     request: web.BaseRequest,
-    pieces: Sequence[TimedBytes],
+    chunks: Sequence[TimedBytes],
     exchange: Exchange,
     speed: float,
     head: bytes,
     *,
     framed: bool,
 ) -> None:
-    """Writes each piece at its time: counted from the start, so that delays do not add up."""
+    """Writes each chunk at its time, counted from the start, so that delays do not add up."""
     loop = asyncio.get_running_loop()
     start = loop.time()
-    last = pieces[-1].at
-    for piece in pieces:
-        wait = start + piece.at / 1_000_000 / speed - loop.time()
+    last = chunks[-1].at
+    for timed in chunks:
+        wait = start + timed.at / 1_000_000 / speed - loop.time()
         if wait > 0:
             await asyncio.sleep(wait)
-        if piece.at == last and exchange.ended is None:
+        if timed.at == last and exchange.ended is None:
             exchange.ended = time.perf_counter() - exchange.clock
-        await send(request, chunk(piece.data) if framed else head + piece.data, exchange)
+        await send(request, chunk(timed.data) if framed else head + timed.data, exchange)
         head = b""
-        exchange.bytes_sent += len(piece.data)
+        exchange.bytes_sent += len(timed.data)
 
 
 async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
-    """Writes bytes of an answer; waits where the client is slower than they come.
+    """Writes bytes of an answer; waits while the client reads more slowly.
 
     Raises:
-        ConnectionResetError: the client is gone, which is noted in the exchange.
+        ConnectionResetError: the client is gone; the exchange says so.
     """
     transport = request.transport
     if transport is None or transport.is_closing():
@@ -194,7 +174,7 @@ async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> Non
 
 async def _drain(request: web.BaseRequest, exchange: Exchange) -> None:
     try:
-        await request.writer.drain()
+        await drain(request)
     except ConnectionError:
         exchange.client_gone = True
         raise

@@ -20,16 +20,18 @@ from aiohttp import web
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import Answer, json_answer, listed
-from mockllm.replay.call import Call
+from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
+from mockllm.replay.answer import HttpAnswer, in_list, json_answer
+from mockllm.replay.call import Call, TapeNotReadError
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
-from mockllm.server.assigned import Assigned
 from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, Routes
+from mockllm.server.session_setup import SessionSetups
+from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions
@@ -38,12 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Handler"]
 
 SESSION_HEADER = "x-mockllm-session"
-_CREDENTIALS = re.compile(
-    r"authorization|cookie|api-?key|token|secret|password|credential", re.IGNORECASE
-)
-_QUERY_CREDENTIALS = re.compile(
-    r"([?&](?:key|api[-_]?key|token|access_token)=)[^&]*", re.IGNORECASE
-)
 _NO_QUERY: Mapping[str, str] = {}
 _PREFLIGHT = {
     "access-control-allow-origin": "*",
@@ -74,8 +70,9 @@ class Handler:
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self._proxy: Proxy | None = None
-        self.assigned = Assigned(self._player)
+        self.assigned = SessionSetups(self._player)
         self._routes = Routes(PROTOCOLS.values())
+        self._tape_reads = TapeReads()
         hosts = (options.host, *options.allowed_hosts)
         self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
 
@@ -137,13 +134,13 @@ class Handler:
         """Answers a request, in full, and notes it in its session's journal."""
         began = time.perf_counter()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        target = request._message.path  # noqa: SLF001 - `rel_url` parses, and costs more
+        target = request.raw_path
         session_name, target = _session_of(target, headers)
         path, query = _split(target)
         exchange = Exchange(
             request.method,
-            _masked_query(target),
-            _masked(headers),
+            masked_url(target),
+            masked_headers(headers),
             b"",
             at=time.time(),
             clock=began,
@@ -154,6 +151,8 @@ class Handler:
             return await deliver(request, json_answer(200, {}, _PREFLIGHT), exchange)
         session = self.sessions.get(session_name)
         answer, close = await self._answer(request, path, query, headers, session, exchange)
+        if exchange.problems:  # they quote headers and the path
+            exchange.problems = masked_messages(exchange.problems, headers, target)
         self.sessions.record(session, exchange)
         task = asyncio.current_task()
         assert task is not None
@@ -189,7 +188,7 @@ class Handler:
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
-    ) -> tuple[Answer | _Forward, bool]:
+    ) -> tuple[HttpAnswer | _Forward, bool]:
         """The answer, and whether the connection has to be closed after it."""
         player, proxy = self.player, self._proxy
         own = self.assigned.find(session.name)
@@ -219,17 +218,32 @@ class Handler:
             return player.refuse(protocol, error, exchange), error.status == 413
         if query:
             target = replace(target, query=query)
-        call = Call(protocol, target, headers, session, exchange)
+        call = Call(protocol, target, headers, session, exchange, NO_TAPES)
         if endpoint.operation == "generate":
-            answer = player.play(call)
+            try:
+                answer = player.play(call)
+            except TapeNotReadError as missing:
+                answer = await self._play_later(player, call, missing)
             made = answer.status >= 400 and exchange.recorded != "exact"
             if made and protocol.lists_errors and protocol.lists_errors(target):
-                answer = listed(answer)
+                answer = in_list(answer)
             refused = exchange.outcome in ("unmatched", "invalid")
             if refused and proxy is not None and proxy.serves(protocol):
                 return _Forward(proxy, protocol, record=True), False
             return answer, False
         return player.look_up(call, endpoint.operation), False
+
+    async def _play_later(
+        self, player: Player, call: Call, missing: TapeNotReadError
+    ) -> HttpAnswer:
+        """The answer to a call whose tape is not read yet; a server that stops waits for it."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.streaming.add(task)
+        try:
+            return await self._tape_reads.play(player, call, missing)
+        finally:
+            self.streaming.discard(task)
 
     def _passing(
         self, proxy: Proxy, path: str, endpoint: Endpoint | None, session: Session
@@ -238,7 +252,9 @@ class Handler:
         protocol = self._routes.nearest(path)
         if endpoint is not None:
             protocol = endpoint.protocol
-            kept = session.answer(endpoint.target.segments.get("response_id", "")) is not None
+            stored = protocol.stored
+            id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
+            kept = session.answer(id) is not None
             if endpoint.operation == "generate" or kept:
                 return None
         return _Forward(proxy, protocol) if proxy.serves(protocol) else None
@@ -256,9 +272,12 @@ class Handler:
         if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         try:
-            return await request.read()
+            body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             raise error from None
+        if len(body) > limit:
+            raise error
+        return body
 
     async def _handle_control(
         self,
@@ -291,21 +310,7 @@ def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _is_credential(name: str) -> bool:
-    return _CREDENTIALS.search(name) is not None
-
-
-@lru_cache(maxsize=1024)
 def _split(target: str) -> tuple[str, Mapping[str, str]]:
     """Path and query of a request's target; of the path, the parts are decoded later."""
     path, mark, query = target.partition("?")
     return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
-
-
-def _masked(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: "***" if _is_credential(name) else value for name, value in headers.items()}
-
-
-@lru_cache(maxsize=1024)
-def _masked_query(target: str) -> str:
-    return _QUERY_CREDENTIALS.sub(r"\1***", target) if "?" in target else target

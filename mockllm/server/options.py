@@ -1,4 +1,4 @@
-"""What a server can be told. Only data may live here."""
+"""The options of a server. Only data may live here."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["RecordMode", "RecordOptions", "ServerOptions"]
 
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
-"""What is recorded: nothing; everything, if the folder was empty at the start; what no scenario
-answers; everything, in place of what was recorded before; everything, beside it."""
+"""Which exchanges are recorded: none; all, if the folder was empty at the start; those that no
+scenario answers; all, replacing earlier recordings; all, beside earlier recordings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class RecordOptions:
     Args:
         folder: of the recorded scenarios.
         upstreams: the base URL of the real service, by the name of the API.
-        match: which conditions a recorded scenario has; None for the usual ones.
-        rules: what is a secret besides what is known to be one; None for nothing.
+        match: the conditions that a recorded scenario has; None for the default.
+        rules: what is secret besides the built-in patterns; None for nothing.
         trust_env: reach the services through the proxies that the environment names.
-        report: called with what became of each recorded exchange.
-        option: what the user calls the option that names a service, for messages.
+        report: called with a line for each recorded exchange.
+        option: the option that names a service, for messages.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class ServerOptions:
     """How a server behaves.
 
     Args:
-        host: the address to bind; loopback unless told otherwise.
+        host: the address to bind; by default loopback.
         port: 0 picks a free one.
         strict: refuse requests that the real services refuse.
         fallback: answer what no scenario answers with an automatic answer.

@@ -1,9 +1,8 @@
 """A recording server between a client and the real services.
 
-Bytes are teed: each chunk of the service goes to the client when it comes, and a copy is kept
-for the recording, with the time. What the service says is passed on as it says it: status,
-headers, compression, errors, trailers, the end of a connection. A client that reads slowly slows
-the service, not the server.
+Bytes are teed: each chunk of the service goes to the client when it arrives, and a copy with its
+time is kept for the recording. Status, headers, compression, errors, trailers and the end of the
+connection pass unchanged. A client that reads slowly slows the service, not the server.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from aiohttp import StreamReader, web
-from aiohttp.http import HttpVersion10
+from aiohttp import HttpVersion10, StreamReader, web
 
 from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
+from mockllm.redaction.masks import masked_url
 from mockllm.replay.answer import LAST_CHUNK, chunk, error_answer
 from mockllm.replay.session import Exchange
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
@@ -36,20 +35,20 @@ __all__ = ["Proxy"]
 _OURS = b"x-mockllm-"
 _RECOMPUTED = (b"host", b"expect")
 _DECODED = ("gzip", "deflate", "br", "zstd")
-"""What aiohttp has undone of a request's body before it comes here."""
+"""The codings of a request's body that aiohttp decodes before it comes here."""
 
 _NO_BODY = frozenset({204, 304})
 
 
 class Proxy:
-    """Forwards requests and records what comes back.
+    """Forwards requests and records the answers.
 
     Args:
-        options: the services, what is recorded, and where to.
+        options: the services, and what is recorded into which folder.
         written, reserved: as of `Recorder`.
 
     Raises:
-        ScenarioError: what is in the folder cannot be loaded.
+        ScenarioError: the folder has scenarios that cannot be loaded.
         UsageError: it cannot be written to.
     """
 
@@ -57,11 +56,11 @@ class Proxy:
         self, options: RecordOptions, written: Written | None, reserved: Iterable[str] = ()
     ) -> None:
         self._options = options
-        heard = written if options.mode == "new_episodes" else None
+        listener = written if options.mode == "new_episodes" else None
         self._recorder: Recorder | None = None
         if options.mode != "none":
             try:
-                self._recorder = Recorder(options, heard, reserved)
+                self._recorder = Recorder(options, listener, reserved)
             except OSError as error:
                 why = error.strerror or error
                 raise UsageError(
@@ -81,13 +80,13 @@ class Proxy:
         return self.mode in ("add", "all")
 
     def serves(self, protocol: WireProtocol) -> bool:
-        """Whether there is a real service for a protocol, and it may be asked."""
+        """Whether a protocol has a real service that requests may go to."""
         return self.mode != "none" and protocol.name in self._options.upstreams
 
     async def close(self) -> None:
-        """Ends the connections; everything that was seen is on the disk afterwards.
+        """Ends the connections; every exchange is on the disk afterwards.
 
-        What is still passing is cut, and recorded up to there.
+        An answer that is still arriving is cut, and recorded up to there.
         """
         self.mode = "none"
         for task in self._passing:
@@ -107,10 +106,10 @@ class Proxy:
         *,
         record: bool,
     ) -> web.StreamResponse:
-        """Has the real service of a protocol answer.
+        """Answers a request with the answer of the protocol's real service.
 
         Args:
-            target: path and query, without what is said to mockllm.
+            target: path and query, without the parts that only mockllm reads.
             exchange: its `body` has been read if `record`.
             record: whether the exchange is kept.
         """
@@ -118,11 +117,11 @@ class Proxy:
         assert task is not None
         self._passing.add(task)
         try:
-            return await self._ask(request, target, protocol, exchange, record=record)
+            return await self._forward(request, target, protocol, exchange, record=record)
         finally:
             self._passing.discard(task)
 
-    async def _ask(
+    async def _forward(
         self,
         request: web.BaseRequest,
         target: str,
@@ -139,23 +138,23 @@ class Proxy:
         headers = _request_headers(request, readable=record)
         body = exchange.body if record else _body(request)
         try:
-            upstream = await self._upstreams.ask(request.method, url, headers, body)
+            upstream = await self._upstreams.send(request.method, url, headers, body)
         except UpstreamError as error:
             message = (
                 f"The service for {protocol.name!r} does not answer at {_shown(url)}: {error}. "
                 f"Is that the address? Give another with {self._named(protocol)}."
             )
             return await self._refuse(request, protocol, exchange, message)
-        kept = _Copy(exchange, url, headers, upstream, self._recorder if record else None)
+        copy = _Copy(exchange, url, headers, upstream, self._recorder if record else None)
         try:
-            await self._pass_on(request, upstream, kept, exchange)
+            await self._pass_on(request, upstream, copy, exchange)
         except UpstreamError as error:
-            kept.cut = "upstream"
+            copy.cut = "upstream"
             await break_off(request, error.how or "closed")
         finally:
             upstream.close()
-            kept.hand_over()
-        stays = not kept.cut and request.keep_alive and request.version > HttpVersion10
+            copy.hand_over()
+        stays = not copy.cut and request.keep_alive and request.version > HttpVersion10
         return KEEP_ALIVE if stays else CLOSE
 
     def _missing(self, protocol: WireProtocol) -> str:
@@ -178,13 +177,14 @@ class Proxy:
         return await deliver(request, answer, exchange, close=not request.content.at_eof())
 
     async def _pass_on(
-        self, request: web.BaseRequest, upstream: Upstream, kept: _Copy, exchange: Exchange
+        self, request: web.BaseRequest, upstream: Upstream, copy: _Copy, exchange: Exchange
     ) -> None:
-        """Sends the answer on as it comes. Its end, or the last bytes of one whose length is
-        told, is held back until the copy is safe: what a client has read to the end is not lost.
+        """Sends the answer on as it arrives. Its end, or the last bytes where the length is known
+        beforehand, is held back until the copy is on the disk: what a client has read to the end is
+        never lost.
 
         Raises:
-            UpstreamError: the service broke it off.
+            UpstreamError: the service broke the answer off.
             ConnectionResetError: the client is gone.
         """
         response = upstream.response
@@ -198,21 +198,21 @@ class Proxy:
             request, _head(upstream, framed=framed, close=old or not request.keep_alive), exchange
         )
         async for data in upstream.chunks():
-            kept.add(data)
+            copy.add(data)
             if left is not None:
                 left -= len(data)
                 if left <= 0:
-                    await kept.whole()
+                    await copy.finish()
             await send(request, chunk(data) if framed else data, exchange)
             exchange.bytes_sent += len(data)
-        await kept.whole()
+        await copy.finish()
         if framed:
             await send(request, _last_chunk(upstream.trailers), exchange)
         exchange.ended = time.perf_counter() - exchange.clock
 
 
 class _Copy:
-    """The copy of an answer that passes; handed over once, when it is whole or broken off."""
+    """The copy of an answer; handed over to the recorder once, when it is whole or cut."""
 
     def __init__(
         self,
@@ -228,23 +228,23 @@ class _Copy:
         self._headers = headers
         self._upstream = upstream
         self._recorder = recorder
-        self._pieces: list[TimedBytes] = []
+        self._chunks: list[TimedBytes] = []
         self._clock = asyncio.get_running_loop().time
 
     def add(self, data: bytes) -> None:
         if self._recorder is not None:
             at = round((self._clock() - self._upstream.sent) * 1_000_000)
-            self._pieces.append(TimedBytes(max(0, at), data))
+            self._chunks.append(TimedBytes(max(0, at), data))
 
-    async def whole(self) -> None:
-        """Nothing more will come; returns when it is safe."""
+    async def finish(self) -> None:
+        """The answer is whole; returns when it is on the disk."""
         self.cut = ""
         safe = self.hand_over()
         if safe is not None:
-            await asyncio.wait([safe])  # whatever came of it: the client has its answer
+            await asyncio.wait([safe])  # even if it failed: the client gets its answer
 
     def hand_over(self) -> asyncio.Future[None] | None:
-        """Gives it to the recorder, if nobody has."""
+        """Gives the copy to the recorder, once."""
         recorder, self._recorder = self._recorder, None
         return None if recorder is None else recorder.put(self._captured())
 
@@ -257,7 +257,7 @@ class _Copy:
             request_body=exchange.body,
             status=self._upstream.response.status,
             headers=tuple(_lowered(self._upstream.headers)),
-            chunks=tuple(self._pieces),
+            chunks=tuple(self._chunks),
             cut=self.cut,
             at=exchange.at,
             source=f"{exchange.method} {_shown(exchange.path)}",
@@ -277,8 +277,8 @@ def _url(base: str, protocol: WireProtocol, target: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """A URL without its query, which may have a key in it."""
-    return url.partition("?")[0]
+    """A URL for messages: without secrets, and without its query."""
+    return masked_url(url).partition("?")[0]
 
 
 def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
@@ -302,14 +302,14 @@ def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
 
 
 def _readable(accepted: bytes) -> bytes:
-    asked = [part.strip() for part in accepted.decode("latin-1").split(",")]
+    offered = [part.strip() for part in accepted.decode("latin-1").split(",")]
     known = {*codings(), "identity"}
-    kept = [part for part in asked if part.partition(";")[0].strip().lower() in known]
+    kept = [part for part in offered if part.partition(";")[0].strip().lower() in known]
     return ", ".join(kept).encode("latin-1") or b"identity"
 
 
 def _body(request: web.BaseRequest) -> StreamReader | None:
-    """The body of a request that nobody has read, to be sent on as it comes."""
+    """The body of a request that has not been read, to be sent on as it arrives."""
     return None if request.content.at_eof() else request.content
 
 

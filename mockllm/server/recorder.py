@@ -1,8 +1,8 @@
-"""What a recording server has seen goes to its folder, in threads: the event loop never waits
-for a disk, and never works out a scenario.
+"""Writes the exchanges of a recording server into its folder, in threads: the event loop waits
+for no disk and drafts no scenario.
 
-One thread takes out the secrets and puts exchanges aside, so that they cannot get lost; another
-makes scenarios of them, in the same order.
+One thread redacts exchanges and saves them, so that they cannot be lost; another turns them into
+scenarios, in the same order.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Recorder:
     """Writes exchanges as scenarios, one after the other, in the order in which they ended.
 
     Args:
-        options: where to, and what is secret.
-        written: called in the thread with all scenarios of the folder after each change; what
-            it gives is called in the event loop.
+        options: the folder, and what is secret.
+        written: called in the thread with all scenarios of the folder after each change; the
+            function that it returns is called in the event loop.
         reserved: the names of the scenarios that are served beside those of the folder.
 
     Raises:
-        ScenarioError: what is in the folder cannot be loaded.
+        ScenarioError: the folder has scenarios that cannot be loaded.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Recorder:
             self._submit(captured, file)
 
     def put(self, captured: Captured) -> asyncio.Future[None]:
-        """Hands over an exchange; when the result is there, it does not get lost any more."""
+        """Hands over an exchange; once the future is done, the exchange cannot be lost."""
         saved = self._loop.run_in_executor(self._saving, self._save, captured)
         saved.add_done_callback(partial(self._check, captured.source))
         return saved
 
     async def close(self) -> None:
-        """Waits until everything that was handed over has become scenarios."""
+        """Waits until every exchange that was handed over has been written."""
         await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
@@ -91,10 +91,10 @@ class Recorder:
 
     def _save(self, captured: Captured) -> None:
         try:
-            plain = self._redactor.captured(_settled(captured))
+            plain = self._redactor.captured(_completed(captured))
             file = self._pending.put(plain)
         except (MockLLMError, OSError) as error:
-            self._say([Line(captured.source, "skipped", str(error))])
+            self._report_soon([Line(captured.source, "skipped", str(error))])
             return
         self._submit(plain, file)
 
@@ -105,11 +105,11 @@ class Recorder:
         self._writing.submit(self._write, captured, file).add_done_callback(check)
 
     def _check(self, source: str, done: Future[None] | asyncio.Future[None]) -> None:
-        """Tells of a fault of ours; streams must not suffer from it."""
+        """Reports a fault of mockllm; the stream to the client goes on."""
         error = done.exception()
         if error is not None:
-            words = f"a fault of mockllm: {type(error).__name__}: {error}"
-            self._tell([Line(source, "skipped", words)])
+            reason = f"a fault of mockllm: {type(error).__name__}: {error}"
+            self._report_lines([Line(source, "skipped", reason)])
 
     def _write(self, captured: Captured, file: Path) -> None:
         try:
@@ -117,10 +117,10 @@ class Recorder:
         except (MockLLMError, OSError) as error:
             lines = [Line(captured.source, "skipped", str(error))]
         file.unlink(missing_ok=True)
-        self._say(lines)
+        self._report_soon(lines)
 
-    def _say(self, lines: list[Line]) -> None:
-        self._loop.call_soon_threadsafe(self._tell, lines)
+    def _report_soon(self, lines: list[Line]) -> None:
+        self._loop.call_soon_threadsafe(self._report_lines, lines)
 
     def _lines(self, captured: Captured) -> Iterable[Line]:
         changed = False
@@ -144,14 +144,14 @@ class Recorder:
                 description = line.description.replace(f" of {old}", f" of {name}", 1)
                 yield replace(line, scenario=name, description=description)
 
-    def _tell(self, lines: Iterable[Line]) -> None:
+    def _report_lines(self, lines: Iterable[Line]) -> None:
         if self._report is not None:
             for line in lines:
                 self._report(line)
 
 
-def _settled(captured: Captured) -> Captured:
-    """An exchange that the client left when it had all there is, as the whole that it is."""
+def _completed(captured: Captured) -> Captured:
+    """The exchange; not cut where the client left after the end marker of the stream."""
     if captured.cut != "client":
         return captured
     protocol = detected(captured).protocol

@@ -15,12 +15,13 @@ __all__ = ["Endpoint", "Routes"]
 
 
 _MOST_FOUND = 1024
-"""How many paths with names in them are remembered."""
+"""How many paths with names in them are remembered. The dictionary is cleared when it is full: it
+is read for each request, and an LRU cache takes more than twice the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What answers a request, and what its path says; the query is not part of it."""
+    """The operation that answers a request, and what its path says; the query is not part of it."""
 
     protocol: WireProtocol
     operation: Operation
@@ -101,7 +102,8 @@ class Routes:
         return max(self._protocols, key=common)
 
     def refusal(self, method: str, path: str) -> tuple[WireProtocol, RequestError, str | None]:
-        """Why nothing answers: the protocol to say it in, the error, and the `allow` header."""
+        """Why nothing answers: the protocol whose error shape is used, the error, and the `allow`
+        header."""
         methods = self.methods(path)
         if methods:
             allowed = ", ".join(methods)

@@ -1,4 +1,4 @@
-"""A server in a thread of its own, for tests and tools whose event loop is not ours."""
+"""A server in a thread of its own, for callers without an event loop or with one of their own."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class ServerThread:
         self._loop.call_soon_threadsafe(lambda: function(*args, **kwargs))
 
     def ask(self, function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """What a function gives or raises in the server's thread, where nothing that it looks
-        at changes meanwhile."""
+        """Calls a function in the server's thread, between requests; returns or raises what it
+        does."""
 
-        async def asked() -> _R:
+        async def result() -> _R:
             return function(*args, **kwargs)
 
-        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(result(), self._loop).result()
 
     def wait(
         self,
@@ -57,7 +57,7 @@ class ServerThread:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:
-        """What a coroutine function gives or raises in the server's loop, when it is over."""
+        """Runs a coroutine function in the server's loop; returns or raises what it does."""
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()
 
     def __enter__(self) -> Self:

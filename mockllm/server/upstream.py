@@ -3,7 +3,7 @@ arrives.
 
 Nothing is decided for the client here: no redirect is followed, nothing is decompressed, no
 header is added, and what breaks off breaks off. aiohttp's own reader hides two things that have
-to be passed on, trailers and how a connection was lost; `_Watched` sees those.
+to be passed on, trailers and how a connection was lost; `ServiceConnection` sees those.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import asyncio
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
 from typing import Literal, Self
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from multidict import CIMultiDict
 from yarl import URL
 
 from mockllm.errors import UpstreamError
+from mockllm.server.aiohttp_internals import (
+    connection_of,
+    give_what_arrived,
+    observe_connections,
+)
 
 __all__ = ["Upstream", "Upstreams", "end_to_end"]
 
@@ -32,7 +35,6 @@ _HOP_BY_HOP = frozenset(
     | {"te", "transfer-encoding", "upgrade"}
 )
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-_TAIL = 16 * 1024
 _TRAILERS = re.compile(
     rb"(?:^|\n)0+[ \t]*(?:;[^\n]*)?\r?\n((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\n]*\n)+)\r?\n\Z"
 )
@@ -52,21 +54,6 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     return tuple(pair for pair in pairs if pair[0].decode("latin-1").lower() not in dropped)
 
 
-class _Watched(ResponseHandler):
-    """Remembers the end of what came, and how the connection was lost."""
-
-    tail = b""
-    lost: BaseException | None = None
-
-    def data_received(self, data: bytes) -> None:
-        self.tail = data[-_TAIL:] if len(data) >= _TAIL else (self.tail + data)[-_TAIL:]
-        super().data_received(data)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self.lost = exc
-        super().connection_lost(exc)
-
-
 @dataclass(slots=True)
 class Upstream:
     """An answer that is on its way.
@@ -81,7 +68,7 @@ class Upstream:
 
     @property
     def headers(self) -> RawHeaders:
-        """The headers that are passed on, as they were spelt."""
+        """The headers that are passed on, in their original case."""
         return end_to_end(self.response.raw_headers)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -100,8 +87,7 @@ class Upstream:
                     break
                 # What had arrived before the end came is still in the reader.
                 lost = True
-                content._exception = None  # noqa: SLF001 - it has no public way to
-                content._eof = True  # noqa: SLF001 - give what it has
+                give_what_arrived(content)
                 continue
             if data:
                 yield data
@@ -111,21 +97,17 @@ class Upstream:
             raise UpstreamError("the service broke its answer off", self._how())
         self.trailers = self._trailers()
 
-    def _watched(self) -> _Watched | None:
-        protocol = self.response._protocol  # noqa: SLF001 - known from the first byte on
-        return protocol if isinstance(protocol, _Watched) else None
-
     def _how(self) -> Literal["closed", "reset"]:
-        watched = self._watched()
-        reset = watched is not None and isinstance(watched.lost, ConnectionResetError)
+        connection = connection_of(self.response)
+        reset = connection is not None and isinstance(connection.lost, ConnectionResetError)
         return "reset" if reset else "closed"
 
     def _trailers(self) -> RawHeaders:
-        watched = self._watched()
+        connection = connection_of(self.response)
         coding = self.response.headers.get("Transfer-Encoding", "")
-        if watched is None or "chunked" not in coding.lower():
+        if connection is None or "chunked" not in coding.lower():
             return ()
-        found = _TRAILERS.search(watched.tail)
+        found = _TRAILERS.search(connection.tail)
         lines = found[1].splitlines() if found is not None else ()
         pairs = (line.partition(b":") for line in lines)
         return tuple((name, value.strip()) for name, _, value in pairs)
@@ -147,9 +129,7 @@ class Upstreams:
         tracing.on_request_headers_sent.append(_note_sent)
         tracing.on_request_chunk_sent.append(_note_sent)
         connector = aiohttp.TCPConnector(limit=0)
-        connector._factory = partial(  # type: ignore[assignment]  # noqa: SLF001 - no public way
-            _Watched, loop=asyncio.get_running_loop()
-        )
+        observe_connections(connector)
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
@@ -160,7 +140,7 @@ class Upstreams:
             trust_env=trust_env,
         )
 
-    async def ask(
+    async def send(
         self,
         method: str,
         url: str,
@@ -187,7 +167,7 @@ class Upstreams:
                 trace_request_ctx=context,
             )
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise UpstreamError(str(error) or type(error).__name__) from error
+            raise UpstreamError(_reason(error)) from error
         return Upstream(response, context.sent)
 
     async def close(self) -> None:
@@ -199,6 +179,16 @@ class Upstreams:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _reason(error: Exception) -> str:
+    """Why no answer came, without the URL and the broken line, which may hold credentials."""
+    match error:
+        case aiohttp.ClientResponseError():
+            return f"its answer is not HTTP ({type(error.__cause__ or error).__name__})"
+        case aiohttp.InvalidURL():
+            return error.description or type(error).__name__
+    return str(error) or type(error).__name__
 
 
 async def _note_sent(session: aiohttp.ClientSession, context: SimpleNamespace, _: object) -> None:

@@ -1,4 +1,4 @@
-"""A service as odd as services get: it writes to its connections whatever a test says."""
+"""An upstream for tests: it writes to its connections exactly what a test's script writes."""
 
 import asyncio
 import contextlib
@@ -8,13 +8,15 @@ import struct
 import threading
 from dataclasses import dataclass, field
 
+from tests.timeouts import GIVE_UP
+
 CHUNKED = "Transfer-Encoding: chunked"
 EVENTS = "Content-Type: text/event-stream"
 
 
 @dataclass
-class Asked:
-    """A request as it came over the wire."""
+class Request:
+    """A request as the upstream received it."""
 
     method: str
     target: str
@@ -33,19 +35,19 @@ class Asked:
 class OddUpstream:
     """Listens in a thread of its own while the `with` block lasts.
 
-    `script` is a coroutine function of the request and a `Wire`; the connection is kept open
-    after it, unless it ends it.
+    `script` is a coroutine function of the request and a `Wire`. The connection stays open after
+    it, unless the script ends it. `requests` are those that were received.
     """
 
     script: object = None
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def __enter__(self):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(GIVE_UP)
         return self
 
     def __exit__(self, *_):
@@ -75,7 +77,7 @@ class OddUpstream:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 while not writer.is_closing():
                     request = await _request(reader)
-                    self.asked.append(request)
+                    self.requests.append(request)
                     await self.script(request, Wire(reader, writer))
         finally:
             writer.close()
@@ -97,12 +99,12 @@ async def _request(reader):
         await reader.readline()
     else:
         body = await reader.readexactly(int(lower.get("content-length", "0")))
-    return Asked(method, target, headers, body)
+    return Request(method, target, headers, body)
 
 
 @dataclass
 class Wire:
-    """One connection."""
+    """The connection that a script writes to."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -124,24 +126,25 @@ class Wire:
         await self.raw(f"0\r\n{''.join(t + chr(13) + chr(10) for t in trailers)}\r\n")
 
     async def body(self, data, *headers, status="200 OK"):
-        """A whole answer of known length."""
+        """Writes a whole answer of known length."""
         data = data.encode() if isinstance(data, str) else data
         await self.head(*headers, f"Content-Length: {len(data)}", status=status)
         await self.raw(data)
 
     async def events(self, *chunks, headers=()):
-        """A whole stream."""
+        """Writes a whole event stream, an HTTP chunk for each argument."""
         await self.head(EVENTS, CHUNKED, *headers)
         for one in chunks:
             await self.chunk(one)
         await self.end()
 
     def reset(self):
+        """Ends the connection with a TCP reset."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
-    async def gone(self):
+    async def closed_by_peer(self):
         """Waits until the other side has closed."""
         with contextlib.suppress(ConnectionError):
             await self.reader.read()
@@ -176,23 +179,23 @@ def finish(reason="stop"):
     )
 
 
-def says(*words):
-    """The events of an answer in words, `[DONE]` included."""
+def text_events(*words):
+    """The events of an answer with a delta for each word, `[DONE]` included."""
     texts = [delta(n, content=word) for n, word in enumerate(words)] + [finish(), "[DONE]"]
     return [f"data: {text}\n\n".encode() for text in texts]
 
 
 def call(index, arguments=None, **opening):
     """A fragment of a tool call."""
-    told = {"index": index, "function": {"arguments": arguments or ""}}
+    fragment = {"index": index, "function": {"arguments": arguments or ""}}
     if opening:
-        told |= {"id": opening["id"], "type": "function"}
-        told["function"]["name"] = opening["name"]
-    return delta(0, tool_calls=[told])
+        fragment |= {"id": opening["id"], "type": "function"}
+        fragment["function"]["name"] = opening["name"]
+    return delta(0, tool_calls=[fragment])
 
 
 def script(*chunks, headers=()):
-    """A script that answers everything with these chunks."""
+    """A script that answers each request with these chunks."""
 
     async def play(request, wire):
         await wire.events(*chunks, headers=headers)

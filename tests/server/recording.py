@@ -1,4 +1,4 @@
-"""A recording server in front of an odd upstream, and what it has written."""
+"""A recording server in front of an `OddUpstream`, and the folder that it writes."""
 
 import json
 from contextlib import ExitStack, contextmanager
@@ -7,28 +7,35 @@ from pathlib import Path
 import httpx
 
 from mockllm import ServerOptions, ServerThread
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
-from mockllm.scenario.model import APIS
 from mockllm.server.options import RecordOptions
 from mockllm.tapes.load import load_tape
 from tests.server.odd_upstream import OddUpstream
+from tests.timeouts import GIVE_UP
+
+APIS = tuple(PROTOCOLS)
 
 PATH = "/v1/chat/completions"
 
 
 def chat(text="hello", *history, stream=True, **more):
-    """A request of Chat Completions."""
+    """The body of a Chat Completions request."""
     messages = [*history, {"role": "user", "content": text}]
     return {"model": "odd-1", "messages": messages, "stream": stream, **more}
 
 
 def assistant(text=None, *calls):
-    """A message of the model in a history; calls are (id, name, arguments)."""
-    made = [
+    """An assistant message of a history; `calls` are (id, name, arguments)."""
+    tool_calls = [
         {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
         for id, name, arguments in calls
     ]
-    return {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
+    return {
+        "role": "assistant",
+        "content": text,
+        **({"tool_calls": tool_calls} if tool_calls else {}),
+    }
 
 
 def result(id, content):
@@ -36,7 +43,7 @@ def result(id, content):
 
 
 class Recording:
-    """The three of them; `lines` is what was told of each exchange."""
+    """An upstream, a recorder and its folder; `lines` are the reports about the exchanges."""
 
     def __init__(self, folder: Path, upstream: OddUpstream) -> None:
         self.folder = folder
@@ -50,22 +57,22 @@ class Recording:
         """A server that records while the block lasts."""
         if upstreams is None:
             upstreams = dict.fromkeys(APIS, self.upstream.url)
-        record = RecordOptions(self.folder, upstreams, mode, told=self.lines.append, **options)
+        record = RecordOptions(self.folder, upstreams, mode, report=self.lines.append, **options)
         with ExitStack() as stack:
             thread = stack.enter_context(ServerThread(scenarios, ServerOptions(record=record)))
             self.thread = thread
             self.url = thread.url
-            self.http = stack.enter_context(httpx.Client(base_url=thread.url, timeout=20))
+            self.http = stack.enter_context(httpx.Client(base_url=thread.url, timeout=GIVE_UP))
             yield self
 
     @contextmanager
     def replaying(self, **options):
-        """A server that plays what was recorded."""
+        """A server that plays the recordings of the folder; gives a client of it."""
         with ExitStack() as stack:
             thread = stack.enter_context(
                 ServerThread(load([self.folder]), ServerOptions(**options))
             )
-            yield stack.enter_context(httpx.Client(base_url=thread.url, timeout=20))
+            yield stack.enter_context(httpx.Client(base_url=thread.url, timeout=GIVE_UP))
 
     def post(self, body, **headers):
         return self.http.post(PATH, json=body, headers=headers)
@@ -78,8 +85,8 @@ class Recording:
         return load_tape(file.read_bytes(), str(file))
 
     @property
-    def words(self):
-        return [line.words for line in self.lines]
+    def descriptions(self):
+        return [line.description for line in self.lines]
 
 
 def exchanges(client, session="default"):

@@ -1,4 +1,4 @@
-"""Sessions with recorders of their own, on one server."""
+"""Sessions that have recorders of their own, on one server."""
 
 from contextlib import ExitStack
 
@@ -7,21 +7,24 @@ import pytest
 
 from mockllm import ServerThread
 from mockllm.errors import ScenarioError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
-from mockllm.scenario.model import APIS
 from mockllm.server.options import RecordOptions
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, says, script
+from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, script, text_events
 from tests.server.recording import PATH, chat
+from tests.timeouts import GIVE_UP
+
+APIS = tuple(PROTOCOLS)
 
 GREETING = "scenario: greeting\nmatch: {user: hello}\nturns: [{reply: {text: Mine.}}]"
 
 
 @pytest.fixture
 def served():
-    """A server, and a client of it."""
+    """A server with a client of it."""
     with ExitStack() as stack:
         thread = stack.enter_context(ServerThread(loads(GREETING)))
-        thread.http = stack.enter_context(httpx.Client(base_url=thread.url, timeout=20))
+        thread.http = stack.enter_context(httpx.Client(base_url=thread.url, timeout=GIVE_UP))
         yield thread
 
 
@@ -30,7 +33,7 @@ def record(served, session, folder, service, mode="add", scenarios=()):
     served.ask(served.server.assign, session, scenarios, record=options)
 
 
-def ask(served, session, text="hello"):
+def post(served, session, text="hello"):
     return served.http.post(f"/s/{session}{PATH}", json=chat(text)).text
 
 
@@ -38,51 +41,56 @@ def names(folder):
     return sorted(one.name for one in load([folder]))
 
 
-def test_each_session_records_for_itself(served, tmp_path):
-    """Two sessions with services and folders of their own; all others are served as before."""
-    with OddUpstream(script(*says("one"))) as first, OddUpstream(script(*says("two"))) as second:
+def test_each_session_has_its_own_recorder(served, tmp_path):
+    """Two sessions record from different services into different folders; other sessions are served
+    as before."""
+    with (
+        OddUpstream(script(*text_events("one"))) as first,
+        OddUpstream(script(*text_events("two"))) as second,
+    ):
         record(served, "a", tmp_path / "a", first)
         record(served, "b", tmp_path / "b", second)
-        assert "one" in ask(served, "a")
-        assert "two" in ask(served, "b", "good morning")
-        assert "Mine." in ask(served, "c")
+        assert "one" in post(served, "a")
+        assert "two" in post(served, "b", "good morning")
+        assert "Mine." in post(served, "c")
         assert "Mine." in served.http.post(PATH, json=chat()).text
         for session in "ab":
             served.wait(served.server.end_recording, session)
-        assert (len(first.asked), len(second.asked)) == (1, 1)
+        assert (len(first.requests), len(second.requests)) == (1, 1)
     assert names(tmp_path / "a") == ["hello"]
     assert names(tmp_path / "b") == ["good-morning"]
 
 
-def test_what_is_new_in_a_session_is_forwarded(served, tmp_path):
-    """With `new_episodes` its own scenarios answer what they know, and the service the rest."""
-    with OddUpstream(script(*says("one"))) as service:
+def test_unknown_requests_of_a_session_are_forwarded(served, tmp_path):
+    """With `new_episodes` the session's scenarios answer the requests that they match, and the
+    service answers the rest."""
+    with OddUpstream(script(*text_events("one"))) as service:
         record(served, "a", tmp_path, service, "new_episodes", loads(GREETING))
-        assert "Mine." in ask(served, "a")
-        assert "one" in ask(served, "a", "more")
+        assert "Mine." in post(served, "a")
+        assert "one" in post(served, "a", "more")
         served.wait(served.server.end_recording, "a")
     assert names(tmp_path) == ["more"]
 
 
-def test_no_service_is_asked_when_a_recording_has_ended(served, tmp_path):
-    """The session goes on with its scenarios; the folder is complete."""
-    with OddUpstream(script(*says("one"))) as service:
+def test_nothing_is_forwarded_after_a_recording_has_ended(served, tmp_path):
+    """The session goes on with its scenarios, and the folder is complete."""
+    with OddUpstream(script(*text_events("one"))) as service:
         record(served, "a", tmp_path, service, scenarios=loads(GREETING))
-        ask(served, "a")
+        post(served, "a")
         served.wait(served.server.end_recording, "a")
-        assert "Mine." in ask(served, "a")
-        assert len(service.asked) == 1
+        assert "Mine." in post(served, "a")
+        assert len(service.requests) == 1
     served.wait(served.server.end_recording, "a")
     served.wait(served.server.end_recording, "unknown")
 
 
-def test_the_end_of_a_recording_cuts_what_still_passes(served, tmp_path):
-    """What came so far is recorded, and the client is told by a broken connection."""
+def test_the_end_of_a_recording_cuts_open_streams(served, tmp_path):
+    """The part that has arrived is recorded, and the client's connection breaks."""
 
     async def endless(request, wire):
         await wire.head(EVENTS, CHUNKED)
-        await wire.chunk(says("one")[0])
-        await wire.gone()
+        await wire.chunk(text_events("one")[0])
+        await wire.closed_by_peer()
 
     with OddUpstream(endless) as service:
         record(served, "a", tmp_path, service)
@@ -96,21 +104,21 @@ def test_the_end_of_a_recording_cuts_what_still_passes(served, tmp_path):
     assert len(scenario.turns) == 1
 
 
-def test_a_folder_that_cannot_be_loaded_is_told(served, tmp_path):
-    """Nothing is assigned then."""
+def test_a_folder_that_cannot_be_loaded_is_an_error(served, tmp_path):
+    """`assign` raises, and the session keeps the server's scenarios."""
     (tmp_path / "bad.yaml").write_text("scenario: bad\nturns: []\n")
-    with OddUpstream(script(*says("one"))) as service:
+    with OddUpstream(script(*text_events("one"))) as service:
         with pytest.raises(ScenarioError, match=r"bad\.yaml"):
             record(served, "a", tmp_path, service)
-        assert "Mine." in ask(served, "a")
+        assert "Mine." in post(served, "a")
 
 
 def test_a_server_that_stops_ends_its_recordings(tmp_path):
-    """Nobody has to end each of them."""
+    """Stopping the server ends the recordings of all sessions."""
     with (
-        OddUpstream(script(*says("one"))) as service,
+        OddUpstream(script(*text_events("one"))) as service,
         ServerThread(()) as thread,
-        httpx.Client(base_url=thread.url) as client,
+        httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
     ):
         record(thread, "a", tmp_path, service)
         assert "one" in client.post(f"/s/a{PATH}", json=chat()).text

@@ -1,4 +1,4 @@
-"""Answers that do not end as HTTP wants it, and those that leave in separate writes."""
+"""Answers that end against HTTP's rules, and answers that leave in separate writes."""
 
 import asyncio
 import json
@@ -16,16 +16,15 @@ from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.answer import chunk
 from mockllm.replay.session import Exchange
-from mockllm.scenario.model import APIS
 from mockllm.server.delivery import deliver
 from tests.quirks.playing import play
 from tests.server.test_server import chat, http_chunks
+from tests.timeouts import GIVE_UP
 
 BREAKS = Quirk(
     name="breaks",
     group="F",
     title="The connection ends early.",
-    apis=APIS,
     servers="these tests",
     right="error",
     correct="Report it.",
@@ -37,10 +36,10 @@ BREAKS = Quirk(
         Variant("reset", ending="reset"),
         Variant(
             "threes",
-            bytes=lambda pieces, _: [
-                TimedBytes(piece.at, piece.data[at : at + 3])
-                for piece in pieces
-                for at in range(0, len(piece.data), 3)
+            bytes=lambda timed, _: [
+                TimedBytes(part.at, part.data[at : at + 3])
+                for part in timed
+                for at in range(0, len(part.data), 3)
             ],
             writes=True,
         ),
@@ -50,13 +49,13 @@ PATH = "/v1/chat/completions"
 
 
 def scenario(*wire, reply="{text: abcdefghij, split: chars}", timing=""):
-    """A scenario named `ends` with this in its `wire`, and one named `fine`."""
-    told = f"\n    wire: {{{', '.join(wire)}}}" if wire else ""
+    """A scenario named `ends` with these `wire` options, and one named `fine`."""
+    wire_line = f"\n    wire: {{{', '.join(wire)}}}" if wire else ""
     return f"""
 scenario: ends
 match: {{user: ends}}
 turns:
-  - reply: {reply}{told}
+  - reply: {reply}{wire_line}
     {timing}
 ---
 scenario: fine
@@ -70,7 +69,7 @@ TIMED = "timing: {ttft: 2ms, every: 1ms}"
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """The endings of these tests, where scenarios find them."""
+    """Adds the quirk of these tests to the table of quirks."""
     monkeypatch.setitem(quirks.QUIRKS, "breaks", BREAKS)
 
 
@@ -79,12 +78,12 @@ def connect(url, *, buffer=0):
     sock = socket.socket()
     if buffer:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-    sock.settimeout(20)
+    sock.settimeout(GIVE_UP)
     sock.connect((host, int(port)))
     return sock
 
 
-def ask(sock, user="ends", version=b"1.1"):
+def send(sock, user="ends", version=b"1.1"):
     body = json.dumps(chat(user, stream=True)).encode()
     sock.sendall(
         b"POST %b HTTP/%b\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"
@@ -93,11 +92,11 @@ def ask(sock, user="ends", version=b"1.1"):
 
 
 def read(sock):
-    """The body that came, and how the connection ended: `closed` or `reset`."""
+    """The body, and how the connection ended: `closed` or `reset`."""
     data, end = b"", "closed"
     try:
-        while piece := sock.recv(65536):
-            data += piece
+        while part := sock.recv(65536):
+            data += part
     except ConnectionResetError:
         end = "reset"
     head, _, rest = data.partition(b"\r\n\r\n")
@@ -106,19 +105,21 @@ def read(sock):
 
 
 def whole(serve, **options):
-    """The same answer as it is when nothing breaks."""
+    """The parts of the same answer without a break."""
     served = serve(scenario(**options))
-    with httpx.stream("POST", served.url + PATH, json=chat("ends", stream=True)) as answer:
+    with httpx.stream(
+        "POST", served.url + PATH, json=chat("ends", stream=True), timeout=GIVE_UP
+    ) as answer:
         return list(answer.iter_raw())
 
 
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 @pytest.mark.parametrize("timing", ["", TIMED])
 def test_everything_arrives_and_then_the_connection_ends(serve, ending, timing):
-    """All events are there, but not the last chunk, which would say that it was all."""
+    """All events arrive, but not the last chunk, which marks the body as complete."""
     served = serve(scenario(f"quirks: ['breaks:{ending}']", timing=timing))
     with connect(served.url) as sock:
-        ask(sock)
+        send(sock)
         data, end = read(sock)
     assert end == ending
     assert b"".join(http_chunks(data + b"0\r\n\r\n")) == b"".join(whole(serve))
@@ -130,33 +131,33 @@ def test_everything_arrives_and_then_the_connection_ends(serve, ending, timing):
 )
 @pytest.mark.parametrize("timing", ["", TIMED])
 def test_an_http_client_gets_all_and_an_error(serve, ending, error, timing):
-    """The client sees each event before it is told that the answer is cut."""
+    """The client receives each event before it gets the error."""
     served = serve(scenario(f"quirks: ['breaks:{ending}']", timing=timing))
     with served.http.stream("POST", PATH, json=chat("ends", stream=True)) as answer:
-        pieces, ended = exhaust(answer)
+        parts, ended = exhaust(answer)
     assert type(ended) is error
-    assert b"".join(pieces) == b"".join(whole(serve))
+    assert b"".join(parts) == b"".join(whole(serve))
 
 
 def exhaust(answer):
-    """The pieces of a body until it ends, and the error that it ends in."""
-    pieces = []
+    """The parts of a body until it ends, and the error that it ends in."""
+    parts = []
     try:
-        for piece in answer.iter_raw():
-            pieces.append(piece)
+        for part in answer.iter_raw():
+            parts.append(part)
     except httpx.HTTPError as error:
-        return pieces, error
-    return pieces, None
+        return parts, error
+    return parts, None
 
 
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_the_server_goes_on(serve, ending):
-    """Connections that were open before are served, and so are new ones."""
+    """Open connections are served after a break, and so are new ones."""
     served = serve(scenario(f"quirks: ['breaks:{ending}']"))
     assert served.http.post(PATH, json=chat("fine")).status_code == 200
     for _ in range(20):
         with connect(served.url) as sock:
-            ask(sock)
+            send(sock)
             assert read(sock)[1] == ending
         assert served.http.post(PATH, json=chat("fine")).status_code == 200
     outcomes = {(entry["outcome"], entry["client_gone"]) for entry in served.journal()}
@@ -168,11 +169,11 @@ def test_the_server_goes_on(serve, ending):
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_slow_reader_gets_all(serve, ending):
-    """What the kernel still holds when the connection is to end is not thrown away."""
+    """Bytes that the kernel still holds when the connection ends are not lost."""
     reply = "{text: '" + "0123456789abcdef" * 200_000 + "'}"
     served = serve(scenario(f"quirks: ['breaks:{ending}']", reply=reply))
     with connect(served.url, buffer=4096) as sock:
-        ask(sock)
+        send(sock)
         assert served.http.post(PATH, json=chat("fine")).status_code == 200
         data, end = read(sock)
     assert end == ending
@@ -182,54 +183,56 @@ def test_a_slow_reader_gets_all(serve, ending):
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_reader_that_goes_away_is_not_waited_for(serve, ending):
-    """A client that leaves in the middle of an answer that would break frees everything."""
+    """A client that leaves during an answer that would break frees everything."""
     gone = threading.Event()
     reply = "{text: '" + "0123456789abcdef" * 1_000_000 + "'}"
     served = serve(
         scenario(f"quirks: ['breaks:{ending}']", reply=reply), log=lambda exchange: gone.set()
     )
     with connect(served.url, buffer=4096) as sock:
-        ask(sock)
+        send(sock)
         assert sock.recv(10) == b"HTTP/1.1 2"
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    assert gone.wait(20)
+    assert gone.wait(GIVE_UP)
     assert served.http.post(PATH, json=chat("fine")).status_code == 200
 
 
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_http_1_0_is_broken_too(serve, ending):
-    """Without chunks there is only the end of the connection."""
+    """An HTTP/1.0 body has no chunks; the end of the connection is its only end."""
     served = serve(scenario(f"quirks: ['breaks:{ending}']"))
     with connect(served.url) as sock:
-        ask(sock, version=b"1.0")
+        send(sock, version=b"1.0")
         assert read(sock) == (b"".join(whole(serve)), ending)
 
 
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_breaks_with_segments(serve, ending):
-    """Segments of an answer that breaks all come, each in its chunk."""
+    """All segments of an answer that breaks arrive, each in its own chunk."""
     served = serve(scenario(f"quirks: ['breaks:{ending}']", "segments: 7"))
     with connect(served.url) as sock:
-        ask(sock)
+        send(sock)
         data, end = read(sock)
-    pieces = http_chunks(data + b"0\r\n\r\n")
+    parts = http_chunks(data + b"0\r\n\r\n")
     assert end == ending
-    assert {len(piece) for piece in pieces[:-1]} == {7}
-    assert b"".join(pieces) == b"".join(whole(serve))
+    assert {len(part) for part in parts[:-1]} == {7}
+    assert b"".join(parts) == b"".join(whole(serve))
 
 
 def test_a_quirk_decides_on_the_writes(serve):
-    """The pieces that a quirk cuts come as chunks of their own."""
+    """The parts that a quirk cuts arrive as chunks of their own."""
     served = serve(scenario("quirks: ['breaks:threes']"))
-    with httpx.stream("POST", served.url + PATH, json=chat("ends", stream=True)) as answer:
-        pieces = list(answer.iter_raw())
+    with httpx.stream(
+        "POST", served.url + PATH, json=chat("ends", stream=True), timeout=GIVE_UP
+    ) as answer:
+        parts = list(answer.iter_raw())
     events = whole(serve)
-    assert b"".join(pieces) == b"".join(events)
-    assert len(pieces) == sum(-(-len(event) // 3) for event in events)
+    assert b"".join(parts) == b"".join(events)
+    assert len(parts) == sum(-(-len(event) // 3) for event in events)
 
 
 class Recording(asyncio.Transport):
-    """A transport that keeps what was written, write by write."""
+    """A transport that keeps each write."""
 
     def __init__(self):
         super().__init__()
@@ -246,7 +249,7 @@ class Recording(asyncio.Transport):
 
 
 def written(answer):
-    """The writes in which an answer leaves."""
+    """The writes in which an answer is sent."""
     transport = Recording()
 
     async def run():
@@ -258,7 +261,7 @@ def written(answer):
 
 
 def test_separate_writes():
-    """What a quirk cuts leaves write by write; what it does not cut leaves in one."""
+    """An answer that a quirk cuts is sent write by write; another one is sent in one."""
     cut = play(BREAKS, BREAKS.variant("threes"), "chat")
     head, *body = written(cut)
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")

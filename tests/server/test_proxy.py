@@ -1,4 +1,4 @@
-"""The recording proxy: what passes through it, and what it keeps."""
+"""The recording proxy: what it forwards, and what it records."""
 
 import gzip
 import json
@@ -21,32 +21,33 @@ from tests.server.odd_upstream import (
     call,
     delta,
     finish,
-    says,
     script,
+    text_events,
 )
 from tests.server.recording import PATH, Recording, chat, exchanges
+from tests.timeouts import GIVE_UP
 
 
 @pytest.fixture
-def odd(tmp_path):
+def recorder(tmp_path):
     """A recorder in front of a service that a test gives a script to."""
     with OddUpstream() as upstream:
         yield Recording(tmp_path / "recorded", upstream)
 
 
-def body_of(pieces):
-    return b"".join(piece.data for piece in pieces)
+def body_of(parts):
+    return b"".join(part.data for part in parts)
 
 
-# What passes
+# Forwarding
 
 
-def test_the_request_passes_as_the_client_sent_it(odd):
-    """Method, path, query, body and the client's own headers reach the service, and what is
-    said to mockllm alone does not."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording():
-        odd.http.post(
+def test_the_request_passes_as_the_client_sent_it(recorder):
+    """Method, path, query, body and the client's own headers reach the service. Headers for mockllm
+    do not."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording():
+        recorder.http.post(
             PATH + "?a=1&b=%2F",
             content=b'{"model": "m",  "messages": []}',
             headers={
@@ -59,20 +60,20 @@ def test_the_request_passes_as_the_client_sent_it(odd):
                 "x-hop": "gone",
             },
         )
-    (asked,) = odd.upstream.asked
-    assert (asked.method, asked.target) == ("POST", PATH + "?a=1&b=%2F")
-    assert asked.body == b'{"model": "m",  "messages": []}'
-    assert asked.header("authorization") == ["Bearer secret-one"]
-    assert asked.header("user-agent") == ["odd/1"]
-    assert asked.header("accept") == ["*/*"]
-    assert asked.header("host") == [odd.upstream.url.removeprefix("http://")]
-    assert not asked.header("x-hop")
-    assert not [name for name, _ in asked.headers if name.lower().startswith("x-mockllm")]
+    (received,) = recorder.upstream.requests
+    assert (received.method, received.target) == ("POST", PATH + "?a=1&b=%2F")
+    assert received.body == b'{"model": "m",  "messages": []}'
+    assert received.header("authorization") == ["Bearer secret-one"]
+    assert received.header("user-agent") == ["odd/1"]
+    assert received.header("accept") == ["*/*"]
+    assert received.header("host") == [recorder.upstream.url.removeprefix("http://")]
+    assert not received.header("x-hop")
+    assert not [name for name, _ in received.headers if name.lower().startswith("x-mockllm")]
 
 
-def test_the_answer_passes_as_the_service_sent_it(odd):
-    """Status, headers (doubled ones, and their spelling, too) and body come out as they went
-    in; what is of the service's own connection does not."""
+def test_the_answer_passes_as_the_service_sent_it(recorder):
+    """Status, headers (repeated ones and their case, too) and body are unchanged. Headers of the
+    service's own connection are removed."""
 
     async def play(request, wire):
         await wire.body(
@@ -80,9 +81,9 @@ def test_the_answer_passes_as_the_service_sent_it(odd):
             "Keep-Alive: timeout=7", "Connection: keep-alive", status="203 Quite Right",
         )  # fmt: skip
 
-    odd.upstream.script = play
-    with odd.recording():
-        answer = odd.post(chat())
+    recorder.upstream.script = play
+    with recorder.recording():
+        answer = recorder.post(chat())
     assert (answer.status_code, answer.reason_phrase) == (203, "Quite Right")
     names = [name for name, _ in answer.headers.raw]
     assert b"X-Odd-One" in names
@@ -91,44 +92,44 @@ def test_the_answer_passes_as_the_service_sent_it(odd):
     assert answer.content == b"{}"
 
 
-def test_chunks_pass_when_they_come(odd):
-    """The client sees each chunk before the service has sent the next one."""
+def test_chunks_pass_as_they_arrive(recorder):
+    """The client receives each chunk before the service sends the next one."""
     seen = threading.Event()
 
     async def play(request, wire):
         import asyncio
 
         await wire.head(EVENTS, CHUNKED)
-        for event in says("one", "two"):
+        for event in text_events("one", "two"):
             await wire.chunk(event)
-            await asyncio.to_thread(seen.wait, 20)
+            await asyncio.to_thread(seen.wait, GIVE_UP)
             seen.clear()
         await wire.end()
 
-    odd.upstream.script = play
+    recorder.upstream.script = play
     got = []
-    with odd.recording(), odd.http.stream("POST", PATH, json=chat()) as answer:
+    with recorder.recording(), recorder.http.stream("POST", PATH, json=chat()) as answer:
         for data in answer.iter_raw():
             got.append(data)
             seen.set()
-    assert got == says("one", "two")
+    assert got == text_events("one", "two")
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_pieces_of_every_size(odd, size):
-    """A service that sends a byte at a time is passed on, recorded and replayed so."""
-    whole = b"".join(says("h\u00e9llo", " \U0001f600"))
-    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
-    odd.upstream.script = script(*pieces)
-    with odd.recording():
-        assert odd.post(chat()).content == whole
-    assert [piece.data for piece in odd.tape("hello").pieces] == pieces
-    with odd.replaying(speed=0) as client:
+def test_parts_of_every_size(recorder, size):
+    """A stream that the service sends byte by byte is forwarded, recorded and replayed the same."""
+    whole = b"".join(text_events("h\u00e9llo", " \U0001f600"))
+    parts = [whole[at : at + size] for at in range(0, len(whole), size)]
+    recorder.upstream.script = script(*parts)
+    with recorder.recording():
+        assert recorder.post(chat()).content == whole
+    assert [part.data for part in recorder.tape("hello").chunks] == parts
+    with recorder.replaying(speed=0) as client:
         assert client.post(PATH, json=chat()).content == whole
 
 
-def test_comments_line_ends_and_extensions(odd):
-    """CRLF, comments and chunk extensions survive; what a comment says is on the tape."""
+def test_comments_line_ends_and_extensions(recorder):
+    """CRLF, comments and chunk extensions survive; comments are on the tape."""
     stream = [b": OPENROUTER PROCESSING\r\n\r\n", f"data: {delta(0, content='x')}\r\n\r\n".encode()]
 
     async def play(request, wire):
@@ -138,17 +139,17 @@ def test_comments_line_ends_and_extensions(odd):
         await wire.chunk(f"data: {finish()}\r\n\r\ndata: [DONE]\r\n\r\n")
         await wire.end()
 
-    odd.upstream.script = play
-    with odd.recording():
-        sent = odd.post(chat()).content
+    recorder.upstream.script = play
+    with recorder.recording():
+        sent = recorder.post(chat()).content
     assert sent.startswith(b"".join(stream))
-    assert body_of(odd.tape("hello").pieces) == sent
-    with odd.replaying(speed=0) as client:
+    assert body_of(recorder.tape("hello").chunks) == sent
+    with recorder.replaying(speed=0) as client:
         assert client.post(PATH, json=chat()).content == sent
 
 
-def test_interleaved_calls_keep_their_order(odd):
-    """The fragments of two calls that alternate are written so that they alternate again."""
+def test_interleaved_calls_keep_their_order(recorder):
+    """The fragments of two calls that alternate are recorded so that they alternate again."""
     texts = [
         call(0, id="call_a", name="one"),
         call(1, id="call_b", name="two"),
@@ -160,19 +161,19 @@ def test_interleaved_calls_keep_their_order(odd):
         "[DONE]",
     ]
     stream = [f"data: {text}\n\n" for text in texts]
-    odd.upstream.script = script(*stream)
-    with odd.recording():
-        odd.post(chat())
-    text = (odd.folder / "hello.yaml").read_text()
+    recorder.upstream.script = script(*stream)
+    with recorder.recording():
+        recorder.post(chat())
+    text = (recorder.folder / "hello.yaml").read_text()
     assert "parallel:" in text or "interleaved:" in text
-    with odd.replaying(speed=0) as client:
+    with recorder.replaying(speed=0) as client:
         assert client.post(PATH, json=chat()).text == "".join(stream)
 
 
-def test_compression_is_passed_on_and_undone_on_the_tape(odd):
-    """A stream that is compressed piece by piece reaches the client compressed, piece by
-    piece; the tape has it readable."""
-    events = says("one", "two")
+def test_compression_is_passed_on_and_undone_on_the_tape(recorder):
+    """A stream whose events are compressed one by one reaches the client compressed, event by
+    event. The tape has it decompressed."""
+    events = text_events("one", "two")
 
     async def play(request, wire):
         squeeze = zlib.compressobj(wbits=31)
@@ -182,30 +183,31 @@ def test_compression_is_passed_on_and_undone_on_the_tape(odd):
         await wire.chunk(squeeze.flush())
         await wire.end()
 
-    odd.upstream.script = play
-    with odd.recording(), odd.http.stream("POST", PATH, json=chat()) as answer:
+    recorder.upstream.script = play
+    with recorder.recording(), recorder.http.stream("POST", PATH, json=chat()) as answer:
         raw = list(answer.iter_raw())
     assert answer.headers["content-encoding"] == "gzip"
     assert len(raw) == len(events) + 1
     assert gzip.decompress(b"".join(raw)) == b"".join(events)
-    assert [piece.data for piece in odd.tape("hello").pieces] == events
-    assert "content-encoding" not in dict(odd.tape("hello").headers)
+    assert [part.data for part in recorder.tape("hello").chunks] == events
+    assert "content-encoding" not in dict(recorder.tape("hello").headers)
 
 
-def test_only_readable_compressions_are_asked_for(odd):
-    """What a recording cannot undo is not asked for; the rest is as the client says."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording():
-        odd.post(chat(), **{"accept-encoding": "gzip, deflate, compress;q=0.9"})
-        odd.post(chat("again"), **{"accept-encoding": "compress"})
-    assert [one.header("accept-encoding") for one in odd.upstream.asked] == [
+def test_only_readable_compressions_are_requested(recorder):
+    """A coding that the recorder cannot decompress is removed from `accept-encoding`; the rest
+    stays."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording():
+        recorder.post(chat(), **{"accept-encoding": "gzip, deflate, compress;q=0.9"})
+        recorder.post(chat("again"), **{"accept-encoding": "compress"})
+    assert [one.header("accept-encoding") for one in recorder.upstream.requests] == [
         ["gzip, deflate"],
         ["identity"],
     ]
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path):
-    """Who cannot record says so, before anybody asks anything."""
+    """The server does not start, and the error names the folder."""
     (tmp_path / "file").write_text("")
     record = RecordOptions(tmp_path / "file", {"chat": "http://127.0.0.1:1"})
     with (
@@ -216,18 +218,20 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
 
 
 def test_without_recording_nothing_is_written(tmp_path):
-    """With `none` the folder is left alone."""
+    """With `none` the folder is not created."""
     record = RecordOptions(tmp_path / "new", {"chat": "http://127.0.0.1:1"}, mode="none")
     with ServerThread((), ServerOptions(record=record)) as thread:
-        assert httpx.post(f"{thread.url}/v1/chat/completions", json=chat()).status_code == 404
+        answer = httpx.post(f"{thread.url}/v1/chat/completions", json=chat(), timeout=GIVE_UP)
+    assert answer.status_code == 404
     assert list(tmp_path.iterdir()) == []
 
 
-def test_packages_that_are_there_undo_more(odd):
-    """With the packages of the extra `compression`, what they know is asked for and undone."""
+def test_installed_packages_decompress_more(recorder):
+    """The codings of the extra `compression` are requested and decompressed where it is
+    installed."""
     brotli = pytest.importorskip("brotli")
     pytest.importorskip("zstandard")
-    events = says("hi")
+    events = text_events("hi")
 
     async def play(request, wire):
         squeeze = brotli.Compressor()
@@ -237,36 +241,36 @@ def test_packages_that_are_there_undo_more(odd):
         await wire.chunk(squeeze.finish())
         await wire.end()
 
-    odd.upstream.script = play
-    with odd.recording():
-        odd.post(chat(), **{"accept-encoding": "br, zstd"})
-    (asked,) = odd.upstream.asked
-    assert asked.header("accept-encoding") == ["br, zstd"]
-    assert [piece.data for piece in odd.tape("hello").pieces] == events
+    recorder.upstream.script = play
+    with recorder.recording():
+        recorder.post(chat(), **{"accept-encoding": "br, zstd"})
+    (received,) = recorder.upstream.requests
+    assert received.header("accept-encoding") == ["br, zstd"]
+    assert [part.data for part in recorder.tape("hello").chunks] == events
 
 
-def test_trailers_pass(odd):
-    """Fields after the last chunk reach the client."""
+def test_trailers_pass(recorder):
+    """Trailer fields after the last chunk reach the client."""
 
     async def play(request, wire):
         await wire.head(EVENTS, CHUNKED, "Trailer: x-checksum")
-        for event in says("hi"):
+        for event in text_events("hi"):
             await wire.chunk(event)
         await wire.end("x-checksum: 0abc")
 
-    odd.upstream.script = play
-    with odd.recording():
-        raw = by_hand(odd.url, chat())
+    recorder.upstream.script = play
+    with recorder.recording():
+        raw = raw_answer(recorder.url, chat())
     assert raw.endswith(b"0\r\nx-checksum: 0abc\r\n\r\n")
     assert b"Trailer: x-checksum" in raw
 
 
-def by_hand(url, body):
-    """The bytes of an answer, as they are on the wire."""
+def raw_answer(url, body):
+    """The bytes of an answer as they are on the wire."""
     host, port = url.removeprefix("http://").split(":")
     content = json.dumps(body).encode()
     head = f"POST {PATH} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
-    with socket.create_connection((host, int(port)), timeout=20) as sock:
+    with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
         sock.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
         raw = b""
         while data := sock.recv(65536):
@@ -274,9 +278,9 @@ def by_hand(url, body):
     return raw
 
 
-def test_a_slow_client_slows_the_service(odd):
-    """What a client does not read is not fetched either, beyond what buffers hold."""
-    piece = b"x" * 65536
+def test_a_slow_client_slows_the_service(recorder):
+    """The recorder does not read ahead of the client, beyond what buffers hold."""
+    part = b"x" * 65536
     count = 1000
     written = []
     stuck = threading.Event()
@@ -286,7 +290,7 @@ def test_a_slow_client_slows_the_service(odd):
 
         await wire.head(CHUNKED)
         for _ in range(count):
-            wire.writer.write(b"10000\r\n%b\r\n" % piece)
+            wire.writer.write(b"10000\r\n%b\r\n" % part)
             try:
                 await asyncio.wait_for(wire.writer.drain(), 0.5)
             except TimeoutError:
@@ -295,21 +299,21 @@ def test_a_slow_client_slows_the_service(odd):
             written.append(1)
         await wire.end()
 
-    odd.upstream.script = play
-    with odd.recording(), odd.http.stream("GET", "/v1/files/1/content") as answer:
+    recorder.upstream.script = play
+    with recorder.recording(), recorder.http.stream("GET", "/v1/files/1/content") as answer:
         parts = answer.iter_raw()
         size = len(next(parts))
-        assert stuck.wait(20)
+        assert stuck.wait(GIVE_UP)
         assert len(written) < count
         size += sum(map(len, parts))
-    assert size == count * len(piece)
+    assert size == count * len(part)
 
 
 # Errors
 
 
-def test_errors_pass_and_are_recorded(odd):
-    """A 429 keeps its status, `retry-after` and body, and is played again with them."""
+def test_errors_pass_and_are_recorded(recorder):
+    """A 429 keeps its status, `retry-after` and body, and is replayed with them."""
     error = {"error": {"message": "Slow down", "type": "requests", "param": None, "code": "rate"}}
 
     async def play(request, wire):
@@ -318,33 +322,33 @@ def test_errors_pass_and_are_recorded(odd):
             "x-ratelimit-remaining-requests: 0", status="429 Too Many Requests",
         )  # fmt: skip
 
-    odd.upstream.script = play
-    with odd.recording():
-        answer = odd.post(chat())
+    recorder.upstream.script = play
+    with recorder.recording():
+        answer = recorder.post(chat())
     assert answer.status_code == 429
     assert answer.headers["retry-after"] == "2"
     assert answer.json() == error
-    (turn,) = odd.scenarios()["hello"].turns
+    (turn,) = recorder.scenarios()["hello"].turns
     assert isinstance(turn.http, Http)
     assert (turn.http.status, turn.http.retry_after) == (429, 2_000_000)
     assert turn.http.error.message == "Slow down"
-    with odd.replaying() as client:
+    with recorder.replaying() as client:
         again = client.post(PATH, json=chat())
     assert (again.status_code, again.headers["retry-after"], again.json()) == (429, "2", error)
 
 
-def test_a_page_in_place_of_an_error(odd):
-    """A gateway's HTML passes as it is, and is played again."""
+def test_a_page_in_place_of_an_error(recorder):
+    """A gateway's HTML page is forwarded and replayed unchanged."""
     page = "<html><h1>502 Bad Gateway</h1></html>"
 
     async def play(request, wire):
         await wire.body(page, "Content-Type: text/html", status="500 Internal Server Error")
 
-    odd.upstream.script = play
-    with odd.recording():
-        answer = odd.post(chat())
+    recorder.upstream.script = play
+    with recorder.recording():
+        answer = recorder.post(chat())
     assert (answer.status_code, answer.text) == (500, page)
-    with odd.replaying() as client:
+    with recorder.replaying() as client:
         again = client.post(PATH, json=chat())
     assert (again.status_code, again.text, again.headers["content-type"]) == (
         500,
@@ -354,64 +358,66 @@ def test_a_page_in_place_of_an_error(odd):
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_an_error_that_says_it_is_fine(odd, stream):
-    """A 200 whose body is an error object is played as it was, and told as an error."""
+def test_an_error_with_status_200(recorder, stream):
+    """A 200 whose body is an error object is replayed unchanged, and the recording names the
+    error."""
     error = {"error": {"message": "No credits", "code": 402}}
 
     async def play(request, wire):
         await wire.body(json.dumps(error), "Content-Type: application/json")
 
-    odd.upstream.script = play
-    with odd.recording():
-        assert odd.post(chat(stream=stream)).json() == error
-    assert odd.lines[0].outcome == "frames"
-    assert "No credits" in (odd.folder / "hello.yaml").read_text()
-    with odd.replaying() as client:
+    recorder.upstream.script = play
+    with recorder.recording():
+        assert recorder.post(chat(stream=stream)).json() == error
+    assert recorder.lines[0].outcome == "frames"
+    assert "No credits" in (recorder.folder / "hello.yaml").read_text()
+    with recorder.replaying() as client:
         again = client.post(PATH, json=chat(stream=stream))
     assert (again.status_code, again.json()) == (200, error)
 
 
-def test_redirects_are_the_clients_business(odd):
-    """A redirection is passed on, not followed, and is no answer to record."""
+def test_redirects_are_forwarded(recorder):
+    """A redirect is forwarded, not followed, and not recorded."""
 
     async def play(request, wire):
         await wire.body("", "Location: https://elsewhere.test/", status="307 Temporary Redirect")
 
-    odd.upstream.script = play
-    with odd.recording():
-        answer = odd.post(chat())
+    recorder.upstream.script = play
+    with recorder.recording():
+        answer = recorder.post(chat())
     assert (answer.status_code, answer.headers["location"]) == (307, "https://elsewhere.test/")
-    assert odd.lines[0].outcome == "skipped"
-    assert load_or_nothing(odd) == {}
+    assert recorder.lines[0].outcome == "skipped"
+    assert load_or_nothing(recorder) == {}
 
 
-def load_or_nothing(odd):
-    return odd.scenarios() if list(odd.folder.glob("*.yaml")) else {}
+def load_or_nothing(recorder):
+    return recorder.scenarios() if list(recorder.folder.glob("*.yaml")) else {}
 
 
-def test_a_service_that_is_not_there(odd):
-    """The client gets a 502 in its API's words, which says what to do; nothing is recorded."""
+def test_an_unreachable_service(recorder):
+    """The client gets a 502 in its API's shape that names the option to set; nothing is
+    recorded."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    with odd.recording(upstreams={"chat": url}):
-        answer = odd.post(chat())
-        missing = odd.http.post("/v1/messages", json={})
+    with recorder.recording(upstreams={"chat": url}):
+        answer = recorder.post(chat())
+        missing = recorder.http.post("/v1/messages", json={})
     assert answer.status_code == missing.status_code == 502
     assert "--upstream chat=URL" in answer.json()["error"]["message"]
     assert missing.json()["type"] == "error"
     assert "--upstream anthropic=URL" in missing.json()["error"]["message"]
-    assert not list(odd.folder.glob("*.yaml"))
+    assert not list(recorder.folder.glob("*.yaml"))
 
 
-# Broken off
+# Broken streams
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])
-def test_a_service_that_breaks_off(odd, how):
-    """What came before the break reaches the client, then its connection breaks; the recording
-    is marked, and breaks at the same place."""
-    events = says("one", "two")[:2]
+def test_a_service_that_breaks_off(recorder, how):
+    """The bytes before the break reach the client, then its connection breaks. The recording is
+    marked as cut, and its replay breaks at the same byte."""
+    events = text_events("one", "two")[:2]
 
     async def play(request, wire):
         await wire.head(EVENTS, CHUNKED)
@@ -423,22 +429,22 @@ def test_a_service_that_breaks_off(odd, how):
         else:
             wire.writer.close()
 
-    odd.upstream.script = play
-    with odd.recording():
+    recorder.upstream.script = play
+    with recorder.recording():
         if how == "closed":
-            assert read_broken(odd.http) == b"".join(events)
+            assert read_broken(recorder.http) == b"".join(events)
         else:
-            assert b"".join(events).startswith(read_broken(odd.http))
-    assert odd.tape("hello").cut == "upstream"
-    assert "cut by the upstream" in odd.words[0]
+            assert b"".join(events).startswith(read_broken(recorder.http))
+    assert recorder.tape("hello").cut == "upstream"
+    assert "cut by the upstream" in recorder.descriptions[0]
     if how == "closed":
-        assert body_of(odd.tape("hello").pieces) == b"".join(events)
-        with odd.replaying(speed=0) as client:
+        assert body_of(recorder.tape("hello").chunks) == b"".join(events)
+        with recorder.replaying(speed=0) as client:
             assert read_broken(client) == b"".join(events)
 
 
 def read_broken(client):
-    """What comes before the connection breaks, which it has to."""
+    """The bytes before the connection breaks; fails if it does not."""
     got = b""
     try:
         with client.stream("POST", PATH, json=chat()) as answer:
@@ -449,57 +455,59 @@ def read_broken(client):
     raise AssertionError("the answer was whole")
 
 
-def test_a_body_that_is_shorter_than_it_says(odd):
-    """An answer of known length that breaks off is no whole answer for the client either."""
+def test_a_body_that_is_shorter_than_its_length(recorder):
+    """A body that ends before its Content-Length is an error for the client, and is recorded as
+    cut."""
 
     async def play(request, wire):
         await wire.head("Content-Type: application/json", "Content-Length: 100")
         await wire.raw('{"id": "x", ')
         wire.writer.close()
 
-    odd.upstream.script = play
-    with odd.recording(), pytest.raises(httpx.TransportError):
-        odd.post(chat(stream=False))
-    assert odd.tape("hello").cut == "upstream"
+    recorder.upstream.script = play
+    with recorder.recording(), pytest.raises(httpx.TransportError):
+        recorder.post(chat(stream=False))
+    assert recorder.tape("hello").cut == "upstream"
 
 
-def test_a_client_that_leaves(odd):
-    """What came so far is recorded and marked, and the service hears that nobody reads on."""
-    events = says("one", "two")
-    heard = threading.Event()
+def test_a_client_that_leaves(recorder):
+    """The part that has arrived is recorded and marked as cut, and the service's connection is
+    closed."""
+    events = text_events("one", "two")
+    noticed = threading.Event()
 
     async def play(request, wire):
         await wire.head(EVENTS, CHUNKED)
         await wire.chunk(events[0])
-        await wire.gone()
-        heard.set()
+        await wire.closed_by_peer()
+        noticed.set()
 
-    odd.upstream.script = play
-    with odd.recording():
+    recorder.upstream.script = play
+    with recorder.recording():
         with (
-            httpx.Client(base_url=odd.url) as client,
+            httpx.Client(base_url=recorder.url, timeout=GIVE_UP) as client,
             client.stream("POST", PATH, json=chat()) as answer,
         ):
             assert next(answer.iter_raw()) == events[0]
-        assert heard.wait(20)
-    assert odd.tape("hello").cut == "client"
-    assert [piece.data for piece in odd.tape("hello").pieces] == [events[0]]
+        assert noticed.wait(GIVE_UP)
+    assert recorder.tape("hello").cut == "client"
+    assert [part.data for part in recorder.tape("hello").chunks] == [events[0]]
 
 
-def test_a_client_that_leaves_at_the_end_mark(odd):
-    """Whoever has read `[DONE]` has everything: the recording is whole."""
-    events = says("one")
+def test_a_client_that_leaves_at_the_end_mark(recorder):
+    """A client that leaves after `[DONE]` has the whole answer: the recording is not cut."""
+    events = text_events("one")
 
     async def play(request, wire):
         await wire.head(EVENTS, CHUNKED)
         for event in events:
             await wire.chunk(event)
-        await wire.gone()
+        await wire.closed_by_peer()
 
-    odd.upstream.script = play
+    recorder.upstream.script = play
     with (
-        odd.recording(),
-        httpx.Client(base_url=odd.url) as client,
+        recorder.recording(),
+        httpx.Client(base_url=recorder.url, timeout=GIVE_UP) as client,
         client.stream("POST", PATH, json=chat()) as answer,
     ):
         got = b""
@@ -507,16 +515,16 @@ def test_a_client_that_leaves_at_the_end_mark(odd):
             got += data
             if b"[DONE]" in got:
                 break
-    assert odd.tape("hello").cut == ""
-    assert body_of(odd.tape("hello").pieces) == b"".join(events)
+    assert recorder.tape("hello").cut == ""
+    assert body_of(recorder.tape("hello").chunks) == b"".join(events)
 
 
-# What is not recorded
+# Requests that are not recorded
 
 
-def test_lookups_and_unknown_paths_pass(odd):
-    """Everything that is no request for an answer reaches the service, in any method, with its
-    body, and leaves no scenario."""
+def test_lookups_and_unknown_paths_pass(recorder):
+    """Requests that do not generate an answer are forwarded with any method and body, and leave no
+    scenario."""
 
     async def play(request, wire):
         if request.method == "HEAD":
@@ -524,33 +532,33 @@ def test_lookups_and_unknown_paths_pass(odd):
         else:
             await wire.body(f"{request.method} {request.target} {len(request.body)}")
 
-    odd.upstream.script = play
-    with odd.recording():
-        assert odd.http.get("/v1/models").text == "GET /v1/models 0"
-        head = odd.http.head("/v1/models")
+    recorder.upstream.script = play
+    with recorder.recording():
+        assert recorder.http.get("/v1/models").text == "GET /v1/models 0"
+        head = recorder.http.head("/v1/models")
         assert (head.headers["x-found"], head.headers["content-length"]) == ("yes", "17")
-        upload = odd.http.post("/v1/files?x=1", content=b"z" * 100_000)
+        upload = recorder.http.post("/v1/files?x=1", content=b"z" * 100_000)
         assert upload.text == "POST /v1/files?x=1 100000"
-        assert odd.http.put("/odd/path", content=iter([b"ab", b"c"])).text == "PUT /odd/path 3"
-        assert odd.http.delete("/v1/files/1").text == "DELETE /v1/files/1 0"
-    assert not list(odd.folder.glob("*.yaml"))
+        assert recorder.http.put("/odd/path", content=iter([b"ab", b"c"])).text == "PUT /odd/path 3"
+        assert recorder.http.delete("/v1/files/1").text == "DELETE /v1/files/1 0"
+    assert not list(recorder.folder.glob("*.yaml"))
 
 
-def test_a_base_url_with_its_version(odd):
-    """The version that clients add may stand in the service's address, or not."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording(upstreams={"chat": odd.upstream.url + "/api/v1/"}):
-        assert odd.post(chat()).status_code == 200
-    with odd.recording(upstreams={"chat": odd.upstream.url + "/openai"}):
-        assert odd.post(chat()).status_code == 200
-    assert [one.target for one in odd.upstream.asked] == [
+def test_a_base_url_with_its_version(recorder):
+    """The version that clients add to the path may be part of the upstream's URL."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording(upstreams={"chat": recorder.upstream.url + "/api/v1/"}):
+        assert recorder.post(chat()).status_code == 200
+    with recorder.recording(upstreams={"chat": recorder.upstream.url + "/openai"}):
+        assert recorder.post(chat()).status_code == 200
+    assert [one.target for one in recorder.upstream.requests] == [
         "/api/v1/chat/completions",
         "/openai/v1/chat/completions",
     ]
 
 
-def test_an_agent_is_its_address(odd):
-    """AG-UI agents answer wherever they like: the address given is the whole of it."""
+def test_the_url_of_an_agent_is_used_unchanged(recorder):
+    """AG-UI has no fixed path: a run is sent to the upstream's URL itself."""
     run = {
         "threadId": "t",
         "runId": "r",
@@ -564,32 +572,32 @@ def test_an_agent_is_its_address(odd):
         {"type": "TEXT_MESSAGE_END", "messageId": "m"},
         {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
     ]
-    odd.upstream.script = script(*[f"data: {json.dumps(event)}\n\n" for event in events])
-    with odd.recording(upstreams={"agui": odd.upstream.url + "/my/agent"}):
-        assert odd.http.post("/agui", json=run).status_code == 200
-    assert odd.upstream.asked[0].target == "/my/agent"
-    assert list(odd.scenarios()) == ["hi"]
+    recorder.upstream.script = script(*[f"data: {json.dumps(event)}\n\n" for event in events])
+    with recorder.recording(upstreams={"agui": recorder.upstream.url + "/my/agent"}):
+        assert recorder.http.post("/agui", json=run).status_code == 200
+    assert recorder.upstream.requests[0].target == "/my/agent"
+    assert list(recorder.scenarios()) == ["hi"]
 
 
-def test_large_requests_are_refused(odd):
-    """What would have to be kept is bounded, in the words of the API."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording():
-        object.__setattr__(odd.thread.server.options, "max_body", 1000)
-        answer = odd.post(chat("x" * 2000))
+def test_large_requests_are_refused(recorder):
+    """A body beyond `max_body` is a 413 and is not forwarded."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording():
+        object.__setattr__(recorder.thread.server.options, "max_body", 1000)
+        answer = recorder.post(chat("x" * 2000))
     assert answer.status_code == 413
-    assert not odd.upstream.asked
+    assert not recorder.upstream.requests
 
 
 # The journal
 
 
-def test_the_journal_tells_what_was_forwarded(odd):
-    """Forwarded requests are in the journal with status and size, without credentials."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording():
-        sent = odd.post(chat(), authorization="Bearer secret-one").content
-        (exchange,) = exchanges(odd.http)
+def test_forwarded_requests_are_in_the_journal(recorder):
+    """They have status and size, and no credentials."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording():
+        sent = recorder.post(chat(), authorization="Bearer secret-one").content
+        (exchange,) = exchanges(recorder.http)
     assert (exchange["outcome"], exchange["status"], exchange["api"]) == ("forwarded", 200, "chat")
     assert exchange["bytes_sent"] == len(sent)
     assert "secret-one" not in json.dumps(exchange)
@@ -598,70 +606,70 @@ def test_the_journal_tells_what_was_forwarded(odd):
 # Modes
 
 
-def test_none_only_replays(odd):
-    """Nothing is asked of the service: what is not recorded is a 404."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording():
-        odd.post(chat())
-    with odd.recording("none", odd.scenarios().values()):
-        assert odd.post(chat()).status_code == 200
-        assert odd.post(chat("else")).status_code == 404
-    assert len(odd.upstream.asked) == 1
+def test_none_only_replays(recorder):
+    """Nothing is forwarded: a request without a recording is a 404."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording():
+        recorder.post(chat())
+    with recorder.recording("none", recorder.scenarios().values()):
+        assert recorder.post(chat()).status_code == 200
+        assert recorder.post(chat("else")).status_code == 404
+    assert len(recorder.upstream.requests) == 1
 
 
-def test_once_records_into_an_empty_folder_only(odd):
-    """The first run records everything; a later one replays, and refuses what is new."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording("once"):
-        assert odd.post(chat()).status_code == 200
-        assert odd.post(chat("else")).status_code == 200
-    with odd.recording("once", odd.scenarios().values()):
-        assert odd.post(chat()).status_code == 200
-        assert odd.post(chat("new")).status_code == 404
-    assert len(odd.upstream.asked) == 2
+def test_once_records_into_an_empty_folder_only(recorder):
+    """The first run records every request; a later one replays, and refuses unknown requests."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording("once"):
+        assert recorder.post(chat()).status_code == 200
+        assert recorder.post(chat("else")).status_code == 200
+    with recorder.recording("once", recorder.scenarios().values()):
+        assert recorder.post(chat()).status_code == 200
+        assert recorder.post(chat("new")).status_code == 404
+    assert len(recorder.upstream.requests) == 2
 
 
-def test_new_episodes_records_what_is_not_known(odd):
-    """What a scenario answers is replayed; the rest is asked for, and known from then on."""
-    odd.upstream.script = script(*says("hi"))
-    with odd.recording("new_episodes"):
-        odd.post(chat())
-    with odd.recording("new_episodes", load([odd.folder])):
-        assert odd.post(chat()).status_code == 200
-        assert len(odd.upstream.asked) == 1
-        odd.post(chat("else"))
-        odd.post(
+def test_new_episodes_records_unknown_requests(recorder):
+    """A request that a scenario matches is replayed; another one is forwarded and recorded."""
+    recorder.upstream.script = script(*text_events("hi"))
+    with recorder.recording("new_episodes"):
+        recorder.post(chat())
+    with recorder.recording("new_episodes", load([recorder.folder])):
+        assert recorder.post(chat()).status_code == 200
+        assert len(recorder.upstream.requests) == 1
+        recorder.post(chat("else"))
+        recorder.post(
             chat(
                 "more", {"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}
             )
         )
-    assert len(odd.upstream.asked) == 3
-    assert {name: len(one.turns) for name, one in odd.scenarios().items()} == {
+    assert len(recorder.upstream.requests) == 3
+    assert {name: len(one.turns) for name, one in recorder.scenarios().items()} == {
         "hello": 2,
         "else": 1,
     }
-    with odd.recording("new_episodes", load([odd.folder])):
-        assert odd.post(chat("else")).status_code == 200
-    assert len(odd.upstream.asked) == 3
+    with recorder.recording("new_episodes", load([recorder.folder])):
+        assert recorder.post(chat("else")).status_code == 200
+    assert len(recorder.upstream.requests) == 3
 
 
-def test_all_asks_again_and_overwrites(odd):
-    """Every request goes to the service, and what is said anew takes the place of the old."""
-    odd.upstream.script = script(*says("old"))
-    with odd.recording():
-        odd.post(chat())
-        odd.post(
+def test_all_forwards_again_and_overwrites(recorder):
+    """Every request is forwarded, and the new answer replaces the recorded one."""
+    recorder.upstream.script = script(*text_events("old"))
+    with recorder.recording():
+        recorder.post(chat())
+        recorder.post(
             chat(
                 "more",
                 {"role": "user", "content": "hello"},
                 {"role": "assistant", "content": "old"},
             )
         )
-    odd.upstream.script = script(*says("new"))
-    with odd.recording("all"):
-        odd.post(chat())
-    assert list(odd.scenarios()) == ["hello"]
-    assert len(odd.scenarios()["hello"].turns) == 1
-    with odd.replaying(speed=0) as client:
+    recorder.upstream.script = script(*text_events("new"))
+    with recorder.recording("all"):
+        recorder.post(chat())
+    assert list(recorder.scenarios()) == ["hello"]
+    assert len(recorder.scenarios()["hello"].turns) == 1
+    with recorder.replaying(speed=0) as client:
         assert b"new" in client.post(PATH, json=chat()).content
-    assert sorted(file.suffix for file in odd.folder.glob("hello*")) == [".jsonl", ".yaml"]
+    assert sorted(file.suffix for file in recorder.folder.glob("hello*")) == [".jsonl", ".yaml"]

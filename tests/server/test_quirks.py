@@ -10,7 +10,7 @@ match: any
 turns:
   - reply: {tool: get_weather, id: call_1, arguments: {city: Paris}}
 """
-ASK = {"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+REQUEST = {"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
 
 
 def chunks(answer) -> list:
@@ -25,13 +25,13 @@ def entries(answer) -> list[dict]:
     return [entry for delta in deltas for entry in delta.get("tool_calls") or []]
 
 
-def test_a_request_asks_for_a_quirk(serve) -> None:
-    """The header gives the quirk to one answer, not to the next; the journal knows."""
+def test_a_header_applies_a_quirk_to_one_answer(serve) -> None:
+    """The next answer has no quirk, and the journal names the quirk of each."""
     server = serve(SCENARIO)
     odd = server.http.post(
-        "/v1/chat/completions", json=ASK, headers={"x-mockllm-quirk": "chat-index-missing"}
+        "/v1/chat/completions", json=REQUEST, headers={"x-mockllm-quirk": "chat-index-missing"}
     )
-    plain = server.http.post("/v1/chat/completions", json=ASK)
+    plain = server.http.post("/v1/chat/completions", json=REQUEST)
     assert all("index" not in entry for entry in entries(odd))
     assert all("index" in entry for entry in entries(plain))
     journal = server.journal()
@@ -39,11 +39,11 @@ def test_a_request_asks_for_a_quirk(serve) -> None:
 
 
 def test_several_quirks_go_together(serve) -> None:
-    """Names are separated by commas; those of the server come first."""
+    """Names are separated by commas; the server's quirks come first."""
     server = serve(SCENARIO, quirks=("sse-crlf",))
     odd = server.http.post(
         "/v1/chat/completions",
-        json=ASK,
+        json=REQUEST,
         headers={"x-mockllm-quirk": "chat-args-whole , chat-no-done"},
     )
     assert b"\r\n\r\n" in odd.content
@@ -52,10 +52,10 @@ def test_several_quirks_go_together(serve) -> None:
 
 
 def test_an_unknown_quirk_is_refused(serve) -> None:
-    """The 400 tells the nearest names, in the API's form."""
+    """The 400 suggests the nearest names, in the API's shape."""
     server = serve(SCENARIO)
     answer = server.http.post(
-        "/v1/chat/completions", json=ASK, headers={"x-mockllm-quirk": "chat-index-mising"}
+        "/v1/chat/completions", json=REQUEST, headers={"x-mockllm-quirk": "chat-index-mising"}
     )
     assert answer.status_code == 400
     error = answer.json()["error"]
@@ -63,31 +63,33 @@ def test_an_unknown_quirk_is_refused(serve) -> None:
     assert error["code"] == "unknown_quirk"
 
 
-def test_a_turn_has_its_quirk_where_the_protocol_can(serve) -> None:
-    """`wire.quirks` of Chat leaves the other protocols as they are."""
+def test_a_quirk_of_another_protocol_changes_nothing(serve) -> None:
+    """A Chat quirk in `wire.quirks` leaves the other protocols as they are."""
     quirky = SCENARIO + "    wire: {quirks: [chat-index-missing]}\n"
     plain, odd = serve(SCENARIO), serve(quirky)
     body = {"model": "gpt-4o", "stream": True, "input": "Hi"}
-    told = [one.http.post("/v1/responses", json=body).text for one in (plain, odd)]
-    assert told[0] == told[1]
-    assert all("index" not in e for e in entries(odd.http.post("/v1/chat/completions", json=ASK)))
+    texts = [one.http.post("/v1/responses", json=body).text for one in (plain, odd)]
+    assert texts[0] == texts[1]
+    assert all(
+        "index" not in e for e in entries(odd.http.post("/v1/chat/completions", json=REQUEST))
+    )
 
 
-def test_an_answer_that_is_not_streamed_has_none(serve) -> None:
-    """Quirks are of streams."""
+def test_quirks_change_streams_only(serve) -> None:
+    """An answer that is not streamed is the same with the quirk."""
     server = serve(SCENARIO, quirks=("chat-args-object",))
-    answer = server.http.post("/v1/chat/completions", json={**ASK, "stream": False})
+    answer = server.http.post("/v1/chat/completions", json={**REQUEST, "stream": False})
     call = answer.json()["choices"][0]["message"]["tool_calls"][0]
     assert call["function"]["arguments"] == '{"city":"Paris"}'
 
 
-def test_the_content_type_may_be_another(serve) -> None:
-    """A quirk of headers shows in them."""
+def test_a_quirk_may_change_the_content_type(serve) -> None:
+    """A quirk of headers sends another content type, or none."""
     server = serve(SCENARIO)
     for variant, expected in (("json", "application/json"), ("none", None)):
         answer = server.http.post(
             "/v1/chat/completions",
-            json=ASK,
+            json=REQUEST,
             headers={"x-mockllm-quirk": f"sse-content-type:{variant}"},
         )
         assert answer.headers.get("content-type") == expected

@@ -1,5 +1,5 @@
-"""The official SDKs through the recording proxy: what they make of an answer is what they make
-of its replay, with no service behind it."""
+"""The official SDKs through the recording proxy: they read the same answer from the recorder and
+from its replay, which has no service behind it."""
 
 import asyncio
 import json
@@ -42,16 +42,16 @@ class Runs:
             folder, dict.fromkeys(("chat", "responses", "anthropic", "gemini"), service)
         )
 
-    def both(self, talk, connect):
-        """What `talk` gives with a client of the recorder, and with one of the replay."""
+    def both(self, converse, connect):
+        """The results of `converse` with a client of the recorder and with one of the replay."""
         with (
             ServerThread((), ServerOptions(record=self.options)) as thread,
             closing(connect(thread.url)) as client,
         ):
-            recorded = talk(client)
+            recorded = converse(client)
         with ServerThread(load([self.folder]), ServerOptions(speed=0)) as thread:
             with closing(connect(thread.url)) as client:
-                replayed = talk(client)
+                replayed = converse(client)
             played = thread.ask(
                 lambda: [one.recorded for one in thread.server.sessions.get("default").journal]
             )
@@ -73,7 +73,7 @@ def openai_client(url):
 
 
 def openai_chat(client, stream=True):
-    """A conversation with two calls over Chat Completions; all that the SDK gave."""
+    """A conversation with two calls over Chat Completions; everything that the SDK returned."""
     messages = [{"role": "user", "content": QUESTION}]
     given = []
     tools = [{"type": "function", "function": TOOL}]
@@ -110,13 +110,13 @@ def test_openai_chat(runs, stream):
 def test_openai_responses(runs, previous):
     """Responses, with the history in the service and with it in the request."""
 
-    def talk(client):
-        asked, id, given = [{"role": "user", "content": QUESTION}], None, []
+    def converse(client):
+        items, id, given = [{"role": "user", "content": QUESTION}], None, []
         tools = [{"type": "function", "strict": False, **TOOL}]
         while True:
             more = {"previous_response_id": id} if previous and id else {}
             with client.responses.stream(
-                model="gpt-4o", input=asked, tools=tools, **more
+                model="gpt-4o", input=items, tools=tools, **more
             ) as events:
                 list(events)
                 answer = events.get_final_response()
@@ -125,11 +125,11 @@ def test_openai_responses(runs, previous):
             if not calls:
                 return given
             id = answer.id
-            kept = [] if previous else asked + [
+            kept = [] if previous else items + [
                 item.model_dump(exclude_none=True, exclude={"parsed_arguments"})
                 for item in answer.output
             ]  # fmt: skip
-            asked = kept + [
+            items = kept + [
                 {
                     "type": "function_call_output",
                     "call_id": call.call_id,
@@ -138,7 +138,7 @@ def test_openai_responses(runs, previous):
                 for call in calls
             ]
 
-    recorded, replayed = runs.both(talk, openai_client)
+    recorded, replayed = runs.both(converse, openai_client)
     assert recorded == replayed
     assert len(recorded) == 2
 
@@ -146,7 +146,7 @@ def test_openai_responses(runs, previous):
 def test_anthropic(runs):
     """Messages, streamed, over a conversation with calls."""
 
-    def talk(client):
+    def converse(client):
         messages, given = [{"role": "user", "content": QUESTION}], []
         schema = {"name": TOOL["name"], "input_schema": TOOL["parameters"]}
         while True:
@@ -169,7 +169,7 @@ def test_anthropic(runs):
     def connect(url):
         return anthropic.Anthropic(base_url=url, api_key="sk-test", max_retries=0)
 
-    recorded, replayed = runs.both(talk, connect)
+    recorded, replayed = runs.both(converse, connect)
     assert recorded == replayed
     assert len(recorded) == 2
 
@@ -177,7 +177,7 @@ def test_anthropic(runs):
 def test_gemini(runs):
     """Gemini, streamed, over a conversation with calls, which have no ids there."""
 
-    def talk(client):
+    def converse(client):
         types = genai.types
         contents, given = [types.UserContent(QUESTION)], []
         declared = types.FunctionDeclaration(
@@ -206,28 +206,27 @@ def test_gemini(runs):
     def connect(url):
         return genai.Client(api_key="test", http_options={"base_url": url})
 
-    recorded, replayed = runs.both(talk, connect)
+    recorded, replayed = runs.both(converse, connect)
     assert recorded == replayed
     assert len(recorded) == 2
 
 
 def test_many_conversations_at_once(runs):
-    """Conversations that go on at once, several with the same words, are each recorded as a
-    whole."""
+    """Concurrent conversations, several with the same text, are each recorded whole."""
 
     async def all_of(url):
         client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="sk-test", max_retries=0)
 
-        async def talk(number):
-            words = f"Hello number {number % 3}"
-            messages = [{"role": "user", "content": words}]
+        async def converse(number):
+            text = f"Hello number {number % 3}"
+            messages = [{"role": "user", "content": text}]
             for turn in range(3):
                 answer = await client.chat.completions.create(model="gpt-4o", messages=messages)
                 messages.append({"role": "assistant", "content": answer.choices[0].message.content})
                 messages.append({"role": "user", "content": f"{number} says {turn}"})
 
         async with client:
-            await asyncio.gather(*map(talk, range(9)))
+            await asyncio.gather(*map(converse, range(9)))
 
     with ServerThread((), ServerOptions(record=runs.options)) as thread:
         asyncio.run(all_of(thread.url))
@@ -235,7 +234,7 @@ def test_many_conversations_at_once(runs):
     assert len(scenarios) == 9
     for scenario in scenarios:
         assert len(scenario.turns) == 3
-        said = [turn.request.user.value.split()[0] for turn in scenario.turns[1:]]
-        assert said[0] == said[1]
-        assert int(said[0]) % 3 == int(scenario.match.user.value[-1])
+        numbers = [turn.request.user.value.split()[0] for turn in scenario.turns[1:]]
+        assert numbers[0] == numbers[1]
+        assert int(numbers[0]) % 3 == int(scenario.match.user.value[-1])
     assert len({scenario.turns[1].request.user.value for scenario in scenarios}) == 9

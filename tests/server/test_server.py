@@ -3,12 +3,14 @@
 import json
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import httpx
 import pytest
 
 from mockllm.framing.sse import decode
+from tests.timeouts import GIVE_UP
 
 WEATHER = """
 scenario: weather
@@ -42,8 +44,8 @@ turns:
 
 def chat(*messages, **fields):
     """A Chat Completions body."""
-    said = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
-    return {"model": "gpt-4o", "messages": said, **fields}
+    converted = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
+    return {"model": "gpt-4o", "messages": converted, **fields}
 
 
 CALLED = {
@@ -64,19 +66,19 @@ def result(content):
 
 
 def chunks(url, body, path="/v1/chat/completions"):
-    """The HTTP chunks that a client sees."""
-    with httpx.stream("POST", url + path, json=body) as answer:
+    """The HTTP chunks that a client receives."""
+    with httpx.stream("POST", url + path, json=body, timeout=GIVE_UP) as answer:
         return list(answer.iter_raw())
 
 
 def raw_exchange(url, request):
     """The bytes of an answer on a connection of its own, until the server closes it."""
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as sock:
+    with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
         sock.sendall(request)
         data = b""
-        while piece := sock.recv(65536):
-            data += piece
+        while part := sock.recv(65536):
+            data += part
     return data
 
 
@@ -93,7 +95,7 @@ def http_chunks(data):
 
 
 def test_one_http_chunk_for_each_event(serve):
-    """An instant answer leaves in one write, yet has a chunk for each event."""
+    """An instant answer is sent in one write and has an HTTP chunk for each event."""
     body = json.dumps(chat("weather", stream=True)).encode()
     request = (
         b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
@@ -102,13 +104,13 @@ def test_one_http_chunk_for_each_event(serve):
     head, _, rest = raw_exchange(serve(WEATHER).url, request).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"connection: close" in head
-    pieces = http_chunks(rest)
-    assert len(pieces) == len(decode(b"".join(pieces)))
-    assert pieces[-1] == b"data: [DONE]\n\n"
+    parts = http_chunks(rest)
+    assert len(parts) == len(decode(b"".join(parts)))
+    assert parts[-1] == b"data: [DONE]\n\n"
 
 
 def test_http_1_0_gets_no_chunk_framing(serve):
-    """An old client reads until the connection closes."""
+    """The body of an HTTP/1.0 answer ends with the connection."""
     body = json.dumps(chat("weather", stream=True)).encode()
     request = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%b" % (
         len(body),
@@ -123,23 +125,23 @@ def test_http_1_0_gets_no_chunk_framing(serve):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"flush": "event"}, {"speed": 0}])
 def test_every_way_of_delivery_sends_the_same_bytes(serve, options):
-    """Flushing by event, timed and instant replay differ in when, never in what."""
+    """Flushing by event, timed and instant replay send the same bytes at different times."""
     text = SLOW.replace("10ms", "1ms")
     plain = b"".join(chunks(serve(text, speed=0).url, chat("slow", stream=True)))
     assert b"".join(chunks(serve(text, **options).url, chat("slow", stream=True))) == plain
 
 
 def test_segments_cut_events_anywhere(serve):
-    """`wire.segments` writes pieces of that many bytes, inside of events too."""
+    """`wire.segments` sends writes of that many bytes, which cut events too."""
     text = WEATHER.replace("split: 4}", "split: 4}\n    wire: {segments: 7}", 1)
     whole = b"".join(chunks(serve(WEATHER).url, chat("weather", stream=True)))
-    pieces = chunks(serve(text).url, chat("weather", stream=True))
-    assert b"".join(pieces) == whole
-    assert len(pieces) > len(whole) // 14
+    parts = chunks(serve(text).url, chat("weather", stream=True))
+    assert b"".join(parts) == whole
+    assert len(parts) > len(whole) // 14
 
 
 def test_wire_options_change_the_framing_only(serve):
-    """CRLF, a byte order mark and comments leave the events what they are."""
+    """CRLF, a byte order mark and comments do not change the events."""
     text = WEATHER.replace(
         "split: 4}",
         "split: 4}\n    wire: {line_end: crlf, bom: true, comments: {every: 2, text: x}}",
@@ -153,7 +155,7 @@ def test_wire_options_change_the_framing_only(serve):
 
 
 def test_a_conversation_is_played_to_its_end(serve):
-    """The second turn answers the results, the body is that of the API."""
+    """The second turn answers the results, with a body of the API; a third request is a 404."""
     served = serve(WEATHER)
     answer = served.http.post(
         "/v1/chat/completions", json=chat("weather", CALLED, result("It will rain."))
@@ -168,8 +170,8 @@ def test_a_conversation_is_played_to_its_end(serve):
     assert [entry["outcome"] for entry in served.journal()] == ["played", "unmatched"]
 
 
-def test_expectations_that_fail_are_told(serve):
-    """What the client should have sent is in the error and in the journal."""
+def test_failed_expectations_are_reported(serve):
+    """The error and the journal describe what the client should have sent."""
     served = serve(WEATHER)
     answer = served.http.post("/v1/chat/completions", json=chat("weather", CALLED, result("sun")))
     assert answer.status_code == 400
@@ -180,7 +182,7 @@ def test_expectations_that_fail_are_told(serve):
 
 
 def test_attempts_fail_first(serve):
-    """The tries of a turn fail as written, with the headers that clients look at."""
+    """The attempts of a turn fail as written, with the headers that clients read."""
     served = serve(LIMITED)
     answers = [served.http.post("/v1/chat/completions", json=chat("busy")) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [429, 503, 200, 429]
@@ -192,7 +194,7 @@ def test_attempts_fail_first(serve):
 
 
 def test_sessions_are_isolated(serve):
-    """Attempts and journals of one session are not those of another."""
+    """The attempts and the journal of one session do not affect another."""
     served = serve(LIMITED)
     body = chat("busy")
     first = served.http.post("/s/one/v1/chat/completions", json=body)
@@ -210,12 +212,12 @@ def test_sessions_are_isolated(serve):
     assert served.http.get("/_mockllm/sessions/one").status_code == 404
 
 
-def test_a_session_is_made_with_its_base_urls(serve):
-    """Making a session gives what a client needs."""
+def test_a_created_session_has_base_urls(serve):
+    """Creating a session returns the base URLs; the name is optional, and a bad one is a 400."""
     served = serve(WEATHER)
-    made = served.http.post("/_mockllm/sessions", json={"session": "mine"})
-    assert made.status_code == 201
-    assert made.json()["base_urls"]["chat"] == f"{served.url}/s/mine/v1"
+    created = served.http.post("/_mockllm/sessions", json={"session": "mine"})
+    assert created.status_code == 201
+    assert created.json()["base_urls"]["chat"] == f"{served.url}/s/mine/v1"
     other = served.http.post("/_mockllm/sessions").json()["session"]
     assert other != "mine"
     bad = served.http.post("/_mockllm/sessions", json={"session": "no/slash"})
@@ -224,7 +226,7 @@ def test_a_session_is_made_with_its_base_urls(serve):
 
 
 def test_the_journal_masks_credentials(serve):
-    """What identifies the user is not kept, in headers or in the query."""
+    """Credentials in headers and in the query are not in the journal."""
     served = serve(WEATHER)
     served.http.post(
         "/v1/chat/completions?api-key=sk-in-query",
@@ -235,8 +237,8 @@ def test_the_journal_masks_credentials(serve):
             "cookie": "id=sk-third",
         },
     )
-    shown = served.http.get("/_mockllm/journal").text
-    assert "sk-" not in shown
+    journal = served.http.get("/_mockllm/journal").text
+    assert "sk-" not in journal
     entry = served.journal()[0]
     assert entry["headers"]["authorization"] == "***"
     assert json.loads(entry["body"]) == chat("weather")
@@ -258,13 +260,13 @@ def test_the_journal_masks_credentials(serve):
     ],
 )
 def test_control_routes_refuse_foreign_hosts_and_origins(serve, headers, status):
-    """A page in a browser cannot read the journal, whatever name it gives this machine."""
+    """A page in a browser cannot read the journal, under any name of this machine."""
     served = serve(WEATHER, allowed_hosts=("friend.example",))
     assert served.http.get("/_mockllm/journal", headers=headers).status_code == status
 
 
 def test_health_and_scenarios(serve):
-    """The server says what it serves."""
+    """The control routes list the scenarios; an unknown route lists the routes."""
     served = serve(WEATHER + "---" + LIMITED)
     assert served.http.get("/_mockllm/health").json()["scenarios"] == 2
     listed = served.http.get("/_mockllm/scenarios").json()["scenarios"]
@@ -274,8 +276,8 @@ def test_health_and_scenarios(serve):
     assert "GET health" in unknown.text
 
 
-def test_what_is_not_known_is_refused_in_the_shape_of_the_api(serve):
-    """Unknown path, wrong method, broken JSON."""
+def test_refusals_have_the_shape_of_the_api(serve):
+    """An unknown path, a wrong method and a body that is no JSON object are refused."""
     served = serve(WEATHER)
     unknown = served.http.post("/v1/chat/complete", json={})
     assert unknown.status_code == 404
@@ -295,7 +297,7 @@ def test_what_is_not_known_is_refused_in_the_shape_of_the_api(serve):
 
 
 def test_a_body_beyond_the_limit_is_refused(serve):
-    """Also when it comes in chunks and does not say its length beforehand."""
+    """It is refused with and without a Content-Length."""
     served = serve(WEATHER, max_body=10_000)
     fits = served.http.post("/v1/chat/completions", json=chat("weather " + "x" * 9_000))
     assert fits.status_code == 200
@@ -305,12 +307,23 @@ def test_a_body_beyond_the_limit_is_refused(serve):
         assert answer.json()["error"]["code"] == "request_too_large"
 
 
+def test_a_body_of_just_the_limit_is_read(serve):
+    """The limit itself is allowed and one byte more is not, however the body is sent."""
+    body = json.dumps(chat("weather")).encode()
+    served = serve(WEATHER, max_body=len(body))
+    for more, status in ((b"", 200), (b" ", 413)):
+        for content in (body + more, iter([body, more] if more else [body])):
+            answer = served.http.post("/v1/chat/completions", content=content)
+            assert answer.status_code == status
+
+
 def test_a_client_that_waits_for_100_continue_is_answered(serve):
-    """curl waits before it sends a large body."""
+    """A client may wait for `100 Continue` before it sends the body, as curl does for large
+    ones."""
     body = json.dumps(chat("weather")).encode()
     url = serve(WEATHER).url
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as sock:
+    with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
         sock.sendall(
             b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
             b"Content-Length: %d\r\n\r\n" % len(body)
@@ -339,61 +352,59 @@ def test_pipelined_requests_are_answered_in_order(serve):
 
 
 def test_timed_replay_keeps_the_order_and_takes_its_time(serve):
-    """Nothing is due before its time."""
+    """No event is sent before it is due."""
     import time
 
     served = serve(SLOW)
     began = time.monotonic()
-    pieces = chunks(served.url, chat("slow", stream=True))
+    parts = chunks(served.url, chat("slow", stream=True))
     assert time.monotonic() - began >= 0.110
-    assert b"".join(pieces).endswith(b"data: [DONE]\n\n")
+    assert b"".join(parts).endswith(b"data: [DONE]\n\n")
 
 
 def test_a_client_that_goes_away_frees_everything(serve):
-    """A stream that waits for its next event ends at once, and the journal says why."""
+    """A stream in a pause ends when its client leaves, and the journal reports it."""
     gone = threading.Event()
     served = serve(ENDLESS, log=lambda exchange: gone.set())
     with served.http.stream(
         "POST", "/v1/chat/completions", json=chat("stuck", stream=True)
     ) as answer:
         assert b"first" in b"".join(islice(answer.iter_raw(), 2))
-    assert gone.wait(10)
+    assert gone.wait(GIVE_UP)
     entry = served.journal()[0]
     assert entry["client_gone"]
     assert 0 < entry["bytes_sent"] < 2_000
 
 
 def test_stopping_lets_streams_finish_within_the_grace(serve):
-    """A stream that ends in time is whole; one that does not is cut."""
+    """A stream that ends within the grace is whole; another one is cut."""
     from mockllm import ServerOptions, ServerThread, loads
 
-    seen = {}
+    def read(url, name, begun):
+        with httpx.stream(
+            "POST", url + "/v1/chat/completions", json=chat(name, stream=True), timeout=GIVE_UP
+        ) as answer:
+            parts = answer.iter_raw()
+            first = next(parts)
+            begun.set()
+            return first + b"".join(parts)
 
-    def read(name, url):
-        try:
-            seen[name] = b"".join(chunks(url, chat(name, stream=True)))
-        except httpx.HTTPError as error:
-            seen[name] = error
+    def stopped_after_the_first_event(scenario, name, grace):
+        begun = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            with ServerThread(loads(scenario), ServerOptions(grace=grace)) as server:
+                reading = pool.submit(read, server.url, name, begun)
+                assert begun.wait(GIVE_UP)
+            return reading.result()
 
-    logged = threading.Semaphore(0)
-    with ServerThread(loads(SLOW), ServerOptions(grace=20)) as server:
-        thread = threading.Thread(target=read, args=("slow", server.url))
-        thread.start()
-        while not any(session.count for session in list(server.server.sessions)):
-            logged.acquire(timeout=0.001)
-    thread.join()
-    assert seen["slow"].endswith(b"data: [DONE]\n\n")
-    with ServerThread(loads(ENDLESS), ServerOptions(grace=0.05)) as server:
-        thread = threading.Thread(target=read, args=("stuck", server.url))
-        thread.start()
-        while not any(session.count for session in list(server.server.sessions)):
-            logged.acquire(timeout=0.001)
-    thread.join()
-    assert isinstance(seen["stuck"], httpx.RemoteProtocolError)
+    whole = stopped_after_the_first_event(SLOW, "slow", grace=GIVE_UP)
+    assert whole.endswith(b"data: [DONE]\n\n")
+    with pytest.raises(httpx.RemoteProtocolError):
+        stopped_after_the_first_event(ENDLESS, "stuck", grace=0.05)
 
 
 def test_a_port_in_use_is_an_error_where_the_server_is_started(serve):
-    """The thread that starts the server gets the error."""
+    """The error is raised in the thread that starts the server."""
     from mockllm import ServerOptions, ServerThread
 
     port = int(serve(WEATHER).url.rsplit(":", 1)[1])
@@ -401,8 +412,8 @@ def test_a_port_in_use_is_an_error_where_the_server_is_started(serve):
         ServerThread([], ServerOptions(port=port)).__enter__()
 
 
-def test_a_reload_changes_what_is_served(serve):
-    """Sessions go on; the next request meets the new scenarios."""
+def test_a_reload_replaces_the_scenarios(serve):
+    """Sessions go on; the next request is matched against the new scenarios."""
     from mockllm import loads
 
     served = serve(WEATHER)
@@ -414,7 +425,7 @@ def test_a_reload_changes_what_is_served(serve):
 
 
 def test_a_page_in_a_browser_may_call_the_apis(serve):
-    """Preflight and answers allow any origin on the APIs' paths."""
+    """Preflights and answers allow any origin on the APIs' paths."""
     served = serve(WEATHER)
     preflight = served.http.request(
         "OPTIONS",
@@ -428,7 +439,8 @@ def test_a_page_in_a_browser_may_call_the_apis(serve):
 
 
 def test_models_are_listed(serve):
-    """Scenarios can be chosen as models; any other name is answered for too."""
+    """Scenarios are listed as models. Where a scenario plays with any model, a lookup of any name
+    succeeds; otherwise an unknown one is a 404."""
     served = serve(WEATHER)
     listed = served.http.get("/v1/models").json()
     assert [model["id"] for model in listed["data"]] == ["mock/weather"]
@@ -440,7 +452,8 @@ def test_models_are_listed(serve):
 
 
 def test_the_fallback_answers_anything(serve):
-    """With the fallback on, an unknown question gets an answer made from the request."""
+    """With `fallback: auto` a request that nothing matches gets an answer that is built from the
+    request."""
     served = serve(WEATHER, fallback=True)
     answer = served.http.post("/v1/chat/completions", json=chat("say this"))
     assert answer.json()["choices"][0]["message"]["content"] == "say this"
@@ -461,8 +474,8 @@ def test_the_fallback_answers_anything(serve):
     assert (called["name"], json.loads(called["arguments"])) == ("f", {"n": 5})
 
 
-def test_lenient_plays_what_the_api_would_refuse(serve):
-    """A call without its result is an error, unless told otherwise."""
+def test_lenient_plays_requests_that_the_api_refuses(serve):
+    """A call without its result is an error, unless the server is lenient."""
     body = chat("weather", CALLED, {"role": "user", "content": "well?"})
     assert serve(WEATHER).http.post("/v1/chat/completions", json=body).status_code == 400
     text = WEATHER.replace(
@@ -473,7 +486,7 @@ def test_lenient_plays_what_the_api_would_refuse(serve):
 
 
 def test_the_same_request_gives_the_same_bytes_on_another_server(serve):
-    """Nothing in an answer comes from a clock, a counter or the process."""
+    """No part of an answer comes from a clock, a counter or the process."""
     for body in (chat("weather", stream=True), chat("weather")):
         answers = [serve(WEATHER).http.post("/v1/chat/completions", json=body) for _ in range(2)]
         assert answers[0].content == answers[1].content
@@ -481,18 +494,18 @@ def test_the_same_request_gives_the_same_bytes_on_another_server(serve):
 
 
 def test_a_name_in_a_path_may_hold_a_quoted_slash(serve):
-    """SDKs quote the slash of `mock/weather`; it is one name, not two steps."""
+    """SDKs percent-encode the slash of `mock/weather`; the name is one path segment."""
     served = serve(WEATHER)
     assert served.http.get("/v1/models/mock%2Fweather").json()["id"] == "mock/weather"
 
 
 def test_a_stored_response_is_not_streamed_again(serve):
-    """Asking for it is refused; an empty stream would be silently taken for the answer."""
+    """Requesting its stream is refused: an empty stream would look like the answer."""
     served = serve(WEATHER)
-    made = served.http.post("/v1/responses", json={"model": "m", "input": "weather"}).json()
-    again = served.http.get(f"/v1/responses/{made['id']}", params={"stream": "true"})
+    response = served.http.post("/v1/responses", json={"model": "m", "input": "weather"}).json()
+    again = served.http.get(f"/v1/responses/{response['id']}", params={"stream": "true"})
     assert (again.status_code, again.json()["error"]["param"]) == (400, "stream")
-    assert served.http.get(f"/v1/responses/{made['id']}").json() == made
+    assert served.http.get(f"/v1/responses/{response['id']}").json() == response
 
 
 def test_an_error_of_a_streamed_array_is_a_list(serve):
@@ -509,25 +522,26 @@ def test_an_error_of_a_streamed_array_is_a_list(serve):
     assert played.json()[-1]["candidates"][0]["finishReason"] == "STOP"
 
 
-def test_what_the_services_demand_is_demanded(serve):
-    """Credentials and versions, in each API's own words; any value will do."""
+def test_credentials_and_versions_are_required(serve):
+    """Each API refuses a request without its credentials or version header; any value is
+    accepted."""
     served = serve(WEATHER)
-    said = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "weather"}]}
-    no_key = served.http.post("/v1/messages", json=said, headers={"anthropic-version": "x"})
+    message = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "weather"}]}
+    no_key = served.http.post("/v1/messages", json=message, headers={"anthropic-version": "x"})
     assert (no_key.status_code, no_key.json()["error"]["type"]) == (401, "authentication_error")
-    no_version = served.http.post("/v1/messages", json=said, headers={"x-api-key": "k"})
+    no_version = served.http.post("/v1/messages", json=message, headers={"x-api-key": "k"})
     assert no_version.status_code == 400
     for key in ({"x-api-key": "k"}, {"authorization": "Bearer k"}):
         headers = {"anthropic-version": "2023-06-01", **key}
-        assert served.http.post("/v1/messages", json=said, headers=headers).status_code == 200
-    asked = {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}
+        assert served.http.post("/v1/messages", json=message, headers=headers).status_code == 200
+    content = {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}
     path = "/v1beta/models/gemini-2.5-flash:generateContent"
-    assert served.http.post(path, json=asked).status_code in (401, 403)
-    assert served.http.post(f"{path}?key=AIzaSecret", json=asked).status_code == 200
+    assert served.http.post(path, json=content).status_code in (401, 403)
+    assert served.http.post(f"{path}?key=AIzaSecret", json=content).status_code == 200
     assert "AIzaSecret" not in served.http.get("/_mockllm/journal").text
 
 
-def test_a_model_list_has_the_shape_of_the_api_that_asks(serve):
+def test_a_model_list_has_the_shape_of_the_requested_api(serve):
     """OpenAI, Anthropic and Gemini share the path."""
     served = serve(WEATHER)
     assert served.http.get("/v1/models").json()["object"] == "list"
@@ -537,7 +551,7 @@ def test_a_model_list_has_the_shape_of_the_api_that_asks(serve):
     assert gemini["models"][0]["name"].startswith("models/")
 
 
-def test_the_names_of_a_query_are_part_of_what_is_remembered(serve):
+def test_the_names_in_a_query_are_part_of_the_cache_key(serve):
     """`?key=sse` is not `?alt=sse`, although body and value are the same."""
     served = serve(WEATHER)
     body = {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}

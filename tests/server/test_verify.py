@@ -1,4 +1,4 @@
-"""`GET /_mockllm/verify`: what it says of clients over real HTTP."""
+"""`GET /_mockllm/verify`: its reports on clients over real HTTP."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from mockllm.checking.conversations.judge import CONVERSATION_INVARIANTS
-from mockllm.protocols.client_requests import ASKING
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import APIS
-from tests.checking.bad_clients import (
+from tests.checking.conversations.bad_clients import (
     BAD,
     BOTH,
     HOPS,
@@ -27,7 +26,10 @@ from tests.checking.bad_clients import (
     results_too_early,
     results_while_open,
 )
-from tests.checking.talking import MODELS, body, call, called, gave
+from tests.checking.conversations.request_bodies import MODELS, body, call, called, result
+from tests.timeouts import GIVE_UP
+
+APIS = tuple(PROTOCOLS)
 
 FOLDER = Path(__file__).parents[2]
 TIMED = (goes_on_after_leaving, results_before_leaving, results_too_early, results_while_open)
@@ -38,22 +40,22 @@ LONG = TWO.replace("arguments: {of: bob}}", "arguments: {of: bob}}\n      - paus
 every_api = pytest.mark.parametrize("api", APIS)
 
 
-class HttpTalk:
-    """A client that says over HTTP what it is told to say."""
+class HttpConversation:
+    """A client that sends these conversations over HTTP."""
 
     def __init__(self, served, api: str, session: str = "default") -> None:
         self.player = served.server.player
         self.api = api
-        self._served, self._asking = served, ASKING[api]
-        self._path = self._asking.path.format(model=MODELS.get(api, "mock"))
-        self._headers = {**self._asking.headers, "x-mockllm-session": session}
+        self._served, client = served, PROTOCOLS[api].client
+        self._path = client.path_of(MODELS.get(api, "mock"))
+        self._headers = {**client.headers, "x-mockllm-session": session}
 
-    def ask(self, *items) -> httpx.Response:
+    def request(self, *items) -> httpx.Response:
         given = body(self.api, *items, tools=TOOLS)
         return self._served.http.post(self._path, json=given, headers=self._headers)
 
     def listen(self, *items):
-        """A stream that is read piece by piece."""
+        """A stream that is read part by part."""
         given = body(self.api, *items, tools=TOOLS)
         return self._served.http.stream("POST", self._path, json=given, headers=self._headers)
 
@@ -64,126 +66,129 @@ def verified(served, **query) -> dict:
     return answer.json()
 
 
-def blamed(served, **query) -> set[str]:
+def violated(served, **query) -> set[str]:
     return {one["invariant"] for one in verified(served, **query)["violations"]}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bad", [one for one in BAD if one not in TIMED], ids=lambda o: o.__name__)
 def test_a_bad_client(serve, bad):
-    """A client that gets one thing wrong is told by the name of that, and by no other."""
+    """A client with one mistake violates the invariant of that mistake, and no other."""
     text, invariant = BAD[bad]
     served = serve(text)
     for api in APIS:
-        bad(HttpTalk(served, api, api))
-        assert blamed(served, session=api, depth=4) == {invariant}, api
-        assert blamed(served, session=api, depth=4, leave_out=invariant) == set()
+        bad(HttpConversation(served, api, api))
+        assert violated(served, session=api, depth=4) == {invariant}, api
+        assert violated(served, session=api, depth=4, leave_out=invariant) == set()
 
 
-def until(pieces: Iterator[bytes], word: bytes) -> None:
-    """Reads a stream up to a word in it."""
+def until(parts: Iterator[bytes], mark: bytes) -> None:
+    """Reads a stream until it has had these bytes."""
     read = b""
-    for piece in pieces:
-        read += piece
-        if word in read:
+    for part in parts:
+        read += part
+        if mark in read:
             return
 
 
 @every_api
 def test_results_before_the_end_of_the_stream(serve, api):
-    """A client that answers calls as soon as it has them does not wait for more of them."""
+    """A client that sends results during the stream does not wait for further calls."""
     served = serve(LONG)
-    talk = HttpTalk(served, api)
-    with talk.listen("numbers") as answer:
-        pieces = answer.iter_raw()  # when it is forgotten, the stream is closed
-        until(pieces, b"call_b")
-        assert talk.ask("numbers", BOTH, *RESULTS).status_code == 200
-        assert blamed(served) == {"tools-after-end"}
-    assert blamed(served) == {"tools-after-end"}
+    conversation = HttpConversation(served, api)
+    with conversation.listen("numbers") as answer:
+        parts = answer.iter_raw()  # when it is forgotten, the stream is closed
+        until(parts, b"call_b")
+        assert conversation.request("numbers", BOTH, *RESULTS).status_code == 200
+        assert violated(served) == {"tools-after-end"}
+    assert violated(served) == {"tools-after-end"}
 
 
 @every_api
 def test_results_after_a_cancellation(serve, api):
-    """A client that leaves a stream and sends results all the same does not stop."""
+    """A client that leaves a stream and sends results nevertheless has not stopped."""
     gone = threading.Event()
     served = serve(LONG, log=lambda exchange: gone.set())
-    talk = HttpTalk(served, api)
-    with talk.listen("numbers") as answer:
+    conversation = HttpConversation(served, api)
+    with conversation.listen("numbers") as answer:
         until(answer.iter_raw(), b"call_b")
-    assert gone.wait(20)
-    assert blamed(served) == set()
-    assert talk.ask("numbers", BOTH, *RESULTS).status_code == 200
-    assert blamed(served) == {"cancel-stops"}
+    assert gone.wait(GIVE_UP)
+    assert violated(served) == set()
+    assert conversation.request("numbers", BOTH, *RESULTS).status_code == 200
+    assert violated(served) == {"cancel-stops"}
 
 
 @pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("flush", ["answer", "event"])
 def test_a_client_that_waits_for_the_end(serve, api, flush):
-    """A stream that takes its time, read to its end, is followed by nothing to blame."""
+    """After a slow stream that was read to its end there are no violations."""
     text = LONG.replace("10m", "20ms").replace("- {tool", "- {every: 1ms, split: 3, tool")
     for segmented in (text, text + "    wire: {segments: 7}\n"):
         served = serve(segmented, flush=flush)
-        talk = HttpTalk(served, api)
+        conversation = HttpConversation(served, api)
         for items in (["numbers"], ["numbers", BOTH, *RESULTS]):
-            assert talk.ask(*items).status_code == 200
+            assert conversation.request(*items).status_code == 200
         expected = {"violations": [], "unplayed": [], "unmatched": [], "invalid": []}
         assert verified(served) == {"session": "default", "good": True, **expected}
 
 
-def test_the_journal_tells_when_a_stream_ended(serve):
-    """`ended` is there as soon as nothing is left to wait for, never where a client left."""
+def test_the_journal_has_the_end_of_a_stream(serve):
+    """`ended` is set as soon as everything is sent, never where a client left."""
     gone = threading.Event()
     served = serve(LONG, log=lambda exchange: gone.set())
-    talk = HttpTalk(served, "chat")
-    with talk.listen("numbers") as answer:
+    conversation = HttpConversation(served, "chat")
+    with conversation.listen("numbers") as answer:
         until(answer.iter_raw(), b"call_b")
-    assert gone.wait(20)
-    talk.ask("numbers", BOTH, *RESULTS)
+    assert gone.wait(GIVE_UP)
+    conversation.request("numbers", BOTH, *RESULTS)
     left, whole = served.journal()
     assert (left["ended"], left["client_gone"]) == (None, True)
     assert (whole["ended"], whole["client_gone"]) == (0.0, False)
     assert not {"clock", "params"} & left.keys()
 
 
-def test_sessions_are_judged_apart(serve):
-    """What one session does wrong is not told of another, and `default` is what is meant."""
+def test_sessions_are_judged_separately(serve):
+    """A violation of one session is not reported for another; without a name `default` is
+    judged."""
     served = serve(TWO)
-    HttpTalk(served, "chat").ask("numbers")
-    HttpTalk(served, "chat", "mine").ask("numbers", BOTH, RESULTS[0])
-    assert blamed(served) == set()
+    HttpConversation(served, "chat").request("numbers")
+    HttpConversation(served, "chat", "mine").request("numbers", BOTH, RESULTS[0])
+    assert violated(served) == set()
     assert verified(served)["unplayed"] == [{"scenario": "two", "turn": 1}]
-    assert blamed(served, session="mine") == {"tools-after-end"}
+    assert violated(served, session="mine") == {"tools-after-end"}
     assert verified(served, session="mine")["invalid"] == [1]
 
 
 def test_a_session_with_scenarios_of_its_own(serve):
-    """It is judged by those, not by what the server serves to others."""
+    """It is judged by its own scenarios, not by the server's."""
     served = serve(TWO)
     served.server.assign("mine", loads(HOPS))
-    one_round_only(HttpTalk(served, "chat", "mine"))
-    assert blamed(served, session="mine") == {"multi-hop"}
+    one_round_only(HttpConversation(served, "chat", "mine"))
+    assert violated(served, session="mine") == {"multi-hop"}
 
 
-def test_quirks_of_the_server_are_not_blamed_on_the_client(serve):
-    """What a client made of a stream that was changed on its way out is not compared."""
+def test_quirks_of_the_server_are_no_violations_of_the_client(serve):
+    """Calls that a quirk changed are not compared with the client's."""
     served = serve(TWO, quirks=("chat-index-missing",))
-    other_arguments(HttpTalk(served, "chat"))
-    assert blamed(served) == set()
+    other_arguments(HttpConversation(served, "chat"))
+    assert violated(served) == set()
     assert [entry["quirks"] for entry in served.journal()] == [["chat-index-missing"]] * 2
 
 
 def test_the_example_in_the_documentation(serve):
-    """What docs/server.md shows is what comes."""
+    """The example in docs/server.md is the real answer."""
     page = (FOLDER / "docs" / "server.md").read_text()
-    shown = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    example = json.loads(page.partition("```json\n")[2].partition("```")[0])
     served = serve((FOLDER / "scenarios" / "secret-numbers.yaml").read_text(), speed=0)
-    talk, name = HttpTalk(served, "chat"), "get_secret_number"
+    conversation, name = HttpConversation(served, "chat"), "get_secret_number"
     alice = call(name, "call_alice", '{"name":"alice"}')
     bob = call(name, "call_bob", '{"name":"alice"}')
-    talk.ask("secret numbers")
-    talk.ask("secret numbers", called(alice, bob), gave(alice, "42"), gave(bob, "7"))
-    assert verified(served) == shown
+    conversation.request("secret numbers")
+    conversation.request(
+        "secret numbers", called(alice, bob), result(alice, "42"), result(bob, "7")
+    )
+    assert verified(served) == example
 
 
 def test_wrong_use(serve):
@@ -194,9 +199,9 @@ def test_wrong_use(serve):
         404,
         "There is no session 'default'; there are: none.",
     )
-    HttpTalk(served, "chat").ask("numbers")
+    HttpConversation(served, "chat").request("numbers")
     for query in ({"depth": "many"}, {"leave_out": "multi-hop,depth"}):
         answer = served.http.get("/_mockllm/verify", params=query)
         assert answer.status_code == 400
         assert next(iter(query)) in answer.json()["error"]["message"]
-    assert blamed(served, leave_out=",".join(CONVERSATION_INVARIANTS)) == set()
+    assert violated(served, leave_out=",".join(CONVERSATION_INVARIANTS)) == set()

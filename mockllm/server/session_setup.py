@@ -1,4 +1,4 @@
-"""What sessions have of their own: the scenarios that answer, and a recorder."""
+"""Sessions with a setup of their own: the scenarios that answer, and a recorder."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mockllm.server.options import RecordOptions
 if TYPE_CHECKING:
     from mockllm.server.proxy import Proxy
 
-__all__ = ["Assigned", "Own"]
+__all__ = ["SessionSetup", "SessionSetups"]
 
 
 @dataclass(slots=True)
-class Own:
-    """What one session has: `player` decides about its answers, `proxy` records."""
+class SessionSetup:
+    """The setup of one session: `player` chooses its answers, `proxy` records."""
 
     player: Player
     proxy: Proxy | None = None
 
 
-class Assigned:
-    """What is assigned, by the names of the sessions.
+class SessionSetups:
+    """The setups of sessions, by their names.
 
     Args:
         make: a player with the options of the server, of scenarios, the one that is named if
@@ -37,9 +37,9 @@ class Assigned:
         make: Callable[[Iterable[Scenario], str | None, Iterable[str], type[Player]], Player],
     ) -> None:
         self._make = make
-        self._own: dict[str, Own] = {}
-        self.find: Callable[[str], Own | None] = self._own.get
-        """What a session has; None where it has what all have."""
+        self._setups: dict[str, SessionSetup] = {}
+        self.find: Callable[[str], SessionSetup | None] = self._setups.get
+        """The setup of a session; None where it has that of the server."""
 
     def assign(
         self,
@@ -55,38 +55,38 @@ class Assigned:
         are those of `MockServer.assign`.
 
         Raises:
-            ScenarioError: what is in the folder of `record` cannot be loaded.
+            ScenarioError: the folder of `record` has scenarios that cannot be loaded.
         """
         served = tuple(scenarios)
-        known = self._own.get(session)
-        proxy = known.proxy if known is not None else None
+        before = self._setups.get(session)
+        proxy = before.proxy if before is not None else None
         if record is not None:
             from mockllm.server.proxy import Proxy
 
             proxy = Proxy(record, None, [scenario.name for scenario in served])
         player = self._make(served, named, quirks, _kind(in_order))
-        self._own[session] = Own(player, proxy)
+        self._setups[session] = SessionSetup(player, proxy)
 
     async def end_recording(self, session: str) -> None:
-        """Asks no service any more in a session; what was recorded is on the disk afterwards."""
-        own = self._own.get(session)
-        if own is not None and own.proxy is not None:
-            await own.proxy.close()
-            own.proxy = None
+        """Forwards nothing more in a session; every exchange is on the disk afterwards."""
+        setup = self._setups.get(session)
+        if setup is not None and setup.proxy is not None:
+            await setup.proxy.close()
+            setup.proxy = None
 
     async def close(self) -> None:
-        """Ends all that is recorded."""
-        for session in tuple(self._own):
+        """Ends all recordings."""
+        for session in tuple(self._setups):
             await self.end_recording(session)
 
     def release(self, session: str) -> None:
-        """Forgets what was assigned to a session."""
-        self._own.pop(session, None)
+        """Removes the setup of a session."""
+        self._setups.pop(session, None)
 
 
 def _kind(in_order: bool) -> type[Player]:
     if not in_order:
         return Player
-    from mockllm.replay.ordered import InOrder
+    from mockllm.replay.ordered import OrderedPlayer
 
-    return InOrder
+    return OrderedPlayer

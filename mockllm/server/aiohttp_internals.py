@@ -1,0 +1,198 @@
+"""All that mockllm uses of aiohttp and that aiohttp does not document, private names among it.
+
+Each function says what it is for and why the documented interface does not do. Nothing else in
+mockllm touches such names. `tests/server/test_aiohttp_internals.py` lists them and holds each
+function against the installed aiohttp; the bounds of the dependency in `pyproject.toml` are the
+oldest and the newest minor release for which those tests pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from aiohttp import ClientResponse, StreamReader, TCPConnector, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpProcessingError, RawRequestMessage
+
+__all__ = [
+    "ServiceConnection",
+    "connection_of",
+    "drain",
+    "give_what_arrived",
+    "low_level_server",
+    "observe_connections",
+    "take_no_more_requests",
+    "written_response",
+]
+
+_TAIL = 16 * 1024
+
+
+# Serving
+
+
+def low_level_server(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, max_body: int
+) -> web.Server:
+    """A server without an application, with a bound for the bodies of its requests.
+
+    `web.Server` is documented, and so is `BaseRequest.client_max_size`; only `web.Application`
+    has a documented option for the latter. `request_factory` and the constructor of `BaseRequest`
+    are what is left. A handler whose client leaves is cancelled.
+
+    Args:
+        max_body: in bytes. `BaseRequest.read` raises `web.HTTPRequestEntityTooLarge` for a body
+            that is at least two bytes longer, and may raise it for one that is one byte longer:
+            aiohttp 3.14 began to allow bodies of just `client_max_size` bytes.
+    """
+    loop = asyncio.get_running_loop()
+
+    def make_request(
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        return web.BaseRequest(
+            message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
+        )
+
+    return web.Server(
+        handler,
+        request_factory=make_request,
+        handler_cancellation=True,
+        access_log=None,
+        logger=_logger,
+    )
+
+
+class _WithoutRequest(logging.Filter):
+    """Shortens the report about a request that is not HTTP: aiohttp quotes the line with its
+    credentials. The exception that says so is not documented."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.msg = f"{record.getMessage()}: it is not HTTP ({type(error).__name__})"
+            record.args = record.exc_info = record.exc_text = None
+        return True
+
+
+_logger = logging.getLogger("aiohttp.server.mockllm")
+_logger.addFilter(_WithoutRequest())
+
+
+def take_no_more_requests(server: web.Server) -> None:
+    """Ends the connections after the requests that are being answered; no other one is answered.
+
+    Idle connections are closed by `ServerRunner.cleanup` at the latest. That is documented and
+    does all of this, but cuts answers that take longer than its timeout; mockllm waits for those
+    itself, as long as its user wants, and cleans up then.
+    """
+    server.pre_shutdown()
+
+
+class _Written(web.StreamResponse):
+    """A response that does nothing when aiohttp begins or ends it."""
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        super().__init__()
+        self._stays = keep_alive
+
+    @property
+    def keep_alive(self) -> bool:
+        return self._stays
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        return None
+
+
+def written_response(*, keep_alive: bool) -> web.StreamResponse:
+    """The response of a handler that has written its whole answer to `request.transport`.
+
+    The documented way is a `StreamResponse` that is prepared and written to; it makes a new head
+    for each answer and costs as much as all the rest of a request. A handler has to return a
+    response all the same; that `prepare` and `write_eof` may do nothing is not documented. The
+    response has no state, so that one does for all requests.
+
+    Args:
+        keep_alive: whether the connection stays open for another request.
+    """
+    return _Written(keep_alive=keep_alive)
+
+
+async def drain(request: web.BaseRequest) -> None:
+    """Waits until the client has read so much that `request.transport` takes more.
+
+    `StreamResponse.write` waits after what was written through it, which the answers of mockllm
+    are not (see `written_response`). `BaseRequest.writer` is not documented.
+
+    Raises:
+        ConnectionError: the client is gone.
+    """
+    await request.writer.drain()
+
+
+# Requests to services
+
+
+class ServiceConnection(ResponseHandler):
+    """A connection to a service that remembers its end.
+
+    aiohttp drops the trailers of an answer, and reports a connection that was closed in the
+    same way as one that was reset.
+
+    Args:
+        tail: the last bytes that came, 16 KiB at most, as they were on the wire.
+        lost: with what the connection was lost; None before, and where it was closed in order.
+    """
+
+    tail = b""
+    lost: BaseException | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self.tail = data[-_TAIL:] if len(data) >= _TAIL else (self.tail + data)[-_TAIL:]
+        super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.lost = exc
+        super().connection_lost(exc)
+
+
+def observe_connections(connector: TCPConnector) -> None:
+    """Makes each connection that a connector opens from now on a `ServiceConnection`.
+
+    `TraceConfig` reports the parts of a body after they are decoded, and no end of a connection;
+    a connector has no documented way to choose the class of its connections.
+    """
+    connector._factory = partial(  # type: ignore[assignment]  # noqa: SLF001 - see above
+        ServiceConnection, loop=asyncio.get_running_loop()
+    )
+
+
+def connection_of(response: ClientResponse) -> ServiceConnection | None:
+    """The connection that a response came on; None where its connector was not observed.
+
+    `ClientResponse.connection` is documented, and None as soon as the answer is complete, which
+    is when its trailers are there.
+    """
+    protocol = response._protocol  # noqa: SLF001 - see above
+    return protocol if isinstance(protocol, ServiceConnection) else None
+
+
+def give_what_arrived(content: StreamReader) -> None:
+    """Lets the body of a response that was broken off be read up to where it broke.
+
+    A reader whose connection was lost raises that at each read, also while there are bytes in it
+    that arrived before. Afterwards it gives those, and then ends as a whole body does.
+    """
+    content._exception = None  # noqa: SLF001 - `set_exception` takes no None
+    content._eof = True  # noqa: SLF001 - `feed_eof` resumes reading, too
