@@ -1,6 +1,7 @@
 # make demo   install and play a scenario end to end
 # make test   install what tests need and run everything
 # make check  ruff, mypy --strict and the fast tests, within a minute; run before each commit
+# make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of `make test`
 # make bench  all benchmarks
 # make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
 
@@ -22,10 +23,13 @@ LLAMA := .venv-llama/.installed
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
+# The oldest aiohttp that is allowed; where it cannot be installed, nothing runs with it.
+OLDEST := .venv-aiohttp/.installed
+
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test ready check bench upstreams lint types lock clean
+.PHONY: demo test aiohttp-oldest ready check bench upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -33,9 +37,16 @@ demo: $(VENV)/.installed
 test:
 	@$(MAKE) --no-print-directory --jobs 4 ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory aiohttp-oldest
+
+# Without the tests of SDKs, which are not installed there, and of recorders that are killed.
+aiohttp-oldest: $(OLDEST)
+	@if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest -n 2 --dist worksteal tests/server \
+		--ignore tests/server/test_recording_clients.py --ignore tests/server/test_killed_recorder.py; \
+	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
 
 # Everything that the tests need; what takes time here is fetching and unpacking.
-ready: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(LLAMA)
+ready: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA)
 
 check: $(VENV)/.installed-test lint types
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
@@ -78,6 +89,11 @@ $(OTHERS): tests/plugin/collisions_env/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-collisions
 	.venv-collisions/bin/python -m pip install --quiet --no-compile -r $< -e .
 	@touch $@
+
+$(OLDEST): tests/server/aiohttp_env/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-aiohttp
+	@if .venv-aiohttp/bin/python -m pip install --quiet --no-compile -r $< -e .; then touch $@; \
+	else echo "the oldest aiohttp cannot be installed; the tests with it will skip"; fi
 
 lock: $(VENV)/.installed-test
 	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What CI installs; \`make lock\` writes this file." > constraints.txt

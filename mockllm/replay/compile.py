@@ -1,15 +1,16 @@
-"""A turn, a protocol and what of the request matters, to the bytes that are sent.
+"""Compiles turns to HTTP answers, and caches them.
 
-An answer is compiled once and kept: the HTTP head, and the body of a stream with the HTTP
-chunk framing of each event, so that serving it is picking bytes. Pure; `server/delivery.py`
-writes and waits.
+An answer depends on the turn, the protocol and some fields of the request. It is compiled once: the
+HTTP head, and the body of a stream with the HTTP chunk framing of each event. Pure;
+`server/delivery.py` writes the bytes and waits.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+
+from cachetools import LRUCache
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
@@ -18,11 +19,12 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.matching.positions import turn_at
-from mockllm.matching.select import Pick
+from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.quirks.base import Ending
-from mockllm.replay.answer import CORS, Answer, bytes_answer, error_answer
-from mockllm.replay.autoreply import answer as auto_answer
+from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer, error_answer
+from mockllm.replay.autoreply import auto_parts
+from mockllm.replay.cache import byte_bounded
 from mockllm.replay.resolve import resolve
 from mockllm.replay.stream import stream, variants
 from mockllm.scenario.model import AnyPart, AutoPart, Wire
@@ -31,37 +33,38 @@ __all__ = ["Replayer"]
 
 
 class Replayer:
-    """Compiles answers and keeps them, bounded in bytes; the least recently used go first."""
+    """Compiles and caches answers, bounded in bytes; the least recently used are dropped first."""
 
     def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
-        self._max_bytes = max_bytes
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
-        self._size = 0
+        # Twice: a kept answer has its bytes whole and event by event.
+        self._answers: LRUCache[Hashable, HttpAnswer] = byte_bounded(
+            max_bytes, lambda answer: 2 * len(answer.encoded)
+        )
 
     def answer(
         self,
-        pick: Pick,
+        selection: Selection,
         request: Request,
         protocol: WireProtocol,
         quirks: tuple[str, ...] = (),
-    ) -> Answer:
+    ) -> HttpAnswer:
         """The answer that a turn gives to a request.
 
         Args:
-            quirks: that it has besides those of its `wire`.
+            quirks: in addition to those of the turn's `wire`.
 
         Raises:
-            RequestError: an `auto` turn cannot make up what the request demands.
+            RequestError: the turn is `auto`, and has no reply to this request.
         """
-        spec = turn_at(pick.scenario, pick.position, protocol.name)
+        spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
-            auto = auto_answer(request)
+            auto = auto_parts(request)
         options = protocol.options(request)
         key = (
-            pick.scenario.name,
-            pick.position,
+            selection.scenario.name,
+            selection.position,
             protocol.name,
             request.model,
             request.stream,
@@ -71,32 +74,25 @@ class Replayer:
         )
         found = self._answers.get(key)
         if found is not None:
-            self._answers.move_to_end(key)
             return found
         wire = spec.wire
         if quirks:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
-        return self._keep(key, _compile(pick, request, protocol, options, wire, auto))
-
-    def _keep(self, key: Hashable, answer: Answer) -> Answer:
+        answer = _compile(selection, request, protocol, options, wire, auto)
         self._answers[key] = answer
-        self._size += 2 * len(answer.instant)
-        while self._size > self._max_bytes and len(self._answers) > 1:
-            _, old = self._answers.popitem(last=False)
-            self._size -= 2 * len(old.instant)
         return answer
 
 
 def _compile(
-    pick: Pick,
+    selection: Selection,
     request: Request,
     protocol: WireProtocol,
     options: Hashable,
     wire: Wire | None,
     auto: Sequence[AnyPart],
-) -> Answer:
-    scenario, position = pick.scenario, pick.position
+) -> HttpAnswer:
+    scenario, position = selection.scenario, selection.position
     turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto)
     seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), length=32)
     reply = Reply(
@@ -128,8 +124,8 @@ def _streamed(
     wire: Wire | None,
     headers: dict[str, str],
     id: str,
-) -> Answer:
-    pieces = stream(turn, protocol, reply, wire)
+) -> HttpAnswer:
+    parts = stream(turn, protocol, reply, wire)
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     for variant in variants(protocol, wire) if wire is not None else ():
@@ -140,5 +136,5 @@ def _streamed(
         elif variant.content_type is not None:
             headers.pop("content-type", None)
     return bytes_answer(
-        200, headers.items(), pieces, streamed=True, segmented=segmented, ending=ending, id=id
+        200, headers.items(), parts, streamed=True, segmented=segmented, ending=ending, id=id
     )

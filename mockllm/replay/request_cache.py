@@ -1,4 +1,4 @@
-"""What follows from requests alone, kept for when they come again. Only data may live here."""
+"""The cache of decisions: which turn answers a request. Only data may live here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from mockllm.core.request import Request
-from mockllm.matching.select import Pick
-from mockllm.replay.answer import Answer
+from mockllm.matching.select import Selection
+from mockllm.replay.answer import HttpAnswer
 from mockllm.scenario.model import TurnSpec
 
 __all__ = ["Decision", "RequestCache"]
@@ -15,44 +15,49 @@ __all__ = ["Decision", "RequestCache"]
 
 @dataclass(slots=True)
 class Decision:
-    """What follows from a request alone, and the answer once it has been asked for.
+    """Which turn answers a request, and the answer once it was made.
 
     Args:
-        lasting: whether nothing of its session went into it.
-        recorded, problems: of the answer, as the journal's exchange has them.
+        spec: the turn, as the protocol of the request plays it.
+        quirks: that the server and the request add to those of the turn.
+        lasting: whether it depends on the request alone, not on the session.
+        recorded, problems: of the answer, as in `Exchange`.
     """
 
     request: Request
-    picked: Pick
+    selection: Selection
     spec: TurnSpec
     quirks: tuple[str, ...] = ()
     lasting: bool = True
-    answer: Answer | None = None
+    answer: HttpAnswer | None = None
     recorded: str = ""
     problems: tuple[str, ...] = ()
 
 
 class RequestCache:
-    """The decisions of requests that came before, by everything that they depend on.
+    """Decisions by all parts of the request that they depend on.
 
-    Clients repeat themselves: retries, tests in a loop, many users of one prompt. Kept only
-    while small, for the answers have a cache of their own.
+    Clients repeat requests: in retries, in loops of tests, in load tests. The cache is cleared when
+    it is full. Large requests are not kept.
     """
 
-    _MOST = 1024
-    _LARGEST = 64 * 1024
+    _MAX_DECISIONS = 1024
+    _MAX_KEY = 64 * 1024
 
     def __init__(self) -> None:
-        self._plans: dict[Hashable, Decision] = {}
+        # A plain dictionary, since every request is looked up here. `cachetools.LRUCache` hashes
+        # and compares the key, with the whole body in it, three times: 0.5 instead of 0.2 µs for
+        # a body of 300 bytes, 17 instead of 12 µs for one of 60 kB.
+        self._decisions: dict[Hashable, Decision] = {}
 
     def get(self, key: Hashable) -> Decision | None:
-        """The decision of a request that came before."""
-        return self._plans.get(key)
+        """The decision for an equal request; None where none is kept."""
+        return self._decisions.get(key)
 
     def keep(self, key: tuple[str | bytes | None, ...], decision: Decision) -> None:
-        """Remembers a decision, if it is worth the memory."""
-        if sum(len(piece) for piece in key if piece is not None) > self._LARGEST:
+        """Keeps a decision, unless its request is large."""
+        if sum(len(part) for part in key if part is not None) > self._MAX_KEY:
             return
-        if len(self._plans) >= self._MOST:
-            self._plans.clear()
-        self._plans[key] = decision
+        if len(self._decisions) >= self._MAX_DECISIONS:
+            self._decisions.clear()
+        self._decisions[key] = decision

@@ -1,22 +1,28 @@
-"""Recorded answers played again: the exact bytes, or the reason why the neutral reply is played.
+"""Plays recorded answers: the exact bytes of a tape, or the reason why the reply is played instead.
 
-A tape is read when its turn is first asked for; what follows from it is kept, bounded in bytes.
+A tape is read when its turn first answers a request. Its answer is cached, bounded in bytes. The
+caller of `play` decides in which thread tapes are read.
 """
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
+
+from cachetools import LRUCache
 
 from mockllm.core.events import Start
 from mockllm.errors import MockLLMError, Problem, ScenarioError
 from mockllm.framing.content_coding import decompressed
 from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import CORS, Answer, bytes_answer
+from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
+from mockllm.replay.cache import byte_bounded
 from mockllm.scenario.model import Recorded, TurnSpec
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape, digest
@@ -28,40 +34,52 @@ Why = Literal[
 ]
 """Whether a turn's recording was played.
 
-"" where it has none; `exact` where it was; else why not: the answer in the YAML was `edited`; the
-request came over an `other api`; it asked for an answer that is `not streamed`, and the recording
-is of a stream, or the other way round (`streamed`); it asked for `quirks`; the tape is
-`unreadable`.
+"" for a turn without one; `exact`: it was. Else why not: the reply in the YAML was `edited`; the
+request is of an `other api`; it is for an answer that is `not streamed` and the recording is a
+stream, or the other way round (`streamed`); it has `quirks`; the tape is `unreadable`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The recorded answer, where it is to be played, and why (not)."""
+    """The recorded answer, or None with the reason why it is not played."""
 
-    answer: Answer | None
+    answer: HttpAnswer | None
     why: Why
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """What is kept of a tape: whether the YAML is still what was written with it, and for what
-    requests it is."""
+    """What is kept of a tape.
+
+    Args:
+        api, streamed: of the requests that it answers.
+        untouched: whether the reply in the YAML is unchanged since the recording.
+    """
 
     api: str
     streamed: bool
     untouched: bool
-    answer: Answer
+    answer: HttpAnswer
+
+
+_Key = tuple[str, str]
+_Read = Callable[[_Key, Callable[[], _Recording]], _Recording]
+
+
+def _read_now(key: _Key, read: Callable[[], _Recording]) -> _Recording:
+    return read()
 
 
 class Recordings:
-    """The tapes that were played so far; the least recently used go first."""
+    """The cache of the tapes that were played; the least recently used are dropped first."""
 
     def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
-        self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[str, str], _Recording] = OrderedDict()
-        self._size = 0
+        # Twice: a kept answer has its bytes whole and event by event.
+        self._kept: LRUCache[_Key, _Recording] = byte_bounded(
+            max_bytes, lambda recording: 2 * len(recording.answer.encoded)
+        )
 
     def play(
         self,
@@ -71,6 +89,7 @@ class Recordings:
         *,
         stream: bool,
         quirks: bool = False,
+        read: _Read = _read_now,
     ) -> Played:
         """The recorded answer of a turn to a request.
 
@@ -78,12 +97,16 @@ class Recordings:
             scenario: the name of the turn's scenario.
             turn: as written, not as the protocol plays it.
             stream: whether the request asks for a stream.
-            quirks: whether it asks for what the recording does not have.
+            quirks: whether the request has quirks, which the recording does not have.
+            read: as `Call.read`; called where the tape is not kept.
+
+        Raises:
+            TapeNotReadError: by `read`.
         """
         if turn.recorded is None:
             return Played(None, "")
         try:
-            recording = self._recording(scenario, turn, protocol)
+            recording = self._recording(scenario, turn, turn.recorded, read)
         except (OSError, MockLLMError) as error:
             return Played(None, "unreadable", (str(error),))
         if recording.api != protocol.name:
@@ -96,22 +119,28 @@ class Recordings:
             return Played(None, "quirks")
         return Played(recording.answer, "exact")
 
-    def _recording(self, scenario: str, turn: TurnSpec, protocol: WireProtocol) -> _Recording:
-        assert turn.recorded is not None
-        key = (scenario, turn.recorded.file)
+    def _recording(
+        self, scenario: str, turn: TurnSpec, recorded: Recorded, read: _Read
+    ) -> _Recording:
+        key = (scenario, recorded.file)
         kept = self._kept.get(key)
         if kept is None:
-            tape = load(turn.recorded)
-            untouched = tape.digest == digest(turn, tape.api)
-            id = _id(tape, protocol) if tape.api == protocol.name else None
-            kept = _Recording(tape.api, tape.streamed, untouched, answer(tape, id))
+            kept = read(key, partial(_recording, recorded, turn))
             self._kept[key] = kept
-            self._size += 2 * len(kept.answer.instant)
-            while self._size > self._max_bytes and len(self._kept) > 1:
-                _, old = self._kept.popitem(last=False)
-                self._size -= 2 * len(old.answer.instant)
-        self._kept.move_to_end(key)
         return kept
+
+
+def _recording(recorded: Recorded, turn: TurnSpec) -> _Recording:
+    """Reads what is kept of a tape. It uses no state, so any thread may call it.
+
+    Raises:
+        OSError, ScenarioError: as `load` does.
+    """
+    tape = load(recorded)
+    untouched = tape.digest == digest(turn, tape.api)
+    protocol = PROTOCOLS.get(tape.api)
+    id = None if protocol is None else _id(tape, protocol)
+    return _Recording(tape.api, tape.streamed, untouched, answer(tape, id))
 
 
 def load(recorded: Recorded) -> Tape:
@@ -119,7 +148,7 @@ def load(recorded: Recorded) -> Tape:
 
     Raises:
         OSError: the file cannot be read.
-        ScenarioError: it is broken, or the scenario came without the folder to look in.
+        ScenarioError: it is broken, or its scenario was not loaded from a file.
     """
     if recorded.path is None:
         message = "the tape is not looked for, since its scenario was not loaded from a file"
@@ -128,7 +157,7 @@ def load(recorded: Recorded) -> Tape:
 
 
 def check(recorded: Recorded) -> None:
-    """Looks at the first line of a turn's tape only.
+    """Checks the first line of a turn's tape.
 
     Raises:
         OSError, ScenarioError: as `load` does.
@@ -141,41 +170,41 @@ def check(recorded: Recorded) -> None:
 _FRAMING = frozenset(
     ["content-length", "transfer-encoding", "connection", "keep-alive", "trailer", "upgrade"]
 )
-"""Headers of one connection, which the answer has of its own."""
+"""Headers of the recorded connection; the answer gets its own."""
 
 
-def answer(tape: Tape, id: str | None = None) -> Answer:
-    """The answer with the bytes of a tape, in its pieces and at its times.
+def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
+    """The answer with the bytes of a tape, in its chunks and at its times.
 
-    One that the upstream broke off breaks off again. One that the client left ends well after
-    what there is of it: the client had what it wanted.
+    If the upstream service broke the connection, the answer breaks at the same byte. If the client
+    closed it, the answer ends normally after the recorded bytes: the client needed no more.
 
     Args:
-        id: what a client may later ask for the answer by.
+        id: by which a client may request or continue the answer later.
     """
     headers = [pair for pair in tape.headers if pair[0] not in _FRAMING]
     names = {name for name, _ in headers}
     headers += [pair for pair in CORS.items() if pair[0] not in names]
     broken = tape.cut == "upstream"
-    pieces = [piece for piece in tape.chunks if piece.data]
+    chunks = [chunk for chunk in tape.chunks if chunk.data]
     sized = any(name == "content-length" for name, _ in tape.headers)
     return bytes_answer(
         tape.status,
         headers,
-        pieces,
+        chunks,
         streamed=broken or not sized,
-        segmented=len(pieces) > 1,
+        segmented=len(chunks) > 1,
         ending="closed" if broken else "complete",
         id=id,
     )
 
 
 def _id(tape: Tape, protocol: WireProtocol) -> str | None:
-    """The id by which a client may point at the answer later."""
+    """The id by which a client may request or continue the answer later."""
     encoding = next((value for name, value in tape.headers if name == "content-encoding"), "")
     try:
-        pieces = decompressed(tape.chunks, encoding) if encoding else tape.chunks
-        body = b"".join(piece.data for piece in pieces)
+        chunks = decompressed(tape.chunks, encoding) if encoding else tape.chunks
+        body = b"".join(chunk.data for chunk in chunks)
         return _streamed_id(body, protocol) if tape.streamed else _body_id(body)
     except (MockLLMError, ValueError):
         return None

@@ -1,10 +1,10 @@
-"""Exchanges of Chat Completions and Responses, made by hand."""
+"""Captured exchanges of Chat Completions and Responses, built by hand."""
 
 import json
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.tapes.captured import Captured
-from tests.server.odd_upstream import delta, finish, says
+from tests.server.odd_upstream import delta, finish, text_events
 
 EVENTS = (("content-type", "text/event-stream"),)
 JSON = (("content-type", "application/json"),)
@@ -22,29 +22,33 @@ def user(text):
 
 
 def model(text=None, *calls):
-    """Calls are (id, name, arguments)."""
-    told = [
+    """An assistant message; `calls` are (id, name, arguments)."""
+    tool_calls = [
         {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
         for id, name, arguments in calls
     ]
-    return {"role": "assistant", "content": text, **({"tool_calls": told} if told else {})}
+    return {
+        "role": "assistant",
+        "content": text,
+        **({"tool_calls": tool_calls} if tool_calls else {}),
+    }
 
 
 def result(id, content):
     return {"role": "tool", "tool_call_id": id, "content": content}
 
 
-def pieces(chunks, every=1000):
+def timed(chunks, every=1000):
     return tuple(TimedBytes((at + 1) * every, data) for at, data in enumerate(chunks))
 
 
 def exchange(request, chunks, status=200, headers=EVENTS, cut="", url=URL, source="test"):
-    return Captured("POST", url, JSON, request, status, headers, pieces(chunks), cut, source=source)
+    return Captured("POST", url, JSON, request, status, headers, timed(chunks), cut, source=source)
 
 
-def answer(messages, *words, **more):
-    """A streamed answer in words to these messages."""
-    return exchange(asks(*messages, **more), says(*words))
+def answer(messages, *deltas, **more):
+    """A streamed answer to these messages, with a delta for each string."""
+    return exchange(asks(*messages, **more), text_events(*deltas))
 
 
 def failure(messages, status=429, message="Slow down", headers=(("retry-after", "2"),)):
@@ -53,7 +57,7 @@ def failure(messages, status=429, message="Slow down", headers=(("retry-after", 
 
 
 def calling(messages, id, name="look", arguments="{}"):
-    """An answer with one call."""
+    """A streamed answer with one tool call."""
     opening = {"index": 0, "id": id, "type": "function"}
     opening["function"] = {"name": name, "arguments": arguments}
     texts = [delta(0, role="assistant", tool_calls=[opening]), finish("tool_calls"), "[DONE]"]
@@ -61,7 +65,7 @@ def calling(messages, id, name="look", arguments="{}"):
 
 
 def responding(input, id, text, previous=None, **more):
-    """An answer of Responses, not streamed."""
+    """An answer of the Responses API that is not streamed."""
     request = {"model": "odd-1", "input": input, **more}
     if previous:
         request["previous_response_id"] = previous

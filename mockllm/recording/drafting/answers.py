@@ -27,7 +27,7 @@ from mockllm.recording.drafting.error_replies import error_of, retry_after_of
 from mockllm.recording.drafting.unresolve import unresolve
 from mockllm.scenario.model import Http, TurnSpec
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import taped
+from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape, digest
 
 __all__ = ["DraftedTurn", "complete", "draft_turn"]
@@ -101,7 +101,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
 
 
 def _tape(plain: Captured, request: Request, spec: TurnSpec) -> Tape:
-    tape = taped(plain)
+    tape = tape_of(plain)
     return replace(tape, streamed=request.stream, digest=digest(spec, tape.api))
 
 
@@ -172,24 +172,24 @@ def _body(plain: Captured, protocol: WireProtocol) -> _Read:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return _Read(_failed(text, text), problem="the body is no JSON")
+        return _Read(_failed(protocol, text, text), problem="the body is no JSON")
     if isinstance(value, list):  # Gemini's streams, where the client did not ask for events
         items = [(at, Frame(dumps(item))) for item in value]
         return _folded(items, protocol, "")
-    if not isinstance(value, dict) or value.get("error"):
-        return _Read(_failed(value, text), problem="the body is an error")
+    if not isinstance(value, dict) or _is_error(protocol, value):
+        return _Read(_failed(protocol, value, text), problem="the body is an error")
     try:
         turn = protocol.decode_body(value)
     except (MockLLMError, ValueError) as error:
-        return _Read(_failed(value, text), problem=str(error))
+        return _Read(_failed(protocol, value, text), problem=str(error))
     beats_ = sum(map(beats, turn.parts))
-    id = value.get("id")
+    named = protocol.detect.identity(value)
     whole = _in_envelope(protocol, value)
     return _Read(
         replace(turn, gaps=(at, *[0] * beats_)),
         (Frame(dumps(whole)),),
-        id if isinstance(id, str) else "",
-        str(value.get("model") or ""),
+        named.id,
+        named.model,
     )
 
 
@@ -199,9 +199,13 @@ def _in_envelope(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any
     return {envelope: value} if envelope else value
 
 
-def _failed(value: object, text: str) -> Turn:
+def _is_error(protocol: WireProtocol, value: dict[str, Any]) -> bool:
+    return bool(value.get("error")) or protocol.decode_error(value) is not None
+
+
+def _failed(protocol: WireProtocol, value: object, text: str) -> Turn:
     """A turn that ends in the error of a body."""
-    error = error_of(value, text)
+    error = error_of(protocol, value, text)
     message = error.message or "The service sent nothing."
     return Turn(error=StreamError(message, error.type, error.code))
 
@@ -217,7 +221,7 @@ def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Drafted
     except (ValueError, RecursionError):
         value = None
     retry = retry_after_of(plain)
-    own = error_of(value, text)
+    own = error_of(protocol, value, text)
     headers = tuple(
         (name, header)
         for name, header in dict(plain.headers).items()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mockllm.core.text import shorten
+from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec
 from mockllm.tapes.captured import Captured
@@ -13,8 +15,15 @@ __all__ = ["error_of", "retry_after_of"]
 _MAX_TEXT = 300
 
 
-def error_of(value: object, text: str) -> ErrorSpec:
-    """The error in a body, in whatever shape; at least its text."""
+def error_of(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:
+    """The error in a body: in the shape of its API, in any other shape, or at least its text.
+
+    Args:
+        value: the JSON value of the body; None where it is no JSON.
+    """
+    own = protocol.decode_error(value) if isinstance(value, Mapping) else None
+    if own is not None:
+        return ErrorSpec(own.message, own.type, own.code)
     found = value[0] if isinstance(value, list) and value else value
     if isinstance(found, Mapping):
         found = found.get("error") or found
@@ -31,7 +40,7 @@ def error_of(value: object, text: str) -> ErrorSpec:
 
 def _short(text: str) -> str | None:
     line = " ".join(text.split())
-    return (line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}...") or None
+    return shorten(line, _MAX_TEXT, mark="...") or None
 
 
 def retry_after_of(plain: Captured) -> float | None:

@@ -93,8 +93,10 @@ class Matches:
                 return replace(match, model=_GLOB.sub(r"[\1]", request.model))
             case "tools" if request.tools:
                 return replace(match, tools=tuple(tool.name for tool in request.tools))
-            case "stream" if isinstance(request.body.get("stream"), bool):
-                return replace(match, body={"stream": request.stream})
+            case "stream":
+                stream = PROTOCOLS[request.api].client.stream_field
+                if isinstance(request.body.get(stream), bool):
+                    return replace(match, body={stream: request.stream})
         return None
 
     def keep(self, conversation: Conversation) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from mockllm.core.request import Request
 from mockllm.matching.history import History, read_history
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import (
     Conversation,
     common_turns,
@@ -132,7 +133,11 @@ class KnownConversations:
 
 
 def _bare(id: str) -> str:
-    return id.removeprefix("resp_")
+    """An id of a stored answer without the prefix of its API: requests have it without."""
+    for protocol in PROTOCOLS.values():
+        if protocol.stored is not None:
+            id = id.removeprefix(protocol.stored.prefix)
+    return id
 
 
 def _preference(placement: Placement) -> tuple[bool, int, int]:

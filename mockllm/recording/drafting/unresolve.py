@@ -16,10 +16,10 @@ from mockllm.core.frame import Frame
 from mockllm.core.seeded import tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn, beats
-from mockllm.replay.resolve import opened, usual_finish
+from mockllm.replay.resolve import parallel_beats, usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
-from mockllm.scenario.jsontext import compact, parse
+from mockllm.scenario.jsontext import compact, is_object, parse
 from mockllm.scenario.parts import TOOL_NAME
 
 __all__ = ["unresolve"]
@@ -118,7 +118,7 @@ def _group(members: Sequence[m.Member], order: tuple[int, ...]) -> m.AnyPart:
         fragments = tuple(n for at, n in enumerate(order) if at not in openings)
         counts = [order.count(number) - 1 for number in range(len(calls))]
         for short in ((), fragments):
-            if tuple(opened(counts, short)) == order:
+            if tuple(parallel_beats(counts, short)) == order:
                 return m.ParallelPart(calls, short)
     return m.InterleavedPart(tuple(members), order)
 
@@ -153,17 +153,10 @@ def _call(call: ToolCall, *, repeated: bool) -> m.ToolPart:
         call.name,
         call.id if call.id and len(call.id.splitlines()) == 1 else None,
         arguments or None,
-        malformed=repeated or not _VALID_NAME(call.name) or not _is_object(arguments or "{}"),
+        malformed=repeated or not _VALID_NAME(call.name) or not is_object(arguments or "{}"),
         split=_split(call.fragments),
         signature=call.signature,
     )
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(parse(arguments), dict)
-    except ValueError:
-        return False
 
 
 def _frame(api: str, frame: Frame) -> m.FramePart:

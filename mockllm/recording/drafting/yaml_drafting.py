@@ -12,7 +12,7 @@ from mockllm.matching.history import ModelTurn
 from mockllm.recording.drafting.conversations import calls_of, text_of
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.jsontext import parse
+from mockllm.scenario.jsontext import is_object
 from mockllm.scenario.model import (
     AnyPart,
     ErrorPart,
@@ -60,16 +60,9 @@ def echoed(turn: ModelTurn) -> TurnSpec:
     reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
     for call in turn.calls:
         arguments = call.arguments or None
-        malformed = not _is_usual(call.name) or not _is_object(call.arguments or "{}")
+        malformed = not _is_usual(call.name) or not is_object(call.arguments or "{}")
         reply.append(ToolPart(call.name, call.id or None, arguments, malformed))
     return _loadable(TurnSpec(reply=tuple(reply) or (PausePart(0),)))
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(parse(arguments), dict)
-    except ValueError:
-        return False
 
 
 def with_turn(scenario: Scenario, spec: TurnSpec, file: str = "") -> Scenario:

@@ -194,7 +194,7 @@ def _loaded(file: Path) -> tuple[Scenario, ...]:
 
 
 def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
-    """Whether nobody could say which of two scenarios answers a request."""
+    """Whether another scenario competes with this one, so that no rule chooses between them."""
     match = scenario.match
     if match is None:
         return False

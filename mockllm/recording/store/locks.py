@@ -1,21 +1,23 @@
-"""Files that are whole, and locks that end with the process that holds them."""
+"""Files that are whole, and locks that end with the process that holds them.
+
+The locks are those of the system (`flock`, `LockFileEx`), through `filelock`. They belong to an
+open file, so the system frees them when it closes the files of a process that was killed.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # without flock, recorders are not kept apart
-    fcntl = None  # type: ignore[assignment]
-
-__all__ = ["alone", "is_unfinished", "lock", "put", "synced"]
+__all__ = ["alone", "is_unfinished", "lock", "put", "synced", "unlock"]
 
 _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
+_POLL = 0.005
+"""How often a lock is tried that another holds, in seconds; locks are held for milliseconds."""
 
 
 @contextmanager
@@ -26,27 +28,41 @@ def alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         if handle is not None:
-            os.close(handle)
+            unlock(handle)
 
 
 def lock(file: Path, *, wait: bool = True) -> int | None:
-    """A descriptor that holds the lock of a file until it is closed.
+    """A descriptor that holds the lock of a file until `unlock`; None where the file's folder is
+    gone, or where another has the lock and `wait` is False.
 
-    Args:
-        wait: until nobody else has it; otherwise None where somebody has, or the file's folder
-            is gone.
+    Raises:
+        OSError: the file cannot be opened, or its file system has no locks.
     """
+    # Imported late: it takes 35 ms, and most who import this module take no lock. Its `FileLock`
+    # would make folders that are gone, and fall back to files that a killed process leaves.
+    from filelock import lock_descriptor
+
     try:
-        handle = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        handle = os.open(file, os.O_CREAT | os.O_RDWR, 0o644)  # not inherited, see PEP 446
     except FileNotFoundError:
         return None
-    if fcntl is not None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    held = False
+    try:
+        held = lock_descriptor(handle, blocking=wait, poll_interval=_POLL)
+    finally:
+        if not held:
             os.close(handle)
-            return None
-    return handle
+    return handle if held else None
+
+
+def unlock(handle: int) -> None:
+    """Frees a lock, and closes its file."""
+    from filelock import unlock_descriptor
+
+    try:
+        unlock_descriptor(handle)  # Windows frees a lock some time after its file is closed
+    finally:
+        os.close(handle)
 
 
 def synced(file: Path, content: bytes) -> None:
@@ -59,7 +75,9 @@ def synced(file: Path, content: bytes) -> None:
 
 
 def _sync_names(folder: Path) -> None:
-    """Brings the names in a folder to the disk."""
+    """Brings the names in a folder to the disk, where the system opens folders."""
+    if sys.platform == "win32":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -79,5 +97,5 @@ def put(file: Path, content: bytes) -> None:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file is what `put` began and, if nobody is writing, has not ended."""
+    """Whether a file is an unfinished one of `put`, which nothing reads."""
     return name.startswith(".") and name.endswith(_UNFINISHED)

@@ -9,16 +9,15 @@ Each recorder has a hidden folder of its own, with a lock that the system frees 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
 from mockllm.errors import ScenarioError
-from mockllm.recording.store.locks import alone, lock, synced
+from mockllm.recording.store.locks import alone, lock, synced, unlock
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of, taped
+from mockllm.tapes.conversion import captured_of, tape_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 
@@ -50,7 +49,7 @@ class Pending:
         """
         self._count += 1
         file = self._path / f"{self._count:08}.jsonl"
-        synced(file, dump_tape(taped(captured)))
+        synced(file, dump_tape(tape_of(captured)))
         return file
 
     def left(self) -> tuple[tuple[Captured, Path], ...]:
@@ -70,15 +69,16 @@ class Pending:
                     yield captured_of(load_tape(own.read_bytes(), own.name)), own
                 except ScenarioError:  # it was not whole yet: the exchange was in flight
                     own.unlink()
+            unlock(held)  # as in `close`
             shutil.rmtree(path, ignore_errors=True)
-            os.close(held)
 
     def close(self) -> None:
         """Ends it; what has not become a scenario stays for another recorder."""
-        if not any(self._path.glob("*.jsonl")):
-            shutil.rmtree(self._path, ignore_errors=True)
+        empty = not any(self._path.glob("*.jsonl"))
         if self._lock is not None:
-            os.close(self._lock)
+            unlock(self._lock)  # before the folder goes: Windows removes no open file
+        if empty:
+            shutil.rmtree(self._path, ignore_errors=True)
 
 
 def _changed(path: Path) -> float:

@@ -1,4 +1,4 @@
-"""Turns written for people: resolving what was written gives the very turn again."""
+"""Turns written as YAML: resolving what was written gives the same turn."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from mockllm.replay.loading import loads
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
-from tests.checking.streams import CORPUS
 from tests.strategies import opaques, parts, tool_calls, turns
+from tests.tools.streams import CORPUS
 from tools.corpus import decoded, recordings
 
 
 def again(turn: Turn, api: str = "chat") -> Turn:
-    """The turn after it was written to YAML, loaded and resolved."""
+    """The turn after it was written as YAML, loaded and resolved."""
     scenario = Scenario("a", (unresolve(turn),))
     assert loads(dump(scenario)) == (scenario,)
     return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix)
 
 
-def shown(turn: Turn) -> str:
+def yaml_of(turn: Turn) -> str:
     """The YAML of a turn without its scenario."""
     lines = dump(Scenario("a", (unresolve(turn),))).splitlines()
     return "\n".join(line[4:] for line in lines[2:])
 
 
 @given(turns(parts | opaques | tool_calls(well_formed=False)))
-def test_every_turn_comes_back(turn: Turn) -> None:
-    """Fragments, their order, pauses, tokens, endings and frames survive being written."""
+def test_every_turn_survives(turn: Turn) -> None:
+    """Fragments, their order, pauses, tokens, endings and frames are the same."""
     assert again(turn) == normal(turn)
 
 
@@ -46,30 +46,30 @@ def test_every_turn_comes_back(turn: Turn) -> None:
 @pytest.mark.skipif(
     not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
 )
-def test_every_recorded_stream_comes_back() -> None:
-    """So does what real services sent, but for calls without an id, which get one."""
+def test_every_recorded_stream_survives() -> None:
+    """Recorded turns of real services are the same; a call without an id gets one."""
     for recording in recordings(CORPUS):
         turn, _ = decoded(PROTOCOLS[recording.api], decode(recording.stream))
-        made = again(turn, recording.api)
-        ids = iter(call.id for call in made.tool_calls)
+        written = again(turn, recording.api)
+        ids = iter(call.id for call in written.tool_calls)
         named = tuple(
             replace(part, id=part.id or id)
             if isinstance(part, ToolCall) and (id := next(ids))
             else part
             for part in turn.parts
         )
-        assert made == normal(replace(turn, parts=named)), recording.name
+        assert written == normal(replace(turn, parts=named)), recording.name
 
 
-def test_it_is_what_a_person_would_write() -> None:
-    """What follows from the rest is left out."""
+def test_defaults_are_left_out() -> None:
+    """Keys whose values follow from the rest are not written."""
     turn = Turn(
         (Reasoning(("Hm", "m.")), Text(("Hello.",)), ToolCall("f", "call_1", ('{"a":', "1}"))),
         "tool_calls",
         Usage(12, 7, 1),
         gaps=(300_000, 20_000, 20_000, 0, 0, 0, 0),
     )
-    assert shown(turn) == (
+    assert yaml_of(turn) == (
         "reply:\n"
         "  - reasoning: Hmm.\n"
         "    split: [Hm, m.]\n"
@@ -95,14 +95,13 @@ def test_it_is_what_a_person_would_write() -> None:
         ((1, 0, 0, 1, 0), "order: [1, 0, 0, 1, 0]"),
     ],
 )
-def test_calls_that_alternate_are_parallel_where_that_says_it(
-    order: tuple[int, ...], written: str
-) -> None:
-    """Round robin needs no order, an order of fragments is short, and any other is exact."""
+def test_the_order_of_interleaved_calls(order: tuple[int, ...], written: str) -> None:
+    """Round robin is written as `parallel` without an order, another order of the fragments as a
+    short `order`. Where the calls open in another order too, the order is complete."""
     turn = Turn(
         (ToolCall("f", "c1", ("{", "}x")), ToolCall("g", "c2", ("{}x",))), "tool_calls", None, order
     )
-    text = shown(turn)
+    text = yaml_of(turn)
     assert ("order" not in text and "parallel" in text) if "without" in written else written in text
     assert ("interleaved" in text) == (order[0] == 1)
     assert again(turn) == turn
@@ -126,20 +125,19 @@ def test_calls_that_alternate_are_parallel_where_that_says_it(
         Turn((Opaque("gemini", Frame('{"a": 1}')), Opaque("gemini", Frame("[" * 99))), "stop"),
     ],
 )
-def test_odd_turns_come_back(turn: Turn) -> None:
-    """Empty answers and fragments, names that no service takes, ids that come twice: servers
-    send all of it."""
+def test_odd_turns_survive(turn: Turn) -> None:
+    """Empty answers and fragments, invalid names, repeated ids: servers send all of them."""
     assert again(turn) == turn
 
 
-def test_halves_of_characters_are_made_whole() -> None:
-    """A surrogate pair cut in two is joined in the later fragment; half of one is no character."""
+def test_surrogate_halves_are_joined() -> None:
+    """A surrogate pair that was split is joined in the later fragment; half of one is replaced."""
     turn = Turn((Text(("a\ud83d", "\ude00b", "\ude00")), Text(("c\ud83d",))), "stop")
     assert again(turn).parts == (Text(("a", "😀b", "\ufffd")), Text(("c\ufffd",)))
 
 
-def test_numbers_are_brought_within_their_bounds() -> None:
-    """Tokens that are no numbers of tokens, and pauses of days, become what a file may say."""
-    made = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12), gaps=(10**12, 0)))
-    assert made.usage == Usage(0, 10**9)
-    assert made.gaps == (86_400_000_000, 0)
+def test_numbers_are_clamped() -> None:
+    """Negative or huge token counts and very long pauses become values that a file may have."""
+    written = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12), gaps=(10**12, 0)))
+    assert written.usage == Usage(0, 10**9)
+    assert written.gaps == (86_400_000_000, 0)

@@ -1,7 +1,6 @@
-"""What is written to a folder of recordings, and what becomes of it when something goes wrong."""
+"""The folder of recordings: what is written, and what is left after an interruption."""
 
 import contextlib
-import fcntl
 import json
 import os
 import threading
@@ -41,7 +40,7 @@ def files(path):
 
 
 def write(folder, *exchanges, **options):
-    """Writes what exchanges make, one after the other, as a recorder does."""
+    """Drafts and writes exchanges one after the other, as a recorder does."""
     drafting = Drafting(known=folder.scenarios(), tape=folder.tape, **options)
     for exchange in exchanges:
         for draft in drafting.add(exchange):
@@ -49,7 +48,7 @@ def write(folder, *exchanges, **options):
 
 
 def test_a_scenario_and_its_tapes(path):
-    """A YAML file and a tape for each turn; what is loaded is what was drafted."""
+    """A scenario is a YAML file and a tape for each turn; loading gives what was drafted."""
     write(Folder(path), answer(HELLO, "hi"), answer(MORE, "yes"))
     assert files(path) == ["hello.1.jsonl", "hello.2.jsonl", "hello.yaml"]
     (scenario,) = load([path])
@@ -60,47 +59,47 @@ def test_a_scenario_and_its_tapes(path):
 
 
 def test_an_empty_folder_has_no_scenarios(path):
-    """A folder that is not there yet is made, and holds nothing."""
+    """A missing folder is created empty."""
     assert Folder(path).scenarios() == ()
     assert path.is_dir()
 
 
-def test_a_second_recorder_goes_on(path):
-    """Another run continues what it finds, in the same file."""
+def test_a_second_recorder_continues(path):
+    """Another run continues a conversation in the same file."""
     write(Folder(path), answer(HELLO, "hi"))
     write(Folder(path), answer(MORE, "yes"))
     assert all_texts(path) == {"hello": ["hi", "yes"]}
 
 
 def test_two_recorders_at_once(path):
-    """Two recorders that know nothing of each other overwrite nothing, and what they leave can
-    be loaded."""
+    """Two recorders on one folder overwrite nothing of each other, and the folder can be loaded."""
     one, two = Folder(path), Folder(path)
     first, second = Drafting(), Drafting()
-    for drafting, folder, said in ((first, one, "A"), (second, two, "B")):
-        for draft in drafting.add(answer(HELLO, said)):
+    for drafting, folder, text in ((first, one, "A"), (second, two, "B")):
+        for draft in drafting.add(answer(HELLO, text)):
             drafting.written(draft, folder.write(draft))
-    for drafting, folder, said in ((first, one, "A"), (second, two, "B")):
-        messages = [*HELLO, model(said), user(f"more {said}")]
-        for draft in drafting.add(answer(messages, f"{said} again")):
+    for drafting, folder, text in ((first, one, "A"), (second, two, "B")):
+        messages = [*HELLO, model(text), user(f"more {text}")]
+        for draft in drafting.add(answer(messages, f"{text} again")):
             drafting.written(draft, folder.write(draft))
     assert sorted(all_texts(path).values()) == [["A", "A again"], ["B", "B again"]]
 
 
 def test_two_recorders_that_continue_the_same(path):
-    """Of two that continue one conversation, the later writes its own, with the shared turns."""
+    """When both continue one conversation, the later one writes a file of its own with the shared
+    turns."""
     write(Folder(path), answer(HELLO, "hi"))
     one, two = Folder(path), Folder(path)
     draftings = [Drafting(known=folder.scenarios(), tape=folder.tape) for folder in (one, two)]
-    for drafting, folder, said in zip(draftings, (one, two), ("A", "B"), strict=True):
-        messages = [*HELLO, model("hi"), user(said)]
-        for draft in drafting.add(answer(messages, said)):
+    for drafting, folder, text in zip(draftings, (one, two), ("A", "B"), strict=True):
+        messages = [*HELLO, model("hi"), user(text)]
+        for draft in drafting.add(answer(messages, text)):
             drafting.written(draft, folder.write(draft))
     assert all_texts(path) == {"hello": ["hi", "A"], "hello-2": ["hi", "B"]}
 
 
 def test_many_recorders_in_threads(path):
-    """However their writes fall, everything is there and can be loaded."""
+    """All recordings of concurrent recorders are there and can be loaded."""
 
     def record(number):
         folder = Folder(path)
@@ -111,12 +110,13 @@ def test_many_recorders_in_threads(path):
         thread.start()
     for thread in threads:
         thread.join()
-    said = sorted(text for one in all_texts(path).values() for text in one)
-    assert said == sorted(f"{number}-{n}" for number in range(4) for n in range(5))
+
+    recorded = sorted(text for one in all_texts(path).values() for text in one)
+    assert recorded == sorted(f"{number}-{n}" for number in range(4) for n in range(5))
 
 
 def test_an_edited_scenario_is_not_overwritten(path):
-    """What a person has changed since stays; the conversation goes on in another file."""
+    """A file that was edited since stays; the conversation continues in another file."""
     folder = Folder(path)
     drafting = Drafting()
     for draft in drafting.add(answer(HELLO, "hi")):
@@ -130,7 +130,7 @@ def test_an_edited_scenario_is_not_overwritten(path):
 
 
 def test_comments_stay(path):
-    """What a person has written beside a recording is there after the next turn, too."""
+    """Comments that were added to a recording are there after the next turn."""
     write(Folder(path), answer(HELLO, "hi"))
     file = path / "hello.yaml"
     file.write_text("# Mine.\n" + file.read_text() + "# The end.\n")
@@ -140,8 +140,8 @@ def test_comments_stay(path):
     assert all_texts(path) == {"hello": ["hi", "yes"]}
 
 
-def test_names_of_files_that_are_there(path):
-    """A file of the name that has nothing to do with the recording is not touched."""
+def test_existing_files_are_not_overwritten(path):
+    """A file that is no recording and has the same name is not touched."""
     folder = Folder(path)
     (path / "hello.yaml").write_text("scenario: other\nturns: [{reply: {text: mine}}]\n")
     (path / "hello-2.1.jsonl").write_text("mine")
@@ -151,9 +151,9 @@ def test_names_of_files_that_are_there(path):
     assert (path / "hello-2.1-2.jsonl").exists()
 
 
-def test_tapes_that_nobody_has_any_more_go(path):
-    """When a retry takes the place of an error, so does its tape; the old one stays until the
-    YAML no longer names it."""
+def test_unused_tapes_are_deleted(path):
+    """When a retry replaces an error, the error's tape is deleted after the YAML no longer names
+    it."""
     write(Folder(path), failure(HELLO), answer(HELLO, "hi"))
     assert files(path) == ["hello.1-2.jsonl", "hello.yaml"]
 
@@ -161,8 +161,8 @@ def test_tapes_that_nobody_has_any_more_go(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("at", range(12))
 def test_killed_at_any_step(path, monkeypatch, at):
-    """Wherever writing stops, what was there is there, nothing is broken, and another recorder
-    goes on."""
+    """Whichever step is the last, earlier recordings are there, the folder can be loaded, and
+    another recorder can continue."""
 
     class KilledError(BaseException):
         pass
@@ -176,7 +176,7 @@ def test_killed_at_any_step(path, monkeypatch, at):
         def step(*arguments, **options):
             nonlocal left
             left -= 1
-            # The system closes what a killed process had open.
+            # The system closes the files of a killed process.
             done = original[name](*arguments, **options) if left >= 0 or name == "close" else None
             if left < 0:
                 raise KilledError
@@ -197,7 +197,7 @@ def test_killed_at_any_step(path, monkeypatch, at):
 
 
 def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
-    """No file is written that could not be loaded again."""
+    """A file that could not be loaded again is not written."""
     monkeypatch.setattr("mockllm.recording.store.folder.MAX_FILE", 800)
     folder = Folder(path)
     write(folder, answer(HELLO, "hi"))
@@ -206,11 +206,11 @@ def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
     assert all_texts(path) == {"hello": ["hi"]}
 
 
-# What is put aside
+# Pending exchanges
 
 
 def bodies(pending):
-    """What was left, which is taken away."""
+    """The pending exchanges, as bodies; they are removed."""
     found = []
     for captured, file in pending.left():
         found.append((captured.request_body, captured.body))
@@ -218,19 +218,19 @@ def bodies(pending):
     return found
 
 
-def test_what_is_put_aside_is_found_again(path):
-    """The exchanges of a recorder that was killed come back whole, in order, once; those of one
-    that lives are left alone, and one that was not whole yet is gone."""
+def test_pending_exchanges_are_recovered(path):
+    """The pending exchanges of a killed recorder are recovered once, whole and in order. Those of a
+    live one are not touched, and one that was only partly written is dropped."""
     path.mkdir()
     killed, alive = Pending(path), Pending(path)
-    told = [answer(HELLO, "hi"), answer(MORE, "yes")]
-    for exchange in told:
+    sent = [answer(HELLO, "hi"), answer(MORE, "yes")]
+    for exchange in sent:
         killed.put(exchange)
     (killed._path / "00000009.jsonl").write_bytes(b'{"mockllm-tape": 1')
     mine = alive.put(answer([user("else")], "no"))
     os.close(killed._lock)
     heir = Pending(path)
-    assert bodies(heir) == [(one.request_body, one.body) for one in told]
+    assert bodies(heir) == [(one.request_body, one.body) for one in sent]
     assert bodies(heir) == []
     mine.unlink()
     for pending in (alive, heir):
@@ -239,35 +239,35 @@ def test_what_is_put_aside_is_found_again(path):
 
 
 def test_recorders_that_come_and_go_at_the_same_time(path):
-    """Whatever was put aside is taken over once, by one of those that begin while others do and
-    while others end."""
+    """Each pending exchange is recovered once, while recorders start and stop at the same time."""
     path.mkdir()
     rounds, threads = 40, 4
 
     def come_and_go(number):
-        taken = []
+        recovered = []
         for turn in range(rounds):
             pending = Pending(path)
-            taken += bodies(pending)
+            recovered += bodies(pending)
             pending.put(answer([user(f"{number} {turn}")], "hi"))
             if turn % 2:
                 pending.close()
             else:
                 os.close(pending._lock)  # as if it were killed
-        return taken
+        return recovered
 
     with ThreadPoolExecutor(threads) as pool:
-        taken = [one for found in pool.map(come_and_go, range(threads)) for one in found]
+        recovered = [one for found in pool.map(come_and_go, range(threads)) for one in found]
     heir = Pending(path)
-    taken += bodies(heir)
+    recovered += bodies(heir)
     heir.close()
-    asked = [json.loads(request)["messages"][0]["content"] for request, _ in taken]
-    assert sorted(asked) == sorted(f"{n} {turn}" for n in range(threads) for turn in range(rounds))
+
+    found = [json.loads(request)["messages"][0]["content"] for request, _ in recovered]
+    assert sorted(found) == sorted(f"{n} {turn}" for n in range(threads) for turn in range(rounds))
     assert [file.name for file in path.iterdir()] == [".recording.lock"]
 
 
-def test_what_could_not_become_a_scenario_stays(path):
-    """A recorder that ends leaves to the next one what it has not finished."""
+def test_unfinished_exchanges_stay_pending(path):
+    """A recorder that stops leaves its unfinished exchanges to the next one."""
     path.mkdir()
     first = Pending(path)
     first.put(answer(HELLO, "hi"))
@@ -277,19 +277,9 @@ def test_what_could_not_become_a_scenario_stays(path):
     second.close()
 
 
-def test_locks_end_with_their_holder(path):
-    """A lock that somebody has is not taken twice."""
-    path.mkdir()
-    held = locking.lock(path / "x")
-    assert locking.lock(path / "x", wait=False) is None
-    os.close(held)
-    taken = locking.lock(path / "x", wait=False)
-    fcntl.flock(taken, fcntl.LOCK_UN)
-    os.close(taken)
-
-
 def test_a_file_of_several_scenarios_is_not_rewritten(path):
-    """A conversation that continues one of several in a file goes on in a file of its own."""
+    """A conversation that continues one scenario of several in a file is written to a file of its
+    own."""
     write(Folder(path), answer(HELLO, "hi"))
     file = path / "hello.yaml"
     file.write_text(file.read_text() + "---\nscenario: beside\nturns: [{reply: {text: mine}}]\n")

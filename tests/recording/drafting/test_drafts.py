@@ -1,4 +1,4 @@
-"""Which scenarios become of exchanges."""
+"""The scenarios that captured exchanges become."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.core.target import NO_TARGET
 from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.select import pick
+from mockllm.matching.select import select
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting, MatchRule, drafts
@@ -28,11 +28,11 @@ from tests.recording.exchanging import (
     result,
     user,
 )
-from tests.server.odd_upstream import says
+from tests.server.odd_upstream import text_events
 
 
-def made(*exchanges, **options):
-    """The scenarios that come out, by name; they can be loaded together."""
+def drafted(*exchanges, **options):
+    """The drafted scenarios by name; they can be loaded together."""
     found = [draft for draft in drafts(exchanges, **options) if draft.scenario is not None]
     scenarios = {draft.scenario.name: draft.scenario for draft in found}
     assert loads("---\n".join(map(dump, scenarios.values()))) == tuple(scenarios.values())
@@ -44,18 +44,19 @@ def texts(scenario):
 
 
 def played(scenarios, *messages, **more):
-    """Which turn of which scenario answers."""
+    """The scenario and turn that answer a request."""
     request = PROTOCOLS["chat"].parse(json.loads(asks(*messages, **more)), NO_TARGET, False)
-    picked = pick(ScenarioIndex(scenarios.values()), request, {}, "call_")
-    return picked.scenario.name, picked.index
+    selection = select(ScenarioIndex(scenarios.values()), request, {}, "call_")
+    return selection.scenario.name, selection.index
 
 
 # Conversations
 
 
 def test_a_conversation_of_three_turns():
-    """Requests whose history continues an earlier one become its next turns, each for what the
-    user said; each turn has its tape, and matches by the first message."""
+    """A request whose history continues an earlier one becomes its next turn, with the user's
+    message as its condition. Each turn has its tape, and the scenario matches by the first message.
+    """
     first = [user("Hello, World!")]
     second = [*first, model("one"), user("and then?")]
     third = [*second, model("two"), user("and then?")]
@@ -64,8 +65,8 @@ def test_a_conversation_of_three_turns():
     scenario = draft.scenario
     assert (scenario.name, texts(scenario)) == ("hello-world", ["one", "two", "three"])
     assert scenario.match == Match(user=TextCondition("equals", "Hello, World!"))
-    asked = [turn.request.user.value if turn.request else None for turn in scenario.turns]
-    assert asked == [None, "and then?", "and then?"]
+    requests = [turn.request.user.value if turn.request else None for turn in scenario.turns]
+    assert requests == [None, "and then?", "and then?"]
     assert [turn.recorded.file for turn in scenario.turns] == [
         f"hello-world.{n}.jsonl" for n in (1, 2, 3)
     ]
@@ -75,23 +76,23 @@ def test_a_conversation_of_three_turns():
     ]  # fmt: skip
 
 
-def test_tool_results_go_on():
+def test_tool_results_continue():
     """A request that brings results continues the conversation that made the calls."""
     first = [user("look it up")]
     second = [*first, model(None, ("call_7", "look", "{}")), result("call_7", "42")]
-    (scenario,) = made(calling(first, "call_7"), answer(second, "it is 42")).values()
+    (scenario,) = drafted(calling(first, "call_7"), answer(second, "it is 42")).values()
     assert len(scenario.turns) == 2
     assert scenario.turns[1].request is None
     assert played({"x": scenario}, *second) == ("look-it-up", 1)
 
 
 def test_conversations_at_once_do_not_mix():
-    """Two conversations that begin with the same words go on by themselves; each request is
-    answered again with what it got, where what was said tells."""
+    """Two conversations that begin with the same text are kept apart by their answers; each request
+    is answered with its own recording."""
     hello = [user("hello")]
     a = [*hello, model("I am A"), user("who?")]
     b = [*hello, model("I am B"), user("what?")]
-    scenarios = made(
+    scenarios = drafted(
         answer(hello, "I am A"),
         answer(hello, "I am B"),
         answer(b, "B again"),
@@ -107,17 +108,18 @@ def test_conversations_at_once_do_not_mix():
 
 
 def test_conversations_with_the_same_answers_part_where_they_differ():
-    """Where even the first answers are equal, what the user says next tells."""
+    """Where the first answers are equal, the next user message distinguishes the conversations."""
     hello = [user("hello")]
     a, b = ([*hello, model("hi"), user(text)] for text in ("one", "two"))
-    scenarios = made(answer(hello, "hi"), answer(hello, "hi"), answer(a, "A"), answer(b, "B"))
+    scenarios = drafted(answer(hello, "hi"), answer(hello, "hi"), answer(a, "A"), answer(b, "B"))
     assert sorted(map(texts, scenarios.values())) == [["hi", "A"], ["hi", "B"]]
     assert played(scenarios, *a) == ("hello", 1)
     assert played(scenarios, *b) == ("hello-2", 1)
 
 
 def test_the_same_conversation_twice():
-    """What nothing tells from another recording is kept all the same, and plays when named."""
+    """A recording that nothing distinguishes from another is kept too, and plays when it is
+    named."""
     hello = [user("hello")]
     drafts_ = list(drafts([answer(hello, "one"), answer(hello, "two")]))
     assert [draft.scenario.match is None for draft in drafts_] == [False, True]
@@ -126,18 +128,18 @@ def test_the_same_conversation_twice():
 
 @pytest.mark.parametrize("name", ["look" * 20, "look up", "", "\u2028"])
 @pytest.mark.parametrize("id", ["call_1", "a\nb", ""])
-def test_calls_that_nobody_would_make_in_a_history(name, id):
-    """Whatever a client says that was called before, the scenario can be loaded."""
+def test_malformed_calls_in_a_history(name, id):
+    """A scenario can be loaded whatever calls the client's history contains."""
     history = [user("hello"), model(None, (id, name, "{}")), result(id, "1")]
-    (scenario,) = made(answer(history, "yes")).values()
+    (scenario,) = drafted(answer(history, "yes")).values()
     assert texts(scenario)[-1] == "yes"
 
 
-def test_a_conversation_that_is_taken_up_half_way_again():
-    """Asking something else at the same point begins a scenario with the turns up to there."""
+def test_a_conversation_that_branches():
+    """Another message at the same point begins a scenario with the turns up to there."""
     hello = [user("hello")]
     other = [*hello, model("hi"), user("other")]
-    scenarios = made(
+    scenarios = drafted(
         answer(hello, "hi"),
         answer([*hello, model("hi"), user("more")], "more"),
         answer(other, "else"),
@@ -152,12 +154,12 @@ def test_a_conversation_that_is_taken_up_half_way_again():
 
 
 def test_a_history_that_was_not_recorded():
-    """A conversation that began elsewhere begins with its last user message; the turns since
-    then are written as the client tells them."""
+    """A conversation that began before the recording begins with its last user message; the turns
+    since then are written from the client's history."""
     history = [user("first"), model("answer"), user("look it up")]
     call = model(None, ("call_1", "look", '{"x": 1}'))
     messages = [*history, call, result("call_1", "42")]
-    (scenario,) = made(answer(messages, "it is 42")).values()
+    (scenario,) = drafted(answer(messages, "it is 42")).values()
     assert scenario.name == "look-it-up"
     assert scenario.turns[0].reply[0].name == "look"
     assert scenario.turns[0].recorded is None
@@ -165,8 +167,8 @@ def test_a_history_that_was_not_recorded():
 
 
 def test_answers_that_the_service_keeps():
-    """`previous_response_id` continues the answer of that id, whatever else is going on."""
-    scenarios = made(
+    """`previous_response_id` continues the answer with that id, among other conversations too."""
+    scenarios = drafted(
         responding("hello", "resp_a", "one"),
         responding("hello", "resp_b", "two"),
         responding("more", "resp_c", "three", previous="resp_b"),
@@ -176,8 +178,8 @@ def test_answers_that_the_service_keeps():
     assert sorted(map(texts, scenarios.values())) == [["one", "four"], ["two", "three", "five"]]
 
 
-def test_a_second_run_goes_on():
-    """Scenarios of an earlier run are continued, by what their files say."""
+def test_a_second_run_continues():
+    """Scenarios of an earlier run are continued from their files."""
     hello = [user("hello")]
     known = loads(dump(next(drafts([answer(hello, "hi")])).scenario))
     draft = next(drafts([answer([*hello, model("hi"), user("more")], "yes")], known=known))
@@ -188,7 +190,7 @@ def test_a_second_run_goes_on():
 
 
 def test_a_second_run_knows_the_answers_that_services_keep():
-    """Ids of answers are found on the tapes of an earlier run."""
+    """The ids of stored answers are read from the tapes of an earlier run."""
     first = next(drafts([responding("hello", "resp_a", "one")]))
     more = responding("more", "resp_b", "two", previous="resp_a")
     draft = next(
@@ -197,13 +199,13 @@ def test_a_second_run_knows_the_answers_that_services_keep():
     assert texts(draft.scenario) == ["one", "two"]
 
 
-# Tries
+# Attempts
 
 
 def test_retries_become_attempts():
-    """The same request after HTTP errors is one turn, with the errors before it."""
+    """The same request after HTTP errors is one turn, with the errors as its attempts."""
     hello = [user("hello")]
-    (scenario,) = made(
+    (scenario,) = drafted(
         failure(hello), failure(hello, 500, "Oops", ()), answer(hello, "hi")
     ).values()
     (turn,) = scenario.turns
@@ -216,31 +218,31 @@ def test_retries_become_attempts():
 
 
 def test_retries_later_in_a_conversation():
-    """So it is at every turn, and what the turn asks for stays."""
+    """Later turns have attempts too, and keep their conditions."""
     hello = [user("hello")]
     more = [*hello, model("hi"), user("more")]
-    (scenario,) = made(answer(hello, "hi"), failure(more), answer(more, "yes")).values()
+    (scenario,) = drafted(answer(hello, "hi"), failure(more), answer(more, "yes")).values()
     assert texts(scenario) == ["hi", "yes"]
     assert [len(turn.attempts) for turn in scenario.turns] == [0, 1]
     assert scenario.turns[1].request.user.value == "more"
 
 
-def test_an_error_that_nobody_tries_again():
-    """An error stays the answer of its turn."""
-    (scenario,) = made(failure([user("hello")])).values()
+def test_an_error_without_a_retry():
+    """The error stays the answer of its turn."""
+    (scenario,) = drafted(failure([user("hello")])).values()
     assert isinstance(scenario.turns[0].http, Http)
 
 
 def test_another_request_is_no_retry():
-    """After an error only the very same request tries again."""
-    scenarios = made(failure([user("hello")]), answer([user("goodbye")], "bye"))
+    """Only an equal request is a retry of one that failed."""
+    scenarios = drafted(failure([user("hello")]), answer([user("goodbye")], "bye"))
     assert len(scenarios) == 2
 
 
 def test_a_broken_answer_is_replaced_by_a_whole_one():
-    """When what was broken off is asked again, the whole answer takes its place."""
+    """When a request whose answer broke off is sent again, the whole answer replaces it."""
     hello = [user("hello")]
-    broken = exchange(asks(*hello), says("on")[:1], cut="upstream")
+    broken = exchange(asks(*hello), text_events("on")[:1], cut="upstream")
     draft = next(drafts([broken, answer(hello, "one")]))
     assert texts(draft.scenario) == ["one"]
     assert draft.tapes[0].cut == ""
@@ -258,10 +260,10 @@ def test_a_broken_answer_is_replaced_by_a_whole_one():
         ({"stream": True}, {"stream": False}, "body"),
     ],
 )
-def test_a_further_condition_where_it_tells(first, second, condition):
-    """Requests that say the same and differ otherwise get a condition for the difference."""
+def test_a_further_condition_for_another_difference(first, second, condition):
+    """Requests with the same message that differ elsewhere get a condition for the difference."""
     hello = [user("hello")]
-    scenarios = made(answer(hello, "one", **first), answer(hello, "two", **second))
+    scenarios = drafted(answer(hello, "one", **first), answer(hello, "two", **second))
     assert {name: texts(one) for name, one in scenarios.items()} == {
         "hello": ["one"],
         "hello-2": ["two"],
@@ -272,71 +274,71 @@ def test_a_further_condition_where_it_tells(first, second, condition):
 
 
 def test_the_earlier_scenario_gets_the_condition_where_only_it_can():
-    """A request without a system prompt is told from one that has one."""
+    """A request with a system prompt gets the condition when the later one has none."""
     system = {"role": "system", "content": "You are brief."}
     hello = [user("hello")]
-    scenarios = made(answer([system, *hello], "brief"), answer(hello, "long"))
+    scenarios = drafted(answer([system, *hello], "brief"), answer(hello, "long"))
     assert played(scenarios, system, *hello) == ("hello", 0)
     assert played(scenarios, *hello) == ("hello-2", 0)
 
 
 def test_as_many_conditions_as_it_takes():
-    """Each of many recordings of the same words is found by its own request."""
+    """Each of many recordings of the same message is found by its own request."""
     hello = [user("hello")]
     tools = [{"type": "function", "function": {"name": "look"}}]
-    asked = [{}, {"tools": tools}, {"model": "x"}, {"model": "x", "tools": tools}]
-    scenarios = made(*[answer(hello, str(n), **more) for n, more in enumerate(asked)])
-    for number, more in enumerate(asked):
+    requests = [{}, {"tools": tools}, {"model": "x"}, {"model": "x", "tools": tools}]
+    scenarios = drafted(*[answer(hello, str(n), **more) for n, more in enumerate(requests)])
+    for number, more in enumerate(requests):
         name, _ = played(scenarios, *hello, **more)
         assert texts(scenarios[name]) == [str(number)]
 
 
-def test_the_same_words_over_two_apis():
-    """Recordings of two services are told by the API; the first plays over all others."""
-    scenarios = made(answer([user("hello")], "one"), responding("hello", "resp_1", "two"))
+def test_the_same_message_over_two_apis():
+    """The API distinguishes the recordings of two services; the first plays over all other APIs."""
+    scenarios = drafted(answer([user("hello")], "one"), responding("hello", "resp_1", "two"))
     assert scenarios["hello-2"].apis == ("responses",)
     assert "responses" not in scenarios["hello"].apis
     assert played(scenarios, user("hello")) == ("hello", 0)
 
 
 @pytest.mark.slow
-def test_the_same_words_over_two_apis_streamed_and_not():
-    """Several recordings that give way to one another are each found by their own request, in
-    whatever order they came."""
+def test_the_same_message_over_two_apis_streamed_and_not():
+    """Each recording is found by its own request, in whatever order they were recorded."""
     hello = [user("hello")]
-    asked = {
+    requests = {
         "one": answer(hello, "one", stream=True),
         "two": answer(hello, "two", stream=False),
         "three": responding("hello", "resp_1", "three"),
         "four": responding("hello", "resp_2", "four", model="other"),
     }
-    for order in permutations(asked):
-        scenarios = made(*(asked[name] for name in order))
+    for order in permutations(requests):
+        scenarios = drafted(*(requests[name] for name in order))
         found = {texts(scenario)[0]: name for name, scenario in scenarios.items()}
         assert played(scenarios, *hello, stream=True)[0] == found["one"]
         assert played(scenarios, *hello, stream=False)[0] == found["two"]
         for name in ("three", "four"):
             request = PROTOCOLS["responses"].parse(
-                json.loads(asked[name].request_body), NO_TARGET, False
+                json.loads(requests[name].request_body), NO_TARGET, False
             )
-            picked = pick(ScenarioIndex(scenarios.values()), request, {}, "call_")
-            assert picked.scenario.name == found[name]
+            selection = select(ScenarioIndex(scenarios.values()), request, {}, "call_")
+            assert selection.scenario.name == found[name]
 
 
 def test_rules():
-    """`--match` names the conditions; none of them means that scenarios play when named."""
+    """`--match` names the conditions; without any, scenarios play when they are named."""
     system = {"role": "system", "content": "Be [brief]"}
     one = answer([system, user("hello")], "hi", model="odd-[1]")
-    (narrow,) = made(one, match=MatchRule(("user", "system", "model"))).values()
+    (narrow,) = drafted(one, match=MatchRule(("user", "system", "model"))).values()
     assert narrow.match.system == TextCondition("equals", "Be [brief]")
     assert played({"x": narrow}, system, user("hello"), model="odd-[1]") == ("hello", 0)
-    (named,) = made(one, match=MatchRule(())).values()
+    (named,) = drafted(one, match=MatchRule(())).values()
     assert named.match is None
 
 
 def test_texts_with_secrets_match_by_pattern():
-    """Where a text had a secret, its condition is the pattern that finds it with and without."""
-    (scenario,) = made(
+    """The condition for a text with a secret is a pattern that matches it with the secret and with
+    its placeholder."""
+    (scenario,) = drafted(
         answer([user("my key is <KEY-1>")], "ok"),
         pattern=lambda text: text.replace("<KEY-1>", ".+") if "<KEY" in text else None,
     ).values()
@@ -344,7 +346,7 @@ def test_texts_with_secrets_match_by_pattern():
 
 
 def test_overwriting():
-    """In a run that overwrites, a conversation that begins like an earlier one takes its place."""
+    """In a run that overwrites, a conversation with the same beginning replaces the earlier one."""
     hello = [user("hello")]
     old = next(drafts([answer(hello, "old"), answer([*hello, model("old"), user("x")], "y")]))
     drafting = Drafting(known=loads(dump(old.scenario)), overwrite=True)
@@ -369,21 +371,21 @@ def test_overwriting():
     ],
 )
 def test_names(text, name):
-    """Names are readable, and made of what names may have."""
-    assert list(made(answer([user(text)], "hi"))) == [name]
+    """A name is readable and has only the characters that names may have."""
+    assert list(drafted(answer([user(text)], "hi"))) == [name]
 
 
-def test_names_that_are_taken():
-    """A number follows where a name is taken, also by an earlier run."""
+def test_names_in_use():
+    """A number is added to a name that is in use, in an earlier run too."""
     known = loads("scenario: hello\nturns: [{reply: {text: hi}}]")
-    assert list(made(answer([user("hello")], "a"), known=known)) == ["hello-2"]
+    assert list(drafted(answer([user("hello")], "a"), known=known)) == ["hello-2"]
 
 
-# What is understood
+# Requests and answers of every form
 
 
-def test_nothing_is_written_of_what_asks_no_model():
-    """Every exchange has a line, also one that is skipped."""
+def test_requests_that_generate_nothing_are_skipped():
+    """A lookup leaves no scenario; every exchange has a report, a skipped one too."""
     listing = replace(answer([user("x")], "y"), method="GET")
     draft, other = drafts([listing, answer([user("hello")], "hi")])
     assert draft.scenario is None
@@ -392,9 +394,9 @@ def test_nothing_is_written_of_what_asks_no_model():
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"[]", b'{"model": 1}'])
-def test_requests_that_make_no_sense(body):
-    """What cannot be understood is skipped with a reason, or kept; it never fails."""
-    (draft,) = drafts([exchange(body, says("hi"))])
+def test_malformed_requests(body):
+    """A request that cannot be parsed is skipped with a reason, or recorded; it never fails."""
+    (draft,) = drafts([exchange(body, text_events("hi"))])
     assert draft.report[0].description
 
 
@@ -406,11 +408,11 @@ def test_requests_that_make_no_sense(body):
         [b"data: " + b"\xff\xfe" * 50],
         [b"data: [DONE]\n\n"],
         [b'data: {"error": {"message": "no"}}\n\n'],
-        [*says("ok")[:1], b"data: 17\n\n"],
+        [*text_events("ok")[:1], b"data: 17\n\n"],
     ],
 )
-def test_answers_that_make_no_sense(chunks):
-    """Whatever came is on the tape, and the file can be loaded."""
+def test_malformed_answers(chunks):
+    """The bytes are on the tape, and the file can be loaded."""
     request = asks(user("hello"))
     draft = next(drafts([exchange(request, chunks)]))
     assert loads(dump(draft.scenario)) == (draft.scenario,)
@@ -418,35 +420,36 @@ def test_answers_that_make_no_sense(chunks):
 
 
 def test_bodies():
-    """An answer that is not streamed is a turn like any other, with the time it took."""
-    (scenario,) = made(responding("hello", "resp_1", "one")).values()
+    """An answer that is not streamed is a turn with its duration."""
+    (scenario,) = drafted(responding("hello", "resp_1", "one")).values()
     assert texts(scenario) == ["one"]
     assert scenario.turns[0].timing.at == (1000,)
 
 
 def test_call_ids_that_are_used_again():
-    """Services that count their calls anew in each answer do not make files that cannot load."""
+    """Services that number the calls of each answer from 0 do not make files that cannot be
+    loaded."""
     hello = [user("hello")]
     second = [*hello, model(None, ("call_0", "look", "{}")), result("call_0", "1")]
-    (scenario,) = made(calling(hello, "call_0"), calling(second, "call_0")).values()
+    (scenario,) = drafted(calling(hello, "call_0"), calling(second, "call_0")).values()
     assert [turn.reply[0].id for turn in scenario.turns] == ["call_0", None]
     third = [*second, model(None, ("call_0", "look", "{}")), result("call_0", "2")]
-    scenarios = made(*[calling(m, "call_0") for m in (hello, second)], answer(third, "done"))
+    scenarios = drafted(*[calling(m, "call_0") for m in (hello, second)], answer(third, "done"))
     assert played(scenarios, *third) == ("hello", 2)
 
 
 @pytest.mark.slow
 def test_a_very_long_answer_is_written_without_its_fragments():
-    """The file stays readable; the tape has all."""
-    words = [f"word{n} " for n in range(10_000)]
-    (scenario,) = made(answer([user("hello")], *words)).values()
-    assert texts(scenario) == ["".join(words)]
+    """The file has the text in one; the tape has every chunk."""
+    deltas = [f"word{n} " for n in range(10_000)]
+    (scenario,) = drafted(answer([user("hello")], *deltas)).values()
+    assert texts(scenario) == ["".join(deltas)]
     assert scenario.turns[0].reply[0].split is None
 
 
 def test_other_headers_are_kept_with_errors():
-    """What an error says in headers is in its neutral form, but for what belongs to a body."""
+    """An error keeps its headers, except those of the body."""
     headers = (*JSON, ("x-ratelimit-reset", "1s"), ("content-length", "2"), ("retry-after", "1"))
-    (scenario,) = made(exchange(asks(user("hi")), [b"{}"], 503, headers)).values()
+    (scenario,) = drafted(exchange(asks(user("hi")), [b"{}"], 503, headers)).values()
     assert scenario.turns[0].http.headers == (("x-ratelimit-reset", "1s"),)
     assert scenario.turns[0].http.retry_after == 1_000_000
