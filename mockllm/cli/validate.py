@@ -20,13 +20,13 @@ __all__ = ["schema", "validate"]
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems.")
 @click.option(
-    "--losses", is_flag=True, help="Tell what turns lose over protocols that cannot say it."
+    "--losses", is_flag=True, help="Report what turns lose over protocols that cannot express it."
 )
 @click.pass_context
 def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, losses: bool) -> None:
     """Report every problem of scenario files and folders.
 
-    Each has file, line and column, its place in the document, and what to do. The exit code is
+    Each has file, line and column, its path in the document, and what to do. The exit code is
     0 where all is well, and 1 where it is not. Losses are no problems: `apis` in a scenario
     leaves out the protocols that it is not meant for.
 
@@ -73,10 +73,10 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
     from mockllm.protocols import PROTOCOLS
-    from mockllm.replay.losses import lost
+    from mockllm.replay.losses import find_losses
 
     for scenario in scenarios:
-        yield from map(str, lost(scenario, PROTOCOLS))
+        yield from map(str, find_losses(scenario, PROTOCOLS))
 
 
 def _summary(scenarios: tuple[Scenario, ...], problems: tuple[Problem, ...]) -> str:
@@ -103,6 +103,10 @@ def schema() -> None:
       # yaml-language-server: $schema=scenario.schema.json
     """
     import mockllm.scenario
+    from mockllm.protocols import PROTOCOLS
 
     file = Path(mockllm.scenario.__file__).with_name("schema.json")
-    click.echo(file.read_text(encoding="utf-8").rstrip("\n"))
+    language = json.loads(file.read_bytes())
+    # Editors read the file as well; it has the protocols that come with mockllm.
+    language["$defs"]["api"]["enum"] = list(PROTOCOLS)
+    click.echo(json.dumps(language, indent=2))

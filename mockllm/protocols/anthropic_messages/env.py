@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Environment
+from mockllm.protocols.records import Environment
 
 __all__ = ["ENVIRONMENT"]
 

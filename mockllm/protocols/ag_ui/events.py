@@ -1,0 +1,23 @@
+"""Events of AG-UI: which of them end an answer, and where they hold text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.ag_ui.objects import ENDINGS
+from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.values import mapped_text, string
+
+__all__ = ["EVENTS"]
+
+
+def _is_text(name: str, event: Mapping[str, Any]) -> bool:
+    # Arguments of calls are deltas, too.
+    return name == "delta" and str(event.get("type")).endswith("MESSAGE_CONTENT")
+
+
+EVENTS = StreamEvents(
+    is_end=lambda event: bool(event.get("error")) or string(event.get("type")) in ENDINGS,
+    map_text=mapped_text(_is_text, frozenset({"input"})),
+)

@@ -1,0 +1,27 @@
+"""Events of Gemini: which of them end an answer, and where they hold text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.values import mapped_text
+
+__all__ = ["EVENTS"]
+
+
+def _is_end(chunk: Mapping[str, Any]) -> bool:
+    candidates = chunk.get("candidates")
+    return bool(chunk.get("error") or chunk.get("promptFeedback")) or (
+        isinstance(candidates, list)
+        and any(isinstance(one, dict) and bool(one.get("finishReason")) for one in candidates)
+    )
+
+
+EVENTS = StreamEvents(
+    is_end=_is_end,
+    map_text=mapped_text(
+        lambda name, _: name == "text", frozenset({"functionCall", "groundingMetadata"})
+    ),
+)

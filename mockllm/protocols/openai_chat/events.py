@@ -1,0 +1,27 @@
+"""Events of Chat Completions: which of them end an answer, and where they hold text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.values import mapped_text
+
+__all__ = ["EVENTS"]
+
+_TEXT = frozenset({"content", "refusal", "reasoning_content"})
+
+
+def _is_end(chunk: Mapping[str, Any]) -> bool:
+    choices = chunk.get("choices")
+    return bool(chunk.get("error")) or (
+        isinstance(choices, list)
+        and any(isinstance(one, dict) and bool(one.get("finish_reason")) for one in choices)
+    )
+
+
+EVENTS = StreamEvents(
+    is_end=_is_end,
+    map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
+)

@@ -1,0 +1,26 @@
+"""Events of Responses: which of them end an answer, and where they hold text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.values import mapped_text
+
+__all__ = ["EVENTS"]
+
+_ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
+_TEXT_DELTAS = ("text.delta", "refusal.delta")
+
+
+def _is_text(name: str, value: Mapping[str, Any]) -> bool:
+    if name == "delta":  # of text or of arguments
+        return str(value.get("type")).endswith(_TEXT_DELTAS)
+    return name in ("text", "refusal")
+
+
+EVENTS = StreamEvents(
+    is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
+    map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
+)

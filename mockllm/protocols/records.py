@@ -1,0 +1,201 @@
+"""What a protocol's package says beside its encoder and decoder. Only data may live here.
+
+`Client` says how its clients write requests, `Detection` how recorded exchanges are recognised,
+`StreamEvents` and `Normalisation` what is special in its events, `StoredAnswers` how its service
+keeps answers, `Environment` which variables its SDKs read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockllm.core.events import Start
+from mockllm.core.request import OfferedTool
+from mockllm.core.turn import ToolCall
+from mockllm.errors import RequestError
+
+__all__ = [
+    "Client",
+    "Detection",
+    "Environment",
+    "Json",
+    "Normalisation",
+    "StoredAnswers",
+    "StreamEvents",
+    "identity",
+]
+
+
+Json = dict[str, Any]
+"""A JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The requests of one API's clients, and where they are sent.
+
+    Most APIs are stateless: a continuation has the whole history. Responses names the earlier
+    answer by its id.
+
+    Args:
+        first_request: the body of a request for a streamed answer, from a model and a user text.
+        tools: the fields of a body that offer tools.
+        continuation: the body with the results of tool calls, from the previous body, the id of
+            its answer, the calls of that answer, and the result of each call.
+        next_message: the body with the next user text after an answer without calls, from the
+            previous body, the id of its answer, the text of that answer, and the user text.
+        path: the path and query of a request for a streamed answer; `{model}` is replaced.
+        service: the base URL of the service that defines the API.
+        group: APIs with the same group share a service and the option for its URL.
+        body_path: the path of a request for an answer that is not streamed, if it is not `path`.
+        headers: the headers that the service requires, besides the content type.
+        stream_field: the field of a body that is `true` for a streamed answer; "" if the path
+            determines it, or if every answer is streamed.
+        usage: the fields that request usage, if the service does not send it by default.
+        tool_fields: the fields of a body that determine which tools may be called.
+        arguments_are_values: whether the history has arguments as JSON values, so that malformed
+            ones cannot be sent back.
+        may_lack_call_ids: whether a request may have calls and results without ids.
+        may_leave_calls: whether a conversation may end with calls that have no result yet.
+        hosted_results: the ids of the results in a body that belong to tools hosted by the
+            service; their calls are not in the neutral history.
+    """
+
+    first_request: Callable[[str, str], Json]
+    tools: Callable[[Sequence[OfferedTool]], Json]
+    continuation: Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]
+    next_message: Callable[[Json, str, str, str], Json]
+    path: str
+    service: str
+    group: str
+    body_path: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stream_field: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    tool_fields: tuple[str, ...] = ("tools",)
+    arguments_are_values: bool = False
+    may_lack_call_ids: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    may_leave_calls: bool = False
+    hosted_results: Callable[[Mapping[str, Any]], frozenset[str]] = lambda _: frozenset()
+
+    def path_of(self, model: str, *, stream: bool = True) -> str:
+        """The path and query of a request for an answer of a model."""
+        path = self.path if stream or not self.body_path else self.body_path
+        return path.format(model=model)
+
+
+def identity(value: Mapping[str, Any]) -> Start:
+    """The `id` and the `model` of a JSON object; "" for one that it does not have."""
+    id, model = value.get("id"), value.get("model")
+    return Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """How a recorded exchange is recognised as one of this API.
+
+    Compatible services put prefixes before the paths of an API, so only the ends of paths are
+    compared.
+
+    Args:
+        paths: the ends of the paths of requests for an answer; named groups are segments.
+        request: whether a body has the fields of this API's requests and of no other API's.
+        answer: whether a JSON value is an answer, or an event, of this API and of no other.
+        likely_request: whether a body has fields that several APIs share, and this API is the
+            most likely of them.
+        any_path: whether each server chooses its own path, so that the body decides.
+        identity: the id and the model in a request, an answer or an event; "" for one that it
+            does not have.
+    """
+
+    paths: tuple[re.Pattern[str], ...]
+    request: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    answer: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    likely_request: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    any_path: bool = False
+    identity: Callable[[Mapping[str, Any]], Start] = identity
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvents:
+    """What can be read from one event of one API, and changed in it, without the events before.
+
+    Args:
+        is_end: whether an event begins the end of an answer: it has the finish reason or an error.
+            All content of the answer comes before it.
+        map_text: applies a function to every string of an event that is text, reasoning or refusal
+            of the model. The event is any JSON value, or a string that is not JSON.
+    """
+
+    is_end: Callable[[Mapping[str, Any]], bool]
+    map_text: Callable[[Any, Callable[[str], str]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """What to ignore when two streams of one API are compared.
+
+    Paths are written with dots, which lead into an object or into each item of a list.
+
+    Args:
+        made_up: the fields that the service generates anew: ids, times, padding.
+        answer_fields: by the path of an object, its fields that belong to the answer; the others
+            repeat the configuration, and services add such fields often.
+        replaced: by the `type` of an event, the field of its `item` that a later event repeats in
+            its final form.
+        keepalive: the `type` of events that depend on the time only.
+        envelope: the field of an event that holds the object which a body is; "" if events and
+            bodies have the same fields.
+        usage: the name of the objects that count tokens; a zero in them equals an absent count.
+    """
+
+    made_up: frozenset[str] = frozenset()
+    answer_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    keepalive: frozenset[str] = frozenset()
+    envelope: str = ""
+    usage: str = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswers:
+    """How a service keeps answers, so that later requests can name them by their ids.
+
+    Args:
+        prefix: the beginning of such an id; the rest is the token of the answer.
+        segment: the named segment of a path that has such an id.
+        field: the field of a request that names the answer it continues.
+        is_stored: whether the answer to a request with this body is kept.
+        not_found: the error for an id in a path that names no answer.
+        previous_not_found: the error for an id in `field` that names no answer.
+        missing_result: the error for a call, by its id, that a continuation brings no result for.
+        unknown_result: the error for a result whose id belongs to no call of the answer.
+    """
+
+    prefix: str
+    segment: str
+    field: str
+    is_stored: Callable[[Mapping[str, Any]], bool]
+    not_found: Callable[[str], RequestError]
+    previous_not_found: Callable[[str], RequestError]
+    missing_result: Callable[[str], RequestError]
+    unknown_result: Callable[[str], RequestError]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment variables that the SDKs of one API read.
+
+    Args:
+        base_urls: the variables of the base URL, each with the suffix of the API's base URL that
+            its SDK appends itself.
+        keys: the variables of the API key.
+        other_keys: the variables of other credentials; an SDK would send a key besides them.
+    """
+
+    base_urls: tuple[tuple[str, str], ...] = ()
+    keys: tuple[str, ...] = ()
+    other_keys: tuple[str, ...] = ()

@@ -1,0 +1,56 @@
+"""The Echo API: `POST /echo/v2/speak`. No service has it; its shapes are like no other API's.
+
+`acts` has what both sides share; `errors` has the errors, headers and lists around answers.
+"""
+
+from __future__ import annotations
+
+from mockllm.protocols.base import Route, WireProtocol
+from tests.sixth_protocol.echo.acts import API, FINISH_WORDS, SILENCE, read_mishap
+from tests.sixth_protocol.echo.client import CLIENT
+from tests.sixth_protocol.echo.decoder import Decoder, decode_body
+from tests.sixth_protocol.echo.detect import DETECTION
+from tests.sixth_protocol.echo.encoder import Encoder, answer_id, encode_body
+from tests.sixth_protocol.echo.env import ENVIRONMENT
+from tests.sixth_protocol.echo.errors import error_body, error_headers, headers, voices
+from tests.sixth_protocol.echo.events import EVENTS
+from tests.sixth_protocol.echo.joining import join
+from tests.sixth_protocol.echo.losses import LOSSES, project
+from tests.sixth_protocol.echo.normalize import NORMALISATION
+from tests.sixth_protocol.echo.request import guard, options, parse
+
+__all__ = ["PROTOCOL"]
+
+PROTOCOL = WireProtocol(
+    name=API,
+    title="Echo",
+    routes=(
+        Route("POST", "/echo/v2/speak", "generate"),
+        Route("GET", "/echo/v2/voices", "models"),
+    ),
+    base_path="/echo",
+    parse=parse,
+    options=options,
+    encoder=Encoder,
+    decoder=Decoder,
+    encode_body=encode_body,
+    decode_body=decode_body,
+    answer_id=answer_id,
+    error_body=error_body,
+    decode_error=read_mishap,
+    error_headers=error_headers,
+    headers=headers,
+    project=project,
+    client=CLIENT,
+    detect=DETECTION,
+    events=EVENTS,
+    normalize=NORMALISATION,
+    env=ENVIRONMENT,
+    losses=LOSSES,
+    lookups={"models": voices},
+    guard=guard,
+    call_prefix="cue_",
+    end_data=SILENCE,
+    finish_values={reason: (word,) for reason, word in FINISH_WORDS.items()},
+    join=join,
+)

@@ -1,0 +1,11 @@
+"""`mockllm` with the Echo API: `python -m tests.sixth_protocol.program COMMAND ...`."""
+
+from __future__ import annotations
+
+from mockllm.cli import main
+from mockllm.protocols import PROTOCOLS
+from tests.sixth_protocol.echo import PROTOCOL
+
+if __name__ == "__main__":
+    PROTOCOLS[PROTOCOL.name] = PROTOCOL
+    main()

@@ -1,0 +1,144 @@
+"""One package knows one API: the steps in CONTRIBUTING are all that a new one takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mockllm.scenario
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ROOT / "mockllm" / "protocols"
+ECHO = Path(__file__).parent / "echo"
+FOLDERS = [*sorted(path.parent for path in PACKAGES.glob("*/__init__.py")), ECHO]
+BUILT_IN = tuple(name for name in PROTOCOLS if name != "echo")
+
+MODULES = (
+    "request",
+    "encoder",
+    "decoder",
+    "losses",
+    "client",
+    "detect",
+    "events",
+    "normalize",
+    "env",
+)
+
+
+def section(title: str) -> str:
+    """One section of CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_package_has_the_same_modules(folder):
+    """Who knows one package finds the way in the others."""
+    assert {f"{name}.py" for name in MODULES} <= {path.name for path in folder.glob("*.py")}
+    last = ast.parse((folder / "__init__.py").read_text()).body[-1]
+    assert ast.unparse(last).startswith("PROTOCOL = WireProtocol(")
+
+
+def test_every_package_is_in_the_table():
+    """There is a line in PROTOCOLS for each folder, and no protocol besides."""
+    assert len(BUILT_IN) == len(FOLDERS) - 1
+    for folder in FOLDERS[:-1]:
+        module = __import__(f"mockllm.protocols.{folder.name}", fromlist=["PROTOCOL"])
+        assert PROTOCOLS[module.PROTOCOL.name] is module.PROTOCOL
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, "echo"])
+def test_a_package_is_whole(name):
+    """The records agree with each other: paths, look-ups and bodies."""
+    protocol = PROTOCOLS[name]
+    assert isinstance(protocol, WireProtocol)
+    path = protocol.client.path_of("some-model").partition("?")[0]
+    assert any(pattern.search(path) for pattern in protocol.detect.paths)
+    operations = {route.operation for route in protocol.routes}
+    assert operations - {"generate"} == set(protocol.lookups)
+    field = protocol.client.stream_field
+    assert not field or protocol.client.first_request("some-model", "Hello")[field] is True
+
+
+def test_contributing_lists_the_modules():
+    """CONTRIBUTING names the modules of a package in their order, and the fields of its record
+    that no protocol can do without."""
+    text = section("Adding a protocol")
+    listed = re.findall(r"^- `(\w+)`", text, re.MULTILINE)
+    assert tuple(listed) == MODULES
+    assert "PROTOCOL = WireProtocol(...)" in text
+    for path in re.findall(r"`((?:mockllm|tests|tools)/[\w/.]*)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_schema_file_has_the_protocols_that_come_with_mockllm():
+    """Editors read the file; `mockllm schema` puts in those that are registered."""
+    file = Path(mockllm.scenario.__file__).with_name("schema.json")
+    assert json.loads(file.read_text())["$defs"]["api"]["enum"] == list(BUILT_IN)
+
+
+# Nothing else names an API
+
+MAY_NAME = {
+    "mockllm/protocols": "the packages",
+    "mockllm/quirks": "a quirk is one of one API, where it is not one of all",
+    "mockllm/checking/reference": "an accumulator is one of one API",
+    "mockllm/importers/aimock.py": "aimock's own format names services",
+    "mockllm/importers/aimock_replies.py": "aimock's own format names services",
+    "mockllm/importers/file_formats.py": "aimock's own format names services",
+    "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
+}
+
+
+def sources() -> Iterator[Path]:
+    for room in ("mockllm", "pytest_plugin"):
+        yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def test_no_other_module_names_an_api():
+    """Outside of their packages, quirks and accumulators, APIs are known by PROTOCOLS only."""
+    naming = set()
+    for path in sources():
+        where = path.relative_to(ROOT).as_posix()
+        if any(where.startswith(allowed) for allowed in MAY_NAME):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and node.value in BUILT_IN:
+                naming.add(f"{where}:{node.lineno}: {node.value!r}")
+    assert naming == set()
+
+
+def test_exceptions_are_needed():
+    """A module that names no API any more is none of the exceptions."""
+    for allowed in MAY_NAME:
+        path = ROOT / allowed
+        files = [path] if path.is_file() else path.rglob("*.py")
+        texts = "".join(path.read_text() for path in files)
+        assert any(f'"{name}"' in texts for name in BUILT_IN), allowed
+
+
+def test_a_protocol_knows_no_other():
+    """No package imports another one, nor what stands above the protocols."""
+    below = ("mockllm.core", "mockllm.errors", "mockllm.framing", "mockllm.protocols")
+    for folder in FOLDERS[:-1]:
+        others = [f"mockllm.protocols.{each.name}" for each in FOLDERS if each != folder]
+        for path in folder.glob("*.py"):
+            for name in imported(path):
+                assert not name.startswith("mockllm") or name.startswith(below), (path, name)
+                assert not any(name.startswith(other) for other in others), (path, name)
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
