@@ -1,18 +1,21 @@
-"""The whole exception tree.
+"""All exceptions that mockllm raises on purpose, as a tree, and its warning.
 
 MockLLMError
-├── ScenarioError        scenario files that cannot be loaded; carries every problem found
-├── StreamFormatError    bytes that are not the stream they should be
-│   ├── SSEError         an SSE line or event beyond its bound, or not UTF-8
-│   └── WireError        a frame or body that does not have its protocol's shape
-├── RequestError         a request that the API itself would refuse; becomes its error body
+├── ScenarioError        scenario files that cannot be loaded; has every problem found
+├── StreamFormatError    bytes that are not a stream or body of the expected format
+│   ├── SSEError         an SSE line or event that is too long
+│   └── WireError        a frame or body that does not have its protocol's form
+├── RequestError         a request that is refused; becomes the API's error body
 │   ├── NoMatchError     no scenario, or no turn of it, answers the request
 │   └── ExpectationError the turn's `request:` conditions are not met
-├── NotExpressibleError  a turn that a protocol cannot say
-├── UpstreamError        the real service behind a recording server gives no (whole) answer
+├── NotExpressibleError  a turn that a protocol cannot express
+├── UpstreamError        the real service behind a recording server gives no complete answer
 └── UsageError           wrong use of the command line or of the Python interface
 
-Messages say what, where and what to do next.
+CollisionWarning         a `UserWarning`: another distribution has files in this package
+
+Messages state what is wrong, where, and what to do next. Bytes of a stream that are not UTF-8 are
+no error: the SSE specification replaces them by U+FFFD (`framing.sse.Decoder`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
+    "CollisionWarning",
     "ExpectationError",
     "MockLLMError",
     "NoMatchError",
@@ -37,12 +41,15 @@ __all__ = [
 
 
 class MockLLMError(Exception):
-    """Root of everything mockllm raises on purpose."""
+    """The base of all exceptions that mockllm raises on purpose."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing wrong in one place of a scenario file; lines and columns count from 1."""
+    """One mistake in a scenario file or tape; lines and columns count from 1.
+
+    `path` is the path of the field, as in `turns[0].reply[1].text`; "" for the whole file.
+    """
 
     file: str
     line: int
@@ -56,7 +63,7 @@ class Problem:
 
 
 class ScenarioError(MockLLMError):
-    """Scenario files that cannot be loaded; `problems` holds all of them, in file order."""
+    """Scenario files that cannot be loaded; `problems` has all mistakes, in file order."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(sorted(problems))
@@ -64,24 +71,26 @@ class ScenarioError(MockLLMError):
 
 
 class StreamFormatError(MockLLMError):
-    """Bytes that are not the stream they should be."""
+    """Bytes that are not a stream or body of the expected format."""
 
 
 class SSEError(StreamFormatError):
-    """An SSE line or event beyond its bound, or bytes that are not UTF-8."""
+    """An SSE line, or the data of an SSE event, longer than the decoder's limit."""
 
 
 class WireError(StreamFormatError):
-    """A frame or body that does not have its protocol's shape."""
+    """A frame or body that does not have its protocol's form, or is not compressed as declared."""
 
 
 class RequestError(MockLLMError):
     """A request that is refused; every protocol turns it into its own error body.
 
-    `status` is the HTTP status; `type`, `param` and `code` are the fields of that name in the
-    error bodies of the APIs, left out (None) where an API has no such field. A `type` of None
-    means the one that the API gives to this status. `retry_after` is in seconds, for the APIs
-    whose bodies tell it.
+    Args:
+        message: for the client.
+        status: the HTTP status.
+        type, param, code: the fields of these names in the error bodies of the APIs, or None. A
+            `type` of None becomes the usual one of the status.
+        retry_after: in seconds, for error bodies that have it (Gemini's `RetryInfo`).
     """
 
     def __init__(
@@ -112,12 +121,14 @@ class ExpectationError(RequestError):
 
 
 class NotExpressibleError(MockLLMError):
-    """A turn holds something that the protocol asked for has no way to say."""
+    """A turn has content that the requested protocol cannot express."""
 
 
 class UpstreamError(MockLLMError):
-    """The real service behind a recording server gives no answer, or not the whole of it; `how`
-    tells how the connection ended once the answer had begun."""
+    """The real service behind a recording server gives no answer, or an incomplete one.
+
+    `how` is how the connection ended after the answer had begun; "" if it had not.
+    """
 
     def __init__(self, message: str, how: Literal["", "closed", "reset"] = "") -> None:
         super().__init__(message)
@@ -126,3 +137,8 @@ class UpstreamError(MockLLMError):
 
 class UsageError(MockLLMError):
     """Wrong use of the command line or of the Python interface."""
+
+
+class CollisionWarning(UserWarning):
+    """The distribution `mockllm`, which is another project, is installed in this environment, or
+    has overwritten or removed files of this package."""

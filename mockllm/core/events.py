@@ -1,8 +1,7 @@
-"""The neutral vocabulary of a streamed answer: what any of the protocols can say, in order.
+"""The protocol-neutral events of a streamed answer. Only data may live here.
 
 An answer is `Start`, then deltas of its parts, then `Usage` and `Finish` (or `StreamError`, or
-nothing more where the stream was cut). Each delta names the part it belongs to by a key that
-is the same for all deltas of that part; parts sort by their keys. Only data may live here.
+nothing if the stream was cut). Each delta has the key of its part; parts sort by their keys.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusa
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The answer begins; what a decoder learnt about its identity (an encoder has its own)."""
+    """The answer begins. Id and model are set by decoders only; encoders have them in `Reply`."""
 
     id: str = ""
     model: str = ""
@@ -44,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A fragment of visible text; `logprobs` says that log probabilities travel with it."""
+    """A fragment of visible text; `logprobs` is whether it comes with log probabilities."""
 
     part: int
     text: str
@@ -53,7 +52,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A fragment of reasoning; `summary` marks a summary of reasoning that stays hidden."""
+    """A fragment of reasoning, or with `summary` of a summary of hidden reasoning."""
 
     part: int
     text: str
@@ -70,7 +69,7 @@ class RefusalDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolStart:
-    """A tool call opens. Arguments come in `ToolArgs`; none at all is a zero-argument call."""
+    """A tool call opens. Its arguments come in `ToolArgs`; without any it has no arguments."""
 
     part: int
     id: str
@@ -87,8 +86,8 @@ class ToolArgs:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The provider's opaque proof of a part (Anthropic `signature`, Responses
-    `encrypted_content`, Gemini `thoughtSignature`)."""
+    """The provider's opaque signature of a part (Anthropic `signature`, Responses
+    `encrypted_content`, Gemini `thoughtSignature`), which clients must send back unchanged."""
 
     part: int
     value: str
@@ -96,7 +95,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Cite:
-    """A citation of a text part: where a claim comes from."""
+    """A citation of a text part: a source and the text cited from it."""
 
     part: int
     url: str
@@ -106,14 +105,14 @@ class Cite:
 
 @dataclass(frozen=True, slots=True)
 class PartEnd:
-    """Nothing more comes for this part."""
+    """The part is complete."""
 
     part: int
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens counted: `input` includes `cached`, `output` includes `reasoning`."""
+    """Token counts: `input` includes `cached`, `output` includes `reasoning`."""
 
     input: int
     output: int
@@ -123,7 +122,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The answer is complete. `raw` is the wire's own word where it is not the usual one."""
+    """The answer is complete. `raw` is the value on the wire, if it is not the usual one of the
+    protocol for this reason."""
 
     reason: FinishReason
     raw: str | None = None
@@ -131,7 +131,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class StreamError:
-    """The service reports an error inside the stream, which ends with it."""
+    """The service reports an error in the stream, which ends there."""
 
     message: str
     type: str | None = None
@@ -140,7 +140,7 @@ class StreamError:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A frame of one protocol that the neutral vocabulary has no word for, kept as it is."""
+    """A frame of one protocol that has no neutral event; its bytes are kept."""
 
     part: int
     api: str
@@ -166,7 +166,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """An event and when it is due, in microseconds after the answer was asked for."""
+    """An event and when it is due, in microseconds after the request."""
 
     at: int
     event: Event

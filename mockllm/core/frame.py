@@ -1,4 +1,4 @@
-"""One event of a stream as fields: what every framing is read into and written from. Only data."""
+"""One event of a stream as fields, independent of the framing. Only data may live here."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LineEnd = Literal["lf", "crlf", "cr"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event of the stream, or one comment, or (`raw`) text sent exactly as it is.
+    """One event of the stream, or one comment, or (`raw`) text that is sent unchanged.
 
-    `retry` is in milliseconds. `data` of None means that no `data` line was there.
+    `retry` is in milliseconds. `data` is None if there is no `data` line.
     """
 
     data: str | None = None

@@ -1,6 +1,6 @@
-"""A request in neutral terms: what matching, checking and the automatic answer look at.
+"""The protocol-neutral request, which matching, checking and automatic answers read.
 
-Every protocol's parser makes one of these from its own body. Only data may live here.
+Every protocol's parser returns one. Only data may live here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class CallEcho:
-    """A tool call as the client sends it back in the history; `id` is "" where the protocol
-    or the client has none. `arguments` is JSON text."""
+    """A tool call that the client sends back in the history. `id` is "" if the protocol or the
+    client has none; `arguments` is JSON text."""
 
     id: str
     name: str
@@ -28,9 +28,9 @@ class CallEcho:
 class Message:
     """One message of the history.
 
-    A tool message has `call_id` (or, where the protocol has no ids, `name`), the result as
-    `text`, and `error` where the protocol can say that the tool failed. `ref` is an item that
-    the service keeps and the client only points at (Responses `item_reference`).
+    A tool message has `call_id` (or `name`, if the protocol has no ids), the result as `text`, and
+    `error` if the protocol can report a failed tool. `ref` is the id of an item that the service
+    stores and the client only names (Responses `item_reference`).
     """
 
     role: Role
@@ -57,20 +57,20 @@ class Request:
 
     Args:
         api: the protocol's name (`chat`, `responses`, ...).
-        model: as the client wrote it, with a scenario's name in it or not.
+        model: as in the request; it may contain the name of a scenario.
         body: the parsed JSON body, not to be changed.
         stream: whether the answer is to be streamed.
         messages: the history in order, system messages included.
-        system: the system prompt, from wherever the protocol has it.
+        system: the system prompt.
         tool_choice: `auto`, `none`, `required`, or the name of the tool that must be called.
-        previous: the token of an earlier answer of ours that this request continues.
+        previous: the token of the earlier answer of mockllm that this request continues.
         conversation: the service-side conversation that the client names, if any.
-        scenario: the scenario named in the path, if any (`/agui/<scenario>`).
-        output_schema: the JSON Schema that the answer's text must satisfy, if asked for;
-            an empty mapping asks for any JSON object.
-        wants_reasoning: whether the request asks for reasoning.
-        traits: what path and query say besides, in the protocol's own words, where the answer's
-            bytes depend on it.
+        scenario: the scenario in the path, if any (`/agui/<scenario>`).
+        output_schema: the JSON Schema that the answer's text must satisfy; {} for any JSON
+            object, None for text without a schema.
+        wants_reasoning: whether the request enables reasoning.
+        traits: further facts from path and query that the answer's bytes depend on, as strings
+            that the protocol defines.
     """
 
     api: str

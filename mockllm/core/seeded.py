@@ -1,7 +1,7 @@
-"""Values that look random and are always the same for the same arguments.
+"""Deterministic values that look random: the same for the same arguments.
 
-Everything made up (identifiers, timestamps, jitter, log probabilities) comes from here, so
-that two servers give the same bytes for the same request. Standard library only.
+All generated values (ids, timestamps, jitter, log probabilities) come from here, so that two
+servers send the same bytes for the same request. Standard library only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def derive(seed: str, *what: object, length: int = 24, hex: bool = False) -> str:
-    """A string made from `seed` and `what`.
+    """A string derived from `seed` and `what`.
 
     Args:
-        length: in characters, at most 64; of base 62, or lower-case hexadecimal if `hex`.
+        length: in characters, at most 64.
+        hex: lower-case hexadecimal digits instead of base 62.
     """
     digest = _digest(seed, what)
     if hex:
@@ -31,7 +32,7 @@ def derive(seed: str, *what: object, length: int = 24, hex: bool = False) -> str
 
 
 def derive_int(seed: str, *what: object, below: int) -> int:
-    """A whole number in `range(below)`."""
+    """An integer in `range(below)`."""
     return int.from_bytes(_digest(seed, what)[:16], "big") % below
 
 
@@ -41,7 +42,7 @@ def derive_unit(seed: str, *what: object) -> float:
 
 
 def tokens(text: str) -> int:
-    """How many tokens a text counts for: one for every four bytes of UTF-8, rounded up."""
+    """The number of tokens that a text counts as: one for four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 

@@ -1,4 +1,4 @@
-"""What the path and the query of a request say, beside its body. Only data may live here."""
+"""The target of a request: its path and query. Only data may live here."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Target:
 
     Args:
         segments: the named segments of the path (`model`, `deployment`, ...), unquoted.
-        method: what follows the last colon of the path, as Google's APIs name the method that is
-            called (`streamGenerateContent`); "" where there is no colon.
+        method: the text after the last colon of the path, where Google's APIs have the method
+            (`streamGenerateContent`); "" without a colon.
         query: the parameters of the query, the last value of each name.
     """
 
@@ -28,7 +28,7 @@ class Target:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What two targets share when they say the same, in the same order."""
+        """A hashable value that is equal for equal targets, with their names in the same order."""
         return (
             self.method,
             *(text for pair in self.segments.items() for text in pair),

@@ -1,4 +1,4 @@
-"""Bytes with a time: what an answer's body is made of. Only data may live here."""
+"""Bytes with a time, of which an answer's body consists. Only data may live here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["TimedBytes"]
 
 @dataclass(frozen=True, slots=True)
 class TimedBytes:
-    """Bytes that are sent together, and when: microseconds after the request."""
+    """Bytes that are sent together, and when, in microseconds after the request."""
 
     at: int
     data: bytes

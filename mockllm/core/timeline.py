@@ -1,7 +1,7 @@
-"""A turn to its events and back: `expand` and `fold` are inverse.
+"""A turn to its events (`expand`) and back (`fold`).
 
-`fold(expand(turn)) == turn` for every turn in normal form, which is what `normal` gives: an
-`order` that only says "one after the other" is left out, and so is timing without a pause.
+`fold(expand(turn)) == turn` for every turn in normal form (`normal`): without an `order` that is
+merely sequential, and without `gaps` that are all zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ __all__ = ["expand", "fold", "normal"]
 
 
 def expand(turn: Turn) -> tuple[ev.Timed, ...]:
-    """The events of a turn, in order, with the time at which each is due."""
+    """The events of a turn, in order, each with the time at which it is due.
+
+    Raises:
+        ValueError: `order` or `gaps` do not fit the parts.
+    """
     out: list[ev.Timed] = []
     order = turn.order or _sequential(turn)
     left = [beats(part) for part in turn.parts]
@@ -81,7 +85,7 @@ def _closing(part: Part, index: int) -> Iterable[ev.Event]:
 
 @dataclass(slots=True)
 class _Building:
-    """One part as its events come in."""
+    """One part while its events arrive."""
 
     first: ev.Event
     fragments: list[str] = field(default_factory=list)
@@ -130,7 +134,7 @@ class _Folding:
                 if event.part in self._building:
                     self._building[event.part].citations.append(event)
             case ev.Signature() as event:
-                # A signature may come alone: reasoning that is kept from the client.
+                # Hidden reasoning has a signature and no text.
                 if event.part not in self._building:
                     self._building[event.part] = _Building(ev.ReasoningDelta(event.part, ""))
                     self._beat(event.part, item.at)
@@ -170,14 +174,14 @@ class _Folding:
 
     def turn(self) -> Turn:
         keys = sorted(self._building)
-        place = {key: i for i, key in enumerate(keys)}
+        index = {key: i for i, key in enumerate(keys)}
         finish = None if self._error else self._finish
         return normal(
             Turn(
                 parts=tuple(self._building[key].part() for key in keys),
                 finish=finish.reason if finish else None,
                 usage=self._usage,
-                order=tuple(place[key] for key in self._order),
+                order=tuple(index[key] for key in self._order),
                 gaps=_gaps(self._times, self._end),
                 error=self._error,
                 finish_raw=finish.raw if finish else None,
@@ -189,10 +193,11 @@ _Fragment = ev.TextDelta | ev.ReasoningDelta | ev.RefusalDelta | ev.ToolStart | 
 
 
 def fold(timed: Iterable[ev.Timed]) -> Turn:
-    """The turn that events add up to.
+    """The turn of a sequence of events.
 
     Raises:
-        ValueError: a fragment of a call that was never opened, or of another kind of part.
+        ValueError: arguments of a call that was never opened, a part that opens twice, or a
+            fragment of another kind than its part.
     """
     folding = _Folding()
     for item in timed:
@@ -208,26 +213,26 @@ def _gaps(times: list[int], end: int) -> tuple[int, ...]:
 
 
 def normal(turn: Turn) -> Turn:
-    """The same turn with an `order` or `gaps` that say nothing left out.
+    """The same turn without a sequential `order` and without `gaps` that are all zero.
 
-    An order that has other beats than the parts (a zero-argument call whose "{}" was a beat
-    of its own) is mended.
+    An order with more beats than the parts have is repaired: "{}" of a zero-argument call is a
+    beat of the stream, and `ToolCall` drops that fragment.
     """
     order, gaps = turn.order, turn.gaps
     if order and len(order) != sum(map(beats, turn.parts)):
-        order, gaps = _mended(turn)
+        order, gaps = _repaired(turn)
     if order == _sequential(turn):
         order = ()
     cut = turn.usage is None and turn.finish is None and turn.error is None
     if len(gaps) > 1 and cut:
-        gaps = (*gaps[:-1], 0)  # nothing comes after that pause
+        gaps = (*gaps[:-1], 0)  # a stream that was cut has no event after its last pause
     if not any(gaps):
         gaps = ()
     return replace(turn, order=order, gaps=gaps)
 
 
-def _mended(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Drops the beats that are beyond a part's own, and adds their pauses to the next one."""
+def _repaired(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Order and gaps without surplus beats, whose pauses are added to the next beat."""
     left = [beats(part) for part in turn.parts]
     order: list[int] = []
     gaps: list[int] = []

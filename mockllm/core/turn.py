@@ -1,8 +1,8 @@
-"""What a streamed answer adds up to: its parts, why it ended, what it cost, how it was cut.
+"""The neutral form of one answer: its parts, finish, usage and timing. Only data may live here.
 
-A `Turn` keeps the fragments in which each part travelled, the order in which the fragments of
-different parts came, and the pauses between them, so that nothing is lost between a recorded
-stream and a scenario. `Turn.whole()` forgets the cutting. Only data may live here.
+A `Turn` keeps the fragments of each part, the order of fragments of different parts, and the
+pauses between them, so that nothing is lost between a recorded stream and a scenario.
+`Turn.whole()` removes the fragments, order and pauses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Visible text. It has at least one fragment, if only an empty one."""
+    """Visible text. It has at least one fragment, which may be empty."""
 
     fragments: tuple[str, ...]
     citations: tuple[Cite, ...] = ()
@@ -50,7 +50,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """Reasoning, or (`summary`) a summary of it; `signature` is the provider's opaque proof."""
+    """Reasoning, or (`summary`) a summary of it; `signature` is the provider's opaque value."""
 
     fragments: tuple[str, ...]
     signature: str | None = None
@@ -66,7 +66,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The model's words for not answering."""
+    """The text in which the model declines to answer."""
 
     fragments: tuple[str, ...]
 
@@ -80,8 +80,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call. `fragments` join to the arguments as JSON text; none is a call without
-    arguments, which each service sends in its own way (`""`, `"{}"`, or nothing)."""
+    """A tool call. `fragments` join to the arguments as JSON text; without fragments the call has
+    no arguments, which each service sends in its own way (`""`, `"{}"`, or nothing)."""
 
     name: str
     id: str
@@ -89,7 +89,7 @@ class ToolCall:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        # "{}" in one piece is how OpenAI spells "no arguments"; Anthropic spells it "".
+        # For a call without arguments OpenAI sends one fragment "{}", and Anthropic "".
         if self.fragments in (("{}",), ("",)):
             object.__setattr__(self, "fragments", ())
 
@@ -105,8 +105,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A frame of one protocol that the neutral turn cannot express, at its place among the
-    parts. Other protocols pass over it."""
+    """A frame of one protocol without a neutral form, at its position among the parts. Other
+    protocols ignore it."""
 
     api: str
     frame: Frame
@@ -120,16 +120,15 @@ class Turn:
     """One answer of the model.
 
     Args:
-        parts: in the order a protocol would list them.
-        finish: why it ended; None where the stream was cut or ended in `error`.
-        usage: tokens, where the stream told them.
-        order: the index of the part that each beat of the stream belongs to; empty where the
-            parts come one after the other. A text, reasoning or refusal part has a beat for
-            each fragment, a tool call one for its opening and one for each fragment, an
-            opaque part one.
-        gaps: pauses in microseconds before each beat, then before the end; empty: no timing.
-        error: the error inside the stream that ended it.
-        finish_raw: the wire's own word for the finish where it is not the usual one.
+        parts: in the order of the finished answer.
+        finish: the finish reason; None if the stream was cut or ended in `error`.
+        usage: token counts; None if the stream has none.
+        order: the index of the part of each beat of the stream; empty if the parts come one after
+            the other. A text, reasoning or refusal part has a beat for each fragment, a tool call
+            one for its opening and one for each fragment, an opaque part one.
+        gaps: the pauses in microseconds before each beat, then before the end; empty: no timing.
+        error: the error in the stream that ended it.
+        finish_raw: the finish reason on the wire, if it is not the usual one.
     """
 
     parts: tuple[Part, ...] = ()
@@ -157,7 +156,7 @@ class Turn:
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
     def whole(self) -> Turn:
-        """The same turn with every part in one piece, in order, without timing."""
+        """The same turn with one fragment for each part, in order, without timing."""
         parts = tuple(
             part
             if isinstance(part, Opaque)
@@ -168,7 +167,7 @@ class Turn:
 
 
 def beats(part: Part) -> int:
-    """How many beats of the stream a part takes (see `Turn.order`)."""
+    """The number of beats of a part (see `Turn.order`)."""
     match part:
         case ToolCall(fragments=fragments):
             return 1 + len(fragments)

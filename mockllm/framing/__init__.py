@@ -1,1 +1,1 @@
-"""Frames to bytes and bytes to frames, and the content codings that HTTP puts around them. Pure."""
+"""Frames to bytes and back, and decompression of HTTP content codings. Pure."""

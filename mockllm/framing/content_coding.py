@@ -1,6 +1,6 @@
-"""What bodies are compressed with, and how that is undone, chunk by chunk.
+"""Decompression of HTTP content codings (RFC 9110, section 8.4.1), chunk by chunk.
 
-`br` and `zstd` take packages that are not always there (the extra `compression`).
+`br` and `zstd` need packages of the extra `compression`.
 """
 
 from __future__ import annotations
@@ -22,43 +22,46 @@ _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
 
 
 def codings() -> tuple[str, ...]:
-    """The codings that can be undone here, by their names in HTTP."""
+    """The names of the content codings that can be decompressed here."""
     return (*_WINDOWS, *(coding for coding in _PACKAGES if _package(coding) is not None))
 
 
 def decompressed(
     chunks: tuple[TimedBytes, ...], encoding: str, source: str = ""
 ) -> tuple[TimedBytes, ...]:
-    """Chunks without their compression; those that bring nothing to light are left out.
+    """The decompressed chunks; a chunk that completes no data is left out.
 
     Args:
-        source: where they are from, for messages.
+        encoding: the value of `content-encoding`.
+        source: where the chunks are from, for messages.
 
     Raises:
-        WireError: a coding that is not known here, or data that are not so compressed.
+        WireError: an unknown coding, or data that are not compressed with it.
     """
-    feed, broken = _decompressor(encoding, source)
+    feed, format_error = _decompressor(encoding, source)
     plain = []
     try:
-        for piece in chunks:
-            data = feed(piece.data)
+        for chunk in chunks:
+            data = feed(chunk.data)
             if data:
-                plain.append(TimedBytes(piece.at, data))
-    except broken as error:
-        raise WireError(f"{source}: the body is not {encoding} as it says: {error}") from None
+                plain.append(TimedBytes(chunk.at, data))
+    except format_error as error:
+        raise WireError(
+            f"{source}: content-encoding is {encoding}, but the body is not: {error}"
+        ) from None
     return tuple(plain)
 
 
 def _decompressor(encoding: str, source: str) -> tuple[_Feed, type[Exception]]:
-    """What takes the chunks one after the other, and what it raises for what it cannot read."""
+    """The function that decompresses consecutive chunks, and its exception for malformed data."""
     if encoding in _WINDOWS:
         return zlib.decompressobj(_WINDOWS[encoding]).decompress, zlib.error
     package = _package(encoding) if encoding in _PACKAGES else None
     if package is None:
         more = " (or install 'mockllm-harness[compression]')" if encoding in _PACKAGES else ""
         raise WireError(
-            f"{source}: the body is compressed as {encoding!r}, which is not known here; known "
-            f"are {', '.join(codings())}. Ask the service without "
+            f"{source}: the body is compressed as {encoding!r}, which mockllm cannot read; it "
+            f"reads {', '.join(codings())}. Send the request without "
             f"`accept-encoding: {encoding}`{more}."
         )
     if encoding == "br":

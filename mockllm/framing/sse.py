@@ -1,10 +1,10 @@
-"""Server-sent events: frames to bytes and bytes to frames, by the WHATWG rules.
+"""Server-sent events: frames to bytes and back, as the WHATWG HTML standard specifies.
 
-https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+https://html.spec.whatwg.org/multipage/server-sent-events.html (sections 9.2.5 and 9.2.6)
 
-The decoder separates lines from meaning: `_lines` cuts bytes at CR, LF and CRLF and nothing
-else; `Decoder` gives lines their meaning. Comments come out as frames of their own, at once,
-because a recorder must not lose them.
+`Decoder._lines` splits text into lines (9.2.5), `Decoder._line` interprets them (9.2.6). Unlike in
+a browser, comments and blocks with only `id` or `retry` are returned as frames, because a recorder
+must not lose them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_RETRY = 10**18
 
 
 def encode(frame: Frame, line_end: LineEnd = "lf") -> bytes:
-    """The bytes of a frame, its closing blank line included.
+    """The bytes of a frame, with its closing blank line.
 
-    Line breaks inside `data` or `comment` become several lines, as the format demands; a CR
-    inside them cannot survive, and reads back as LF.
+    Line breaks in `data` or `comment` become several lines, as the format requires; CR and CRLF
+    there read back as LF.
 
     Raises:
-        ValueError: a line break inside `event` or `id`, for which the format has no way.
+        ValueError: a line break in `event` or `id`, which the format cannot express.
     """
     if frame.raw is not None:
         return frame.raw.encode()
@@ -63,15 +63,15 @@ def _split(text: str) -> list[str]:
 
 
 class Decoder:
-    """Takes the bytes of a stream, cut anywhere, and gives the frames they complete.
+    """Decodes the bytes of a stream, cut anywhere, to frames.
 
     Args:
-        max_line: longest line, in characters, before `SSEError`.
-        max_event: most data in one event, in characters, before `SSEError`.
+        max_line: the longest line, in characters; a longer one raises `SSEError`.
+        max_event: the most data of one event, in characters; more raises `SSEError`.
 
-    `last_event_id` follows the specification: it is taken over when an event is complete, and
-    stays until a later one has an `id` line. Bytes that are not UTF-8 become U+FFFD, as the
-    specification asks. After an `SSEError` nothing that follows can be trusted: drop the decoder.
+    `last_event_id` is set when an event is complete, and stays until a later event has an `id`
+    line (9.2.6). Bytes that are not UTF-8 become U+FFFD, because the specification decodes with
+    "UTF-8 decode", which never fails. A decoder that raised `SSEError` must not be used again.
     """
 
     def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
@@ -90,8 +90,13 @@ class Decoder:
         self.last_event_id = ""
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """The frames that this chunk completes, in order."""
+        """The frames that these bytes complete, in order.
+
+        Raises:
+            SSEError: a line, or the data of an event, is too long.
+        """
         text = self._utf8.decode(chunk)
+        # One leading byte order mark is dropped (9.2.5); .NET servers and proxies send it.
         if self._first and text:
             self._first = False
             if text[0] == "\ufeff":
@@ -103,7 +108,7 @@ class Decoder:
 
     @property
     def pending(self) -> bool:
-        """Whether the stream, if it ended here, would end inside an event."""
+        """Whether the stream would end inside an event if it ended here."""
         return bool(
             self._partial_size
             or self._data
@@ -114,7 +119,12 @@ class Decoder:
         )
 
     def _lines(self, text: str) -> list[str]:
-        """Complete lines of what came so far. Only CR, LF and CRLF end one."""
+        """The lines that the text completes, without their ends.
+
+        Only CR, LF and CRLF end a line. `str.splitlines` would also split at U+2028, U+0085 and
+        others, which JSON strings may contain.
+        """
+        # The LF of a CRLF that was cut in two does not end another line.
         if self._after_cr and text:
             self._after_cr = False
             if text[0] == "\n":
@@ -146,6 +156,7 @@ class Decoder:
             self._dispatch(frames)
             return
         name, colon, value = line.partition(":")
+        # Exactly one space is removed (9.2.6); some servers send none (Kimi Code, Spring).
         if colon and value[:1] == " ":
             value = value[1:]
         if not name:
@@ -155,10 +166,11 @@ class Decoder:
         elif name == "event":
             self._event = value
         elif name == "id":
+            # An id with U+0000 is ignored (9.2.6).
             if "\0" not in value:
                 self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            # Bounded, because int() refuses thousands of digits and no client waits that long.
+            # ASCII digits only (9.2.6). Bounded, because int() raises for thousands of digits.
             self._retry = min(int(value.lstrip("0")[:19] or "0"), MAX_RETRY)
 
     def _append(self, value: str) -> None:
@@ -172,6 +184,8 @@ class Decoder:
         self._data_size = size
 
     def _dispatch(self, frames: list[Frame]) -> None:
+        # A block without a `data` line is no event (9.2.6): one with only `event` is dropped. An
+        # empty `data` line makes an event with "" as its data.
         if self._data or self._id is not None or self._retry is not None:
             data = "\n".join(self._data) if self._data else None
             frames.append(Frame(data, self._event, self._id, self._retry))
@@ -182,6 +196,6 @@ class Decoder:
 
 
 def decode(data: bytes) -> list[Frame]:
-    """The frames of a whole stream; an event without its closing blank line is discarded, as
-    the specification asks."""
+    """The frames of a complete stream; an event without its closing blank line is discarded, as the
+    specification requires (9.2.6)."""
     return Decoder().decode(data)

@@ -17,4 +17,4 @@ PROTOCOLS: dict[str, WireProtocol] = {
         ag_ui.PROTOCOL,
     )
 }
-"""Every protocol by its name, in the order in which people list them."""
+"""Every protocol by its name, in the order of lists for users."""

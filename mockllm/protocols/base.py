@@ -1,39 +1,41 @@
-"""What a wire protocol is: a table of pure functions, a few small records, and two classes.
+"""`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
-One protocol is one package in this folder, with the same modules in each: `request`, `encoder`,
-`decoder`, `losses`, `client`, `detect`, `normalize`, `env`, and an `__init__` that ends in
-`PROTOCOL = WireProtocol(...)`. A package holds all that is known of its API. It imports nothing
-of its siblings, of scenarios or of the server, and knows no clock and no randomness: everything
-made up comes from `Reply.seed`.
+Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
+`losses`, `client`, `detect`, `events`, `normalize`, `env`, and an `__init__` that ends in
+`PROTOCOL = WireProtocol(...)`. All knowledge of an API is in its package. A package imports nothing
+from its siblings, from scenarios or from the server. It reads no clock and no randomness: every
+generated value is derived from `Reply.seed`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from mockllm.core.events import Event
+from mockllm.core.events import Event, StreamError
 from mockllm.core.frame import Frame, LineEnd
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.target import NO_TARGET, Target
-from mockllm.core.turn import TokenUsage, ToolCall, Turn
+from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
+from mockllm.protocols.records import (
+    Client,
+    Detection,
+    Environment,
+    Normalisation,
+    StoredAnswers,
+    StreamEvents,
+)
 
 __all__ = [
     "EPOCH",
-    "Client",
     "Decoder",
-    "Detection",
     "Encoder",
-    "Environment",
-    "Json",
     "Lookup",
-    "Normalisation",
     "Operation",
     "Reply",
     "Route",
@@ -44,18 +46,16 @@ __all__ = [
     "logprob",
 ]
 
-Json = dict[str, Any]
-"""A JSON object."""
 
 EPOCH = 1767225600
-"""2026-01-01T00:00:00Z: the day on which every answer was "created", give or take a few days."""
+"""2026-01-01T00:00:00Z. Every answer is "created" within a week after it."""
 
 dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""A value as compact JSON text, in the order given, not escaped beyond need."""
+"""A value as compact JSON text, with fields in their order and no needless escapes."""
 
 
 def logprob(text: str) -> float:
-    """A made-up log probability for a token, at most 0 and always the same for it."""
+    """A derived log probability of a token, at most 0; equal tokens have equal ones."""
     return -(zlib.crc32(text.encode()) % 20_000) / 10_000
 
 
@@ -64,12 +64,12 @@ class Reply:
     """Everything besides the turn that an answer's bytes depend on.
 
     Args:
-        seed: what identifiers, timestamps and made-up values are derived from.
-        token: 40 hexadecimal digits that tell scenario and turn; protocols put it into the
-            identifiers by which a client may later point at this answer.
-        model: the name the answer gives to its model.
-        options: what the protocol's own `options` took from the request.
-        usage: the tokens of the answer, known from its start.
+        seed: ids, timestamps and other generated values are derived from it.
+        token: 40 hexadecimal digits that identify scenario and turn; protocols put it into the
+            ids by which a client may later refer to this answer.
+        model: the model name in the answer.
+        options: the result of the protocol's `options` for the request.
+        usage: the tokens of the answer.
     """
 
     seed: str
@@ -93,8 +93,8 @@ class Encoder(Protocol):
 class Decoder(Protocol):
     """Turns the frames of one stream into events, in one pass.
 
-    `complete` says whether the end marker of the protocol has come. `close` gives the events
-    that the end of the stream leaves.
+    `complete` is whether the protocol's end marker has come. `close` returns the remaining events
+    when the stream ends.
     """
 
     @property
@@ -114,20 +114,20 @@ Operation = Literal[
     "delete_response",
     "input_items",
 ]
-"""What a route does: `generate` answers from a scenario, the others look things up."""
+"""What a route does: `generate` answers from a scenario, the others read data of the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What an operation besides `generate` may need to answer.
+    """The input of an operation besides `generate`.
 
     Args:
-        target: what the path and the query say.
+        target: the path and the query of the request.
         models: the names of the models that are served.
-        any_model: whether other names are answered for too.
-        request: the body of the request that the looked-up answer was given to; of the request
-            itself where nothing is looked up (`count_tokens`).
-        answer: the looked-up answer, as it is when not streamed.
+        any_model: whether other models are answered, too.
+        request: the body of the request that a stored answer belongs to; for `count_tokens` the
+            body of the request itself.
+        answer: the stored answer, as a body that is not streamed.
     """
 
     target: Target = NO_TARGET
@@ -139,10 +139,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path this protocol answers; `{name}` in it matches one segment.
+    """A path of this protocol; `{name}` in it matches one segment.
 
-    With `header`, only requests that have a header of that name are answered: several APIs
-    share the path of their model list.
+    With `header`, the route matches only requests with a header of that name: OpenAI, Anthropic
+    and Gemini share the path of their model lists.
     """
 
     method: Literal["GET", "POST", "DELETE"]
@@ -152,157 +152,45 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """How a client of one API writes its requests, and where it sends them.
-
-    Most APIs are stateless: a continuation carries the whole history. Responses points at the
-    earlier answer by its id.
-
-    Args:
-        first_request: the body of a request for a streamed answer: from a model and what the
-            user says.
-        tools: the fields of a body that offer tools.
-        continuation: the body that carries the results of tool calls: from the body before, the
-            id of the answer to it, the calls of that answer, and the result of each.
-        next_message: the body in which the user goes on after an answer without calls: from the
-            body before, the id of the answer, the text of the answer, and the user's text.
-        path: what a streamed answer is requested from, with the query; `{model}` stands in it.
-        service: the base URL of the service that defines the API.
-        group: the APIs with this name share a service and the option that names its URL.
-        body_path: what an answer that is not streamed is requested from, where that is not `path`.
-        headers: that the service demands, besides the content type.
-        usage: the fields that ask for usage, where it is not sent unasked.
-        tool_fields: the fields of a body that say which tools may be called.
-        arguments_are_values: whether the history holds arguments as JSON values, so that
-            malformed ones cannot be sent back.
-        may_lack_call_ids: whether a request may send calls and results without ids.
-        may_leave_calls: whether a conversation may end with calls that have no result yet.
-        hosted_results: the ids of the results in a body that belong to tools which the service
-            runs itself, and whose calls are no part of the neutral history.
-    """
-
-    first_request: Callable[[str, str], Json]
-    tools: Callable[[Sequence[OfferedTool]], Json]
-    continuation: Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]
-    next_message: Callable[[Json, str, str, str], Json]
-    path: str
-    service: str
-    group: str
-    body_path: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    tool_fields: tuple[str, ...] = ("tools",)
-    arguments_are_values: bool = False
-    may_lack_call_ids: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    may_leave_calls: bool = False
-    hosted_results: Callable[[Mapping[str, Any]], frozenset[str]] = lambda _: frozenset()
-
-    def path_of(self, model: str, *, stream: bool = True) -> str:
-        """The path, with the query, that an answer of a model is requested from."""
-        path = self.path if stream or not self.body_path else self.body_path
-        return path.format(model=model)
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """How an exchange that somebody recorded is known as one of this API.
-
-    Services that speak another's API put prefixes before its paths, so paths are known by their
-    ends.
-
-    Args:
-        paths: how the path of a request for an answer ends; named groups are segments.
-        request: whether a body has the fields of this API's requests and of no other's.
-        answer: whether a JSON value is an answer, or an event of one, of this API and no other.
-        likely_request: whether a body has fields that other APIs share, and this one is the
-            likeliest of them.
-        any_path: whether each server chooses its own path, so that the body decides.
-    """
-
-    paths: tuple[re.Pattern[str], ...]
-    request: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    answer: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    likely_request: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    any_path: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Normalisation:
-    """What in an event the service makes up, so that two streams can be compared.
-
-    Paths are written with dots, which lead into an object or each item of a list.
-
-    Args:
-        made_up: the fields that are left out: identifiers, times, padding.
-        answer_fields: by the path of an object, those of its fields that are the answer; the
-            others repeat the configuration, which services extend every few weeks.
-        replaced: by the `type` of an event, the field of its `item` that a later event sends in
-            its final form.
-        keepalive: the `type` of events that come by the clock.
-        envelope: the field in which an event holds what a body is by itself; "" where events
-            and bodies have the same fields.
-    """
-
-    made_up: frozenset[str] = frozenset()
-    answer_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    replaced: Mapping[str, str] = field(default_factory=dict)
-    keepalive: frozenset[str] = frozenset()
-    envelope: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """The environment variables that the SDKs of one API read.
-
-    Args:
-        base_urls: the variables of the base URL; with each, what it leaves out at the end of
-            the API's base URL.
-        keys: the variables of the API key.
-        other_keys: the variables of credentials beside which a key would be sent, too.
-    """
-
-    base_urls: tuple[tuple[str, str], ...] = ()
-    keys: tuple[str, ...] = ()
-    other_keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class WireProtocol:
-    """One protocol as the rest of mockllm sees it.
+    """Everything that the rest of mockllm knows of one protocol.
 
     Args:
-        name: as scenarios write it in `apis`.
-        title: as people call it.
-        routes: the paths it answers; the first `generate` route is the usual one.
-        base_path: what a client's base URL ends in (`/v1`).
-        parse: a body and the target it was sent to, to the neutral request. With `strict` it
-            refuses (`RequestError`) what the real service refuses.
-        options: what of the request the answer's bytes depend on, as a hashable value.
+        name: its name in scenarios (`apis`).
+        title: its name for people.
+        routes: its paths; the first `generate` route is the usual one.
+        base_path: the end of a client's base URL (`/v1`).
+        parse: the neutral request, from a body and its target. With `strict` it raises
+            `RequestError` for what the real service refuses.
+        options: the parts of the request that the answer's bytes depend on, as a hashable value.
         encoder: the encoder for one turn.
         decoder: a new decoder.
-        encode_body: the answer that is not streamed, as a JSON value.
-        decode_body: its inverse, up to the cutting into fragments.
-        answer_id: the id of an answer, by which a client may point at it later.
-        error_body: an error as the service would send it, as a JSON value.
-        error_headers: the headers with it; `retry_after` is in seconds.
-        headers: of a successful answer; the argument says whether it is streamed.
-        project: the turn with everything that this protocol cannot say removed: what
-            `fold(decode(encode(expand(turn))))` gives. `losses` describes it.
-        client: how a client writes requests.
-        detect: how a recorded exchange is known as one of this API.
-        normalize: what the service makes up.
-        env: the variables that lead its SDKs to a server.
+        encode_body: the body of an answer that is not streamed, as a JSON value.
+        decode_body: its inverse, except for the cutting into fragments.
+        answer_id: the id by which a client may later refer to an answer.
+        error_body: the body of an error in the service's form, as a JSON value.
+        decode_error: its inverse: the error in a body; None for a body without an error in the
+            form of this API. Error bodies of other forms are kept as they are.
+        error_headers: the headers of an error answer; `retry_after` is in seconds.
+        headers: the headers of a successful answer; the argument is whether it is streamed.
+        project: the turn without everything that this protocol cannot express: the result of
+            `fold(decode(encode(expand(turn))))`. `losses` describes the difference.
+        client: the requests that clients send.
+        detect: how a recorded exchange is recognised.
+        events: what can be read from one event without the others.
+        normalize: what the service generates anew for each answer.
+        env: the environment variables that its SDKs read.
+        stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
-        guard: refuses, by headers and query, a request without the credentials or versions
-            that the service demands; only asked when requests are judged strictly.
-        lists_errors: whether, for a target, the body of an error is a list with the error in it.
-        call_prefix: what derived tool call ids begin with.
-        line_end: how its service ends the lines of a stream.
-        end_data: the data of the frame that ends a stream, where that is no JSON.
-        finish_values: by the neutral finish reason the values that mean it on the wire, the
-            usual one first.
-        join: two frames that follow each other as one that says the same; None where the
-            protocol has no such frame.
+        guard: raises `RequestError` for headers and query without the credentials or versions
+            that the service requires; used only if requests are validated strictly.
+        lists_errors: whether the body of an error is a list with the error in it, for a target.
+        call_prefix: the prefix of derived tool call ids.
+        line_end: the line end in the service's streams.
+        end_data: the data of the frame that ends a stream, if they are not JSON (`[DONE]`).
+        finish_values: by neutral finish reason, the values on the wire that mean it, the usual one
+            first.
+        join: one frame with the content of two consecutive ones; None if there is no such frame.
     """
 
     name: str
@@ -322,8 +210,11 @@ class WireProtocol:
     project: Callable[[Turn], Turn]
     client: Client
     detect: Detection
-    normalize: Normalisation = Normalisation()
-    env: Environment = Environment()
+    events: StreamEvents
+    normalize: Normalisation
+    env: Environment
+    stored: StoredAnswers | None = None
+    decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
     guard: Callable[[Mapping[str, str], Mapping[str, str]], None] | None = None

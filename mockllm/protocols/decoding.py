@@ -1,4 +1,4 @@
-"""The frames of a whole stream to the turn that they add up to. Pure."""
+"""The frames of a stream to its turn. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["decoded"]
 
 
 def decoded(protocol: WireProtocol, frames: Iterable[Frame]) -> tuple[Turn, str]:
-    """The turn that the frames add up to, and the model that they name; "" where they name none."""
+    """The turn of a stream's frames, and the model that they name; "" if they name none."""
     decoder = protocol.decoder()
     events = [event for frame in frames for event in decoder.decode(frame)]
     events += decoder.close()

@@ -1,8 +1,8 @@
-"""Which API a recorded exchange is of: its path says so, or its body where the path does not.
+"""Detection of the API of a recorded exchange, by its path, or else by its body.
 
-Services that speak another's API put its paths behind prefixes of their own
-(`/api/v1/chat/completions`, `/openai/deployments/NAME/chat/completions`, `/projects/...`), so
-paths are known by how they end. Pure.
+Compatible services put prefixes before the paths of an API (`/api/v1/chat/completions`,
+`/openai/deployments/NAME/chat/completions`, `/projects/...`), so only the ends of paths are
+compared. Pure.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from mockllm.errors import StreamFormatError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.records import identity
 
 __all__ = ["Detected", "detect", "detect_by_body", "json_object_of", "model_of"]
 
 _MOST_VALUES = 16
-"""How many events of a stream are looked at."""
+"""How many events of a stream are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """What an exchange was sent to: a protocol's `generate`, or the reason why to none.
+    """The API of an exchange that generates an answer, or the reason why there is none.
 
     Args:
-        protocol: None where `reason` says why.
-        target: what the path and the query say, as `WireProtocol.parse` takes it.
+        protocol: None if there is none; then `reason` explains it.
+        target: the path and the query, for `WireProtocol.parse`.
     """
 
     protocol: WireProtocol | None
@@ -47,30 +48,30 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "Amazon Bedrock's own API, with its binary event stream, is not played",
     ),
-    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "embeddings are no stream"),
-    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "embeddings are not played"),
+    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "token counts are not played"),
     (re.compile(r"/(?:v1|openai)/completions$"), "the old completions API is not played"),
-    (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it makes no text"),
+    (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
     (re.compile(r"/api/(?:chat|generate)$"), "Ollama's own API is not played; its /v1 is"),
     (re.compile(r"/v2/chat$"), "Cohere's own API is not played"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
-        "it asks no model",
+        "it calls no model",
     ),
 )
 
 
 def detect(method: str, url: str, body: bytes) -> Detected:
-    """The API that an exchange is of; never fails.
+    """The API of an exchange; never fails.
 
     Args:
-        url: whole, with the query.
+        url: absolute, with the query.
         body: of the request.
     """
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     if method != "POST":
-        return Detected(None, reason=f"a {method} asks no model")
+        return Detected(None, reason=f"a {method} request calls no model")
     for protocol in PROTOCOLS.values():
         for pattern in protocol.detect.paths:
             found = pattern.search(path)
@@ -84,7 +85,7 @@ def detect(method: str, url: str, body: bytes) -> Detected:
         if protocol.detect.any_path and value is not None and protocol.detect.request(value):
             return Detected(protocol)
     host = parts.hostname or "it"
-    return Detected(None, reason=f"{host} has no API at {parts.path or '/'} that is known")
+    return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
 
 
 def _target(found: re.Match[str], path: str, query: str) -> Target:
@@ -94,7 +95,7 @@ def _target(found: re.Match[str], path: str, query: str) -> Target:
 
 
 def json_object_of(body: bytes) -> dict[str, Any] | None:
-    """The JSON object that a body is; None where it is none."""
+    """The JSON object in a body; None for any other body."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -103,10 +104,10 @@ def json_object_of(body: bytes) -> dict[str, Any] | None:
 
 
 def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:
-    """The API whose fields a request and the answer to it have; None where neither decides.
+    """The API of a request and its answer, by their fields; None where neither decides.
 
     Args:
-        request: the body that was sent, where it is known.
+        request: the body of the request, if it is known.
         body: of the answer, streamed or not.
     """
     sent = request or {}
@@ -121,7 +122,7 @@ def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtoc
 
 
 def _values(body: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects that an answer begins with: its only one, or those of its first events."""
+    """The JSON objects in an answer: the body itself, or the data of its first events."""
     try:
         texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
     except StreamFormatError:
@@ -136,11 +137,8 @@ def _values(body: bytes) -> Iterator[dict[str, Any]]:
 
 
 def model_of(request: Mapping[str, Any] | None, body: bytes) -> str:
-    """The model that a request names, or the answer to it; "" where neither does."""
-    for value in (request or {}, *_values(body)):
-        for place in (value, value.get("response"), value.get("message")):
-            if isinstance(place, Mapping):
-                named = place.get("model") or place.get("modelVersion")
-                if isinstance(named, str):
-                    return named.removeprefix("models/")
-    return ""
+    """The model in a request or in its answer; "" where neither has one."""
+    protocol = detect_by_body(request, body)
+    identify = identity if protocol is None else protocol.detect.identity
+    named = (identify(value).model for value in (request or {}, *_values(body)))
+    return next(filter(None, named), "")

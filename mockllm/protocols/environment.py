@@ -1,4 +1,4 @@
-"""The environment variables that lead the clients of each API to a server, by `PROTOCOLS`."""
+"""The environment variables that point the SDKs of each API to a server, from `PROTOCOLS`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mockllm.protocols import PROTOCOLS
 __all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment", "unproxied"]
 
 MOCK_KEY = "mock-key"
-"""The API key given to clients; the server takes any."""
+"""The API key for clients; the server accepts any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ def _base_urls(base_urls: Mapping[str, str]) -> Iterator[BaseURL]:
 def client_environment(
     base_urls: Mapping[str, str], own: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The variables under which the SDKs find the server: their base URLs, and keys for it.
+    """The variables by which the SDKs find the server: base URLs and keys.
 
     Args:
         base_urls: by the name of the API (`MockServer.base_urls`).
-        own: the environment of a client that keeps the credentials it has, for a service behind
-            the server asks for them. Only where it has none for an API is the mock key set.
+        own: the environment of a client that must keep its credentials, because the service behind
+            the server needs them. The mock key is set only for APIs without any.
     """
     variables = {one.variable: one.url for one in client_base_urls(base_urls) if one.variable}
     keys = {
@@ -74,13 +74,13 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 def unproxied(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that keep requests to this machine off a proxy; none where none is set.
+    """The variables that exempt this machine from a proxy; {} where no proxy is set.
 
     Args:
-        environment: that of the client.
+        environment: of the client.
     """
     if not any(name.lower() in _PROXIES for name in environment):
         return {}
-    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    hosts = ",".join(filter(None, [given, "127.0.0.1", "localhost"]))
+    exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = ",".join(filter(None, [exempt, "127.0.0.1", "localhost"]))
     return {"no_proxy": hosts, "NO_PROXY": hosts}

@@ -1,32 +1,31 @@
-"""Streams without what their services make up, so that they can be compared event by event.
+"""Normalisation of streams, so that two of them can be compared event by event.
 
-Identifiers, times, padding and what a service fills in about its configuration differ between
-two answers that say the same. What that is, each protocol's `Normalisation` says. Pure.
+Ids, times, padding and fields about the service's configuration differ between two answers with
+the same content. Each protocol's `Normalisation` lists them. Pure.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 from mockllm.core.frame import Frame
-from mockllm.protocols.base import Normalisation, WireProtocol
+from mockllm.core.text import shorten
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.records import Normalisation
 
 __all__ = ["ABSENT", "difference", "difference_of_frames", "first_difference", "normalized"]
 
 ABSENT = object()
-"""Stands in a comparison for what is not there."""
-
-_USAGE = re.compile(r"(^|\.)usage(\.|$)|[uU]sageMetadata")
+"""The value of a missing field or event in a comparison."""
 
 
 def normalized(protocol: WireProtocol, frames: Sequence[Frame]) -> list[object]:
-    """The events of a stream as values to compare, without what the service makes up.
+    """The events of a stream as values to compare, without generated fields.
 
-    Fields that are null are left out, and so are zeros of usage and empty log probabilities:
+    Null fields are removed, and so are zeros of usage and empty log probabilities, because
     clients treat them as absent.
     """
     rules = protocol.normalize
@@ -64,7 +63,7 @@ def _normalized(rules: Normalisation, value: object, path: str) -> object:
         if item is None or inner in rules.made_up or (only is not None and key not in only):
             continue
         normal = _normalized(rules, item, inner)
-        if not normal and (key == "logprobs" or _USAGE.search(path)):
+        if not normal and (key == "logprobs" or rules.usage in path.split(".")):
             continue
         kept[key] = normal
     return kept
@@ -73,16 +72,16 @@ def _normalized(rules: Normalisation, value: object, path: str) -> object:
 def difference_of_frames(
     protocol: WireProtocol, recorded: Sequence[Frame], encoded: Sequence[Frame]
 ) -> str | None:
-    """Where two streams first differ, but for what the service makes up; None where they do not."""
+    """The first difference of two normalised streams, as a sentence; None where they are equal."""
     return first_difference(normalized(protocol, recorded), normalized(protocol, encoded))
 
 
 # Descriptions of differences
 
 
-def first_difference(recorded: Sequence[object], made: Sequence[object]) -> str | None:
-    """Where two lists of events first differ, as a sentence; None where they are equal."""
-    for number, (one, other) in enumerate(zip_longest(recorded, made, fillvalue=ABSENT), 1):
+def first_difference(recorded: Sequence[object], encoded: Sequence[object]) -> str | None:
+    """The first difference of two lists of events, as a sentence; None where they are equal."""
+    for number, (one, other) in enumerate(zip_longest(recorded, encoded, fillvalue=ABSENT), 1):
         found = difference(one, other, "recorded", "re-encoded")
         if found is not None:
             return f"event {number}: {found}"
@@ -93,15 +92,15 @@ def difference(one: object, other: object, first: str, second: str) -> str | Non
     """The first difference between two JSON values, as `path: <first> …, <second> …`.
 
     Args:
-        first: what `one` is called.
-        second: what `other` is called.
+        first: the name of `one` in the result.
+        second: the name of `other` in the result.
     """
     found = _walk(one, other, "")
     if found is None:
         return None
     path, here, there = found
     where = f"{path}: " if path else ""
-    return f"{where}{first} {_shown(here)}, {second} {_shown(there)}"
+    return f"{where}{first} {_shortened(here)}, {second} {_shortened(there)}"
 
 
 def _walk(one: object, other: object, path: str) -> tuple[str, object, object] | None:
@@ -121,8 +120,8 @@ def _walk(one: object, other: object, path: str) -> tuple[str, object, object] |
     return None if one == other and type(one) is type(other) else (path, one, other)
 
 
-def _shown(value: object) -> str:
+def _shortened(value: object) -> str:
     if value is ABSENT:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten(text, 60, keep=57, mark="...")

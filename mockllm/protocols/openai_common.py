@@ -1,8 +1,8 @@
-"""What Chat Completions and Responses share: errors, headers, and how tools may look.
+"""What Chat Completions and Responses share: errors, headers, texts of messages, checks of tools.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
 
-Only pure functions may live here; nothing of either protocol's own shapes.
+Only pure functions may live here, and nothing that only one of the two protocols has.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ _LIMIT_TOKENS = 30_000_000
 def error_body(error: RequestError) -> dict[str, Any]:
     """An error as `{"error": {"message", "type", "param", "code"}}`.
 
-    `type`, and for 401 and 429 `code`, are the usual ones of the status where the error does
-    not say them.
+    Where the error has no `type`, it is the usual one of the status; so is `code` for 401 and 429.
     """
     status = error.status
     usual = "server_error" if status >= 500 else "invalid_request_error"
@@ -75,9 +74,9 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     """The headers of an error answer.
 
     Args:
-        seed: what the request id is derived from.
-        retry_after: seconds; told as `retry-after` (whole seconds, rounded up) and exactly in
-            `retry-after-ms`.
+        seed: the request id is derived from it.
+        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
+            `retry-after-ms` (exact), which OpenAI's SDKs prefer.
     """
     headers = {"content-type": "application/json", **_identity(seed, "error", error.status)}
     if error.status == 429:
@@ -135,7 +134,7 @@ def _limits(requests: int, tokens: int, reset: float) -> dict[str, str]:
 
 
 def _duration(seconds: float) -> str:
-    """As Go writes durations: `6ms`, `1s`, `1.5s`, `6m0s`, `1h0m0s`."""
+    """A duration in Go's format, which the service uses: `6ms`, `1s`, `1.5s`, `6m0s`, `1h0m0s`."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1000:
         return f"{milliseconds}ms"
@@ -154,7 +153,7 @@ def text_of(content: object, where: str, strict: bool = True) -> str:
 
     Args:
         where: the path of the content in the body, for messages.
-        strict: refuse what is neither; otherwise it counts as no text.
+        strict: refuse content of another kind; otherwise it counts as no text.
 
     Raises:
         RequestError: if `strict` and the content, or a part of it, is of the wrong kind.
@@ -201,12 +200,12 @@ def _part_text(part: object, where: str, i: int, strict: bool) -> str:
 
 
 def is_tool_name(name: object) -> bool:
-    """Whether OpenAI takes it as the name of a tool: `^[a-zA-Z0-9_-]{1,64}$`."""
+    """Whether OpenAI accepts it as the name of a tool: `^[a-zA-Z0-9_-]{1,64}$`."""
     return isinstance(name, str) and _NAME.match(name) is not None
 
 
 def check_tool(name: object, parameters: object, where: str) -> None:
-    """Refuses a tool whose name or schema OpenAI would refuse.
+    """Raises for a tool whose name or schema OpenAI would refuse.
 
     Args:
         parameters: the JSON Schema of the arguments; None is a tool without any.
@@ -214,7 +213,7 @@ def check_tool(name: object, parameters: object, where: str) -> None:
             `tools[0].function`.
 
     Raises:
-        RequestError: with `param` set to the place at fault.
+        RequestError: with `param` set to the path of the faulty field.
     """
     if not isinstance(name, str):
         if name is None:
@@ -245,18 +244,21 @@ def _bad_name(name: str, where: str) -> RequestError:
 
 
 def check_schema(schema: object, name: str, where: str) -> None:
-    """Refuses parameters that are not the JSON Schema of an object.
+    """Raises for parameters that are not the JSON Schema of an object.
 
-    Only the outer shape is looked at: OpenAI asks for `type: object` (a schema without `type`
-    passes), and for properties that are schemas themselves.
+    Only the outermost level is checked: OpenAI requires `type: object` (a schema without `type`
+    is accepted), and properties that are schemas.
+
+    Raises:
+        RequestError: with `param` set to the path of the schema.
     """
     if not isinstance(schema, (dict, Mapping)):  # dict first: the ABC's check is slow
         raise invalid_type(where, "an object", schema)
     type_ = schema.get("type", "object")
     if type_ != "object":
-        said = f'"{type_}"' if isinstance(type_, str) else str(type_)
+        got = f'"{type_}"' if isinstance(type_, str) else str(type_)
         raise _bad_schema(
-            name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: {said}'", where
+            name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: {got}'", where
         )
     properties = schema.get("properties", {})
     if not isinstance(properties, (dict, Mapping)):

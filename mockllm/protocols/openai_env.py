@@ -1,14 +1,14 @@
-"""The environment variables that lead the SDKs of OpenAI's APIs to a server."""
+"""The environment variables that the SDKs of OpenAI's APIs read."""
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Environment
+from mockllm.protocols.records import Environment
 
 __all__ = ["ENVIRONMENT"]
 
 ENVIRONMENT = Environment(
-    # Azure's client adds the version itself. Its key variable is not set: beside OPENAI_API_KEY
-    # it makes the openai module refuse to choose between the two services.
+    # Azure's client appends the version itself. AZURE_OPENAI_API_KEY is not set: with it and
+    # OPENAI_API_KEY, the openai module raises an error because it cannot choose a service.
     base_urls=(("OPENAI_BASE_URL", ""), ("AZURE_OPENAI_ENDPOINT", "/v1")),
     keys=("OPENAI_API_KEY",),
 )

@@ -1,7 +1,7 @@
-"""The words in which OpenAI's APIs refuse a field: what is missing, ill-typed or out of range.
+"""OpenAI's errors for invalid fields: missing, ill-typed or out of range.
 
-Each function makes the `RequestError` for one place of the body, with its `param` and `code`.
-Only that may live here.
+Each function returns the `RequestError` for one field, with the service's message, `param` and
+`code`. Only that may live here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 Check = Callable[[str, object], None]
-"""Raises `RequestError` if the value (second) is not fit for its place (first)."""
+"""Raises `RequestError` if the value (second) is not valid at its path (first)."""
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, as the messages call it: `a string`, `an object`..."""
+    """The kind of a JSON value, in the terms of the messages: `a string`, `an object`, ..."""
     match value:
         case None:
             return "null"
@@ -55,14 +55,14 @@ def invalid_type(where: str, expected: str, got: object) -> RequestError:
 
 
 def missing(where: str) -> RequestError:
-    """A field that must be there and is not."""
+    """A required field that is missing."""
     return RequestError(
         f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
     )
 
 
 def empty_array(where: str) -> RequestError:
-    """An array that must have an item and has none."""
+    """An empty array that must have an item."""
     return RequestError(
         f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
         "empty array instead.",
@@ -72,7 +72,7 @@ def empty_array(where: str) -> RequestError:
 
 
 def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
-    """A word that is not one of those known."""
+    """A value that is not one of the known ones."""
     quoted = [f"'{value}'" for value in known]
     values = (
         f"{', '.join(quoted[:-1])}, and {quoted[-1]}" if len(quoted) > 2 else " and ".join(quoted)
@@ -85,7 +85,7 @@ def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
 
 
 def number(low: float, high: float | None = None, *, whole: bool = False) -> Check:
-    """A check for a number between two bounds, both allowed; `whole` allows no decimals."""
+    """A check for a number between two bounds, both included; `whole` allows integers only."""
     noun, expected = ("integer", "an integer") if whole else ("decimal", "a decimal")
 
     def check(where: str, value: object) -> None:
@@ -113,7 +113,7 @@ def _out_of_range(
 
 
 def of_kind(type_: type | tuple[type, ...], expected: str) -> Check:
-    """A check for the kind alone; `expected` says it in words, e.g. `a boolean`."""
+    """A check for the type only; `expected` is its name in messages, e.g. `a boolean`."""
 
     def check(where: str, value: object) -> None:
         if not isinstance(value, type_):

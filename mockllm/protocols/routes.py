@@ -1,4 +1,4 @@
-"""Paths matched with the routes of protocols. Pure."""
+"""Matching of paths with the routes of protocols. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def route_pattern(path: str) -> re.Pattern[str]:
 
 
 def path_target(match: re.Match[str], path: str) -> Target:
-    """What a path says that a route's pattern matched."""
+    """The target of a path that a route's pattern matched, without the query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
     return Target(segments, path.rpartition(":")[2] if ":" in path else "")
 
@@ -33,7 +33,7 @@ def parse_query(query: str) -> Mapping[str, str]:
 def target_of(
     protocol: WireProtocol, path: str, query: str = "", operation: Operation = "generate"
 ) -> Target | None:
-    """What a path and a query say to a protocol; None where no such route of it matches."""
+    """The target of a path and a query; None where no route of the protocol matches."""
     for route in protocol.routes:
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)

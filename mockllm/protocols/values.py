@@ -1,18 +1,18 @@
-"""Values of JSON that may be anything, read without an error."""
+"""Readers of JSON values of any kind, which return an empty value instead of failing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.core.request import OfferedTool
 
-__all__ = ["function_tool", "json_object", "mapping", "string", "tool_schema"]
+__all__ = ["function_tool", "json_object", "mapped_text", "mapping", "string", "tool_schema"]
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:
-    """The JSON object that the text is; None if it is anything else."""
+    """The JSON object in a text; None for any other text."""
     try:
         value = json.loads(text) if text else None
     except (ValueError, RecursionError):
@@ -31,7 +31,7 @@ def string(value: object) -> str:
 
 
 def function_tool(tool: OfferedTool) -> dict[str, Any]:
-    """A tool as most APIs write it; one without a schema takes an empty object."""
+    """A tool in the form of most APIs."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -40,5 +40,37 @@ def function_tool(tool: OfferedTool) -> dict[str, Any]:
 
 
 def tool_schema(tool: OfferedTool) -> Mapping[str, Any]:
-    """The JSON Schema of a tool's arguments; that of an empty object where it has none."""
+    """The JSON Schema of a tool's arguments; that of an empty object if it has none."""
     return tool.parameters or {"type": "object", "properties": {}}
+
+
+_DEEPEST = 12  # no protocol nests text deeper; raw frames of a scenario may
+
+
+def mapped_text(
+    is_text: Callable[[str, Mapping[str, Any]], bool], opaque: frozenset[str] = frozenset()
+) -> Callable[[Any, Callable[[str], str]], Any]:
+    """A function for `StreamEvents.map_text`: it changes the model's text in a JSON value.
+
+    Args:
+        is_text: whether the string in a field is text of the model, from the name of the field and
+            the object around it.
+        opaque: the names of fields whose values have no text of the model.
+    """
+
+    def mapped(value: Any, change: Callable[[str], str], depth: int = 0) -> Any:
+        if depth == _DEEPEST:
+            return value
+        if isinstance(value, list):
+            return [mapped(item, change, depth + 1) for item in value]
+        if not isinstance(value, dict):
+            return value
+        changed = {}
+        for name, item in value.items():
+            if isinstance(item, str) and is_text(name, value):
+                changed[name] = change(item)
+            else:
+                changed[name] = item if name in opaque else mapped(item, change, depth + 1)
+        return changed
+
+    return mapped

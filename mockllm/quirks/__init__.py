@@ -1,7 +1,8 @@
-"""What real servers send that the rules of their protocols do not foresee.
+"""Quirks: ways in which the streams of real servers break the rules of their protocols.
 
-A folder for each API; a quirk is one entry of one list: its bytes, where it was seen, who
-stumbled over it, and what is right. `QUIRKS` is the table of them.
+A folder for each API and one for framing; `usage` and `stream_errors` are quirks of several APIs.
+A quirk is one entry of one list: the change of the stream, the servers that do it, what clients
+get wrong, and what is right. `QUIRKS` is the table of all.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ QUIRKS: dict[str, Quirk] = {quirk.name: quirk for group in _GROUPS for quirk in 
 
 
 def find(name: str) -> tuple[Quirk, Variant]:
-    """The quirk and the variant that `NAME` or `NAME:VARIANT` means.
+    """The quirk and the variant of a name, `NAME` or `NAME:VARIANT`.
 
     Raises:
-        UsageError: there is none; the message tells the nearest names.
+        UsageError: there is none; the message lists the most similar names.
     """
-    plain, _, wanted = name.partition(":")
+    plain, _, variant_name = name.partition(":")
     quirk = QUIRKS.get(plain)
     if quirk is None:
-        near = get_close_matches(plain, QUIRKS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mockllm quirks` lists them"
+        similar = get_close_matches(plain, QUIRKS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "`mockllm quirks` lists them"
         raise UsageError(f"there is no quirk {plain!r}; {hint}")
-    variant = quirk.variant(wanted)
+    variant = quirk.variant(variant_name)
     if variant is None:
         known = ", ".join(v.name for v in quirk.variants if v.name) or "none"
-        raise UsageError(f"quirk {plain!r} has no variant {wanted!r}; it has: {known}")
+        raise UsageError(f"quirk {plain!r} has no variant {variant_name!r}; it has: {known}")
     return quirk, variant

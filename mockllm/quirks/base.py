@@ -1,8 +1,8 @@
-"""What a quirk is: a named, sourced way in which real servers' streams differ from their rules.
+"""The types of a quirk: a named change of a stream, with the servers that do it and its reports.
 
-A quirk changes a stream that is otherwise right: its frames, the bytes that they become, or how
-the answer is framed by HTTP. Every change is a pure function; one that finds nothing to change
-(a quirk of tool calls, in an answer without any) gives back what it got.
+A quirk changes a correct stream: its frames, the bytes they are encoded to, or how HTTP frames the
+answer. Every change is a pure function. A change that does not apply (one of tool calls, to an
+answer without calls) returns its input.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ __all__ = [
 ]
 
 Right = Literal["same", "error", "either"]
-"""What a correct client makes of it: what the stream would mean without the quirk (or what
-`Variant.meaning` says), a clear error, or either of them."""
+"""What a correct client does: return the same answer as without the quirk (or that of
+`Variant.expected`), report a clear error, or either of them."""
 
 Ending = Literal["complete", "closed", "reset"]
-"""How the HTTP answer ends: as it should; the connection is closed before the last chunk; the
-connection is reset."""
+"""How the HTTP answer ends: properly, with the connection closed before the last chunk, or with
+the connection reset."""
 
 
 @dataclass(slots=True)
 class Item:
-    """A frame in the works: the fields of `Frame`, with JSON data as a value to be changed.
+    """A frame that a quirk may change: the fields of `Frame`, with JSON data as a value.
 
-    `data` is a JSON value (mutable, the item's own), or text where the data are no JSON
-    (`[DONE]`), or None where the frame has no data. With `text`, that is sent as the data in
-    place of `data` (JSON in an unusual spelling, or no JSON at all). `at` is in microseconds.
+    Args:
+        at: when the frame is due, in microseconds after the request.
+        data: a JSON value (mutable, not shared with other items); a string where the data are not
+            JSON (`[DONE]`); None where the frame has no data.
+        text: sent as the data instead of `data`: JSON in an unusual form, or no JSON.
     """
 
     at: int
@@ -76,11 +78,11 @@ class Item:
         )
 
     def copy(self) -> Item:
-        """Another item that says the same and shares nothing."""
+        """A deep copy."""
         return replace(self, data=copy.deepcopy(self.data))
 
     def frame(self) -> Frame:
-        """The frame; data that were not changed keep their spelling."""
+        """The frame. Data that were not changed keep their original bytes."""
         return Frame(self._text(), self.event, self.id, self.retry, self.comment, self.raw)
 
     def _text(self) -> str | None:
@@ -88,19 +90,19 @@ class Item:
             return self.text
         if self._source is not None and _value(self._source.data) == self.data:
             return self._source.data
-        return self.data if self.data is None or isinstance(self.data, str) else _spelled(self.data)
+        return self.data if self.data is None or isinstance(self.data, str) else _encoded(self.data)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _spelled(value: Any) -> str:
-    """JSON text that UTF-8 can hold: halves of surrogate pairs stay escaped."""
+def _encoded(value: Any) -> str:
+    """JSON text that UTF-8 can encode: lone surrogates stay escaped."""
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", dumps(value))
 
 
 def _value(data: str | None) -> Any:
-    """JSON objects and lists as values; everything else as the text that it is."""
+    """The JSON object or array in the data; other data unchanged."""
     if data is None or data[:1] not in ("{", "["):
         return data
     try:
@@ -111,7 +113,7 @@ def _value(data: str | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a change may know besides the stream: the turn that is told and its circumstances."""
+    """What a change may read besides the stream: the protocol, the turn and the reply."""
 
     api: Api
     turn: Turn
@@ -119,10 +121,10 @@ class Context:
 
 
 FramesChange = Callable[[list[Item], Context], list[Item]]
-"""Changes the frames; it owns the items it is given."""
+"""Changes the frames. It may change the items in its input."""
 
 BytesChange = Callable[[list[TimedBytes], Context], list[TimedBytes]]
-"""Changes the encoded stream: a piece for each frame."""
+"""Changes the encoded stream: one `TimedBytes` for each frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +133,27 @@ class Variant:
 
     Args:
         name: `""` for the only or usual one.
-        says: what the bytes look like, one line.
+        description: what the bytes look like, one line.
         frames, bytes: the changes.
-        content_type: of the answer, in place of the API's own; `""` is none at all.
+        content_type: of the answer, instead of the API's own; `""` for no content type.
         ending: how the answer ends.
-        writes: whether the pieces that `bytes` gives have to leave as separate writes.
-        right: where it is another than the quirk's.
-        meaning: what the stream still says, from what it said before; None: the same.
-        ids: whether the calls keep the ids that the scenario gives; otherwise any unique,
-            non-empty ids are right.
+        writes: whether each item of the result of `bytes` must be a separate write.
+        right: overrides `Quirk.right`.
+        expected: the turn that a correct client gets, from the turn without the quirk; None if
+            they are the same.
+        ids: whether the calls keep the ids of the scenario; otherwise any unique, non-empty ids
+            are correct.
     """
 
     name: str = ""
-    says: str = ""
+    description: str = ""
     frames: FramesChange | None = None
     bytes: BytesChange | None = None
     content_type: str | None = None
     ending: Ending = "complete"
     writes: bool = False
     right: Right | None = None
-    meaning: Callable[[Turn], Turn] | None = None
+    expected: Callable[[Turn], Turn] | None = None
     ids: bool = True
 
 
@@ -162,15 +165,15 @@ class Quirk:
         name: in lower-case words joined by hyphens.
         group: the letter of its group, `A` to `L`.
         title: one line.
-        only: the protocols it is met in; () where it is met in all.
-        servers: where it was seen, in words.
-        sources: `owner/repository#number` of reports, where there are any.
-        right: what is right.
-        correct: the same in words: what a client should do.
-        faults: what clients got wrong, in words.
-        invariant: the invariant that a client breaks that gets it wrong.
+        only: the protocols in which it occurs; () for all.
+        servers: where it was seen.
+        sources: `owner/repository#number` of reports, if any.
+        right: what a correct client does.
+        correct: the same as an instruction to the author of a client.
+        faults: what clients get wrong, in the third person.
+        invariant: the invariant that a faulty client breaks.
         sample: the scenario that shows it best.
-        variants: at least one; the first is meant where none is named.
+        variants: at least one; the first is the default.
     """
 
     name: str
@@ -188,11 +191,11 @@ class Quirk:
 
     @property
     def apis(self) -> tuple[str, ...]:
-        """The names of the protocols that it is met in."""
+        """The names of the protocols in which it occurs."""
         return self.only or tuple(PROTOCOLS)
 
     def applies_to(self, api: str) -> bool:
-        """Whether it is met in a protocol."""
+        """Whether it occurs in a protocol."""
         return not self.only or api in self.only
 
     def variant(self, name: str = "") -> Variant | None:
@@ -205,7 +208,7 @@ class Quirk:
 def change_frames(
     change: FramesChange, frames: Sequence[tuple[int, Frame]], context: Context
 ) -> list[tuple[int, Frame]]:
-    """Timed frames with a change made to them; times never go back."""
+    """The changed frames with their times in microseconds, which never decrease."""
     items = change([Item.of(at, frame) for at, frame in frames], context)
     changed = []
     latest = 0

@@ -1,7 +1,7 @@
-"""Group G: errors inside of an answer whose status is 200.
+"""Group G: errors in the body of an answer with status 200.
 
-The error takes the place of the whole answer (`first`), or of its end: why it ended, and what
-it cost (`later`). `[DONE]` still comes, but where the server is known to leave it out.
+The error replaces the whole answer (`first`), or its finish reason and usage (`later`). `[DONE]`
+still follows, except for servers that are known to omit it.
 """
 
 from __future__ import annotations
@@ -35,57 +35,63 @@ BODY: _Json = {
 }
 
 
-def _told(error: _Json) -> StreamError:
+def _stream_error(error: _Json) -> StreamError:
     code = error.get("code")
     return StreamError(error["message"], error.get("type"), None if code is None else str(code))
 
 
 def _alone(error: _Json) -> Callable[[Turn], Turn]:
-    return lambda turn: Turn(error=_told(error))
+    return lambda turn: Turn(error=_stream_error(error))
 
 
 def _after(error: _Json) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(turn, finish=None, finish_raw=None, usage=None, error=_told(error))
+    ended = _stream_error(error)
+    return lambda turn: replace(turn, finish=None, finish_raw=None, usage=None, error=ended)
 
 
 _Make = Callable[[list[Item], int], Item]
-"""Makes the frame of an error, from all frames and how many of them stay."""
+"""Makes the frame of an error, from all frames and the number of frames before it."""
 
 
 def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
-    """Puts an error in the place of all frames, or of those that end the answer; with `done`,
-    a `[DONE]` stays behind it."""
+    """Replaces the frames of a stream by an error.
+
+    Args:
+        make: makes the frame of the error.
+        later: replace only the frames that end the answer.
+        done: keep one `[DONE]` after the error.
+    """
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        marks = [item for item in items if item.data == "[DONE]"]
-        told = [item for item in items if item.data != "[DONE]"]
-        ends = (place for place, item in enumerate(told) if is_end(item.data, context.api))
-        kept = next(ends, len(told)) if later else 0
-        return [*told[:kept], make(told, kept), *marks[: int(done)]]
+        sentinels = [item for item in items if item.data == "[DONE]"]
+        events = [item for item in items if item.data != "[DONE]"]
+        ends = (position for position, item in enumerate(events) if is_end(item.data, context.api))
+        kept = next(ends, len(events)) if later else 0
+        return [*events[:kept], make(events, kept), *sentinels[: int(done)]]
 
     return change
 
 
-def _at(items: list[Item], place: int) -> int:
-    """When the frame at a place is due; behind the last one, when that is."""
-    near = items[place : place + 1] or items[-1:]
-    return near[0].at if near else 0
+def _at(items: list[Item], position: int) -> int:
+    """When the frame at a position is due, in microseconds; after the last, when that is."""
+    replaced = items[position : position + 1] or items[-1:]
+    return replaced[0].at if replaced else 0
 
 
 def _event(data: _Json, name: str | None = None) -> _Make:
-    def make(items: list[Item], place: int) -> Item:
-        return Item(_at(items, place), data, event=name).copy()
+    def make(items: list[Item], position: int) -> Item:
+        return Item(_at(items, position), data, event=name).copy()
 
     return make
 
 
-def _with_choices(items: list[Item], place: int) -> Item:
-    """A chunk like the others, with an empty choice and the error."""
+def _with_choices(items: list[Item], position: int) -> Item:
+    """A chunk with the identity of the others, an empty choice and the error."""
     chunks = (item.data for item in items if isinstance(item.data, dict))
-    like = next((chunk for chunk in chunks if "choices" in chunk), {})
-    own = {key: value for key, value in like.items() if key not in ("choices", "error", "usage")}
+    first = next((chunk for chunk in chunks if "choices" in chunk), {})
+    own = {key: value for key, value in first.items() if key not in ("choices", "error", "usage")}
     choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
-    return Item(_at(items, place), {**own, "choices": [choice], "error": UPSTREAM}).copy()
+    return Item(_at(items, position), {**own, "choices": [choice], "error": UPSTREAM}).copy()
 
 
 def _both(
@@ -95,34 +101,34 @@ def _both(
     forms = (
         Variant(
             "first",
-            "in place of the whole answer",
+            "instead of the whole answer",
             frames=_instead(make, later=False, done=done),
-            meaning=_alone(error),
+            expected=_alone(error),
         ),
         Variant(
             "later",
-            "in place of the end of the answer",
+            "instead of the end of the answer",
             frames=_instead(make, later=True, done=done),
-            meaning=_after(error),
+            expected=_after(error),
         ),
     )
     return forms if usual == "first" else forms[::-1]
 
 
-def _body(pieces: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-    return [TimedBytes(pieces[0].at if pieces else 0, dumps(BODY).encode())]
+def _body(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
+    return [TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())]
 
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-in-stream",
         group="G",
-        title="An event that is an error object and nothing else",
+        title="An event consists of an error object",
         only=("chat", "responses", "anthropic"),
         servers="vLLM, llama.cpp, OpenRouter, TGI, LiteLLM",
         right="error",
-        correct="Raise it with message and code; keep the text so far available",
-        faults="It is taken for a chunk without choices: an empty answer, and no error",
+        correct="raise it with message and code; keep the text so far available",
+        faults="treats it as a chunk without choices: an empty answer, and no error",
         invariant="error-ends",
         sample=TEXT,
         sources=(
@@ -138,11 +144,11 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-json-200",
         group="G",
-        title="A JSON body with an error in place of the stream, under status 200",
+        title="A JSON error body instead of the stream, with status 200",
         servers="gateways",
         right="error",
-        correct="Raise it",
-        faults="No event is found in it: an empty answer, and no error",
+        correct="raise it",
+        faults="finds no event in it: an empty answer, and no error",
         invariant="error-ends",
         sample=TEXT,
         sources=(
@@ -153,22 +159,22 @@ QUIRKS: tuple[Quirk, ...] = (
         variants=(
             Variant(
                 "",
-                "content-type: application/json, and an error object for the whole body",
+                "content-type: application/json, and the body is an error object",
                 bytes=_body,
                 content_type="application/json",
-                meaning=_alone(BODY["error"]),
+                expected=_alone(BODY["error"]),
             ),
         ),
     ),
     Quirk(
         name="err-with-choices",
         group="G",
-        title="A chunk with choices and an error",
+        title="A chunk has both choices and an error",
         only=("chat",),
         servers="OpenRouter",
         right="error",
-        correct="Raise the error",
-        faults="The choices are read, the error is passed over",
+        correct="raise the error",
+        faults="reads the choices and ignores the error",
         invariant="error-ends",
         sample=TEXT,
         sources=("diegosouzapw/OmniRoute#8210", "use-agent-os/agent-os#2215"),
@@ -177,12 +183,12 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-event-line",
         group="G",
-        title="An error under the event name `error`",
+        title="An error has the event name `error`",
         only=("chat",),
         servers="Groq, fms-guardrails",
         right="error",
-        correct="Raise it",
-        faults="The event name is passed over",
+        correct="raise it",
+        faults="ignores the event name",
         invariant="error-ends",
         sample=TEXT,
         sources=("foundation-model-stack/fms-guardrails-orchestrator#436",),
@@ -191,12 +197,12 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-object-error",
         group="G",
-        title="An error whose fields are those of the event itself",
+        title="The fields of the error are those of the event itself",
         only=("chat",),
         servers="older vLLM",
         right="error",
-        correct="Raise it",
-        faults="It is passed over as an object that is not known",
+        correct="raise it",
+        faults="ignores it as an unknown object",
         invariant="error-ends",
         sample=TEXT,
         variants=_both(_event(PLAIN), PLAIN),

@@ -1,7 +1,8 @@
-"""Group E: where and how Chat Completions streams tell usage.
+"""Group E: where and how Chat Completions streams report usage.
 
-Servers with these quirks send usage whether or not the request asked for it. Streams that end
-in an error, and turns that know no usage, are left as they are.
+Servers with these quirks send usage even if the request does not set
+`stream_options.include_usage`. Streams that end in an error, and turns without usage, are not
+changed.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import replace
 from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import finishes, spots
+from mockllm.quirks.chat.chunks import choices_of, finishes
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["QUIRKS", "tells_only_usage"]
+__all__ = ["QUIRKS", "is_usage_chunk"]
 
 
-def tells_only_usage(item: Item) -> bool:
+def is_usage_chunk(item: Item) -> bool:
     """Whether a chunk has usage and no choices."""
     return isinstance(item.data, dict) and bool(item.data.get("usage")) and _empty(item)
 
@@ -29,27 +30,29 @@ def _empty(item: Item) -> bool:
 
 
 def _usage(context: Context) -> TokenUsage | None:
-    """The usage to tell; none where the stream ends in an error and so tells none."""
+    """The usage to report; None where the stream ends in an error."""
     return None if context.turn.error is not None else context.turn.usage
 
 
 def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item | None]:
-    """The items, the chunk of usage among them, and that chunk; None where there is none to
-    tell, or no chunk that it could be like."""
-    told = [item for item in items if tells_only_usage(item)]
-    if told:
-        return items, told[-1]
-    usage, like = _usage(context), next(spots(items), None)
-    if usage is None or like is None:
+    """The items with a usage chunk, and that chunk.
+
+    The chunk is None where there is no usage to report, or no chunk to copy its identity from.
+    """
+    usage_chunks = [item for item in items if is_usage_chunk(item)]
+    if usage_chunks:
+        return items, usage_chunks[-1]
+    usage, first = _usage(context), next(choices_of(items), None)
+    if usage is None or first is None:
         return items, None
-    place = _end(items)
-    at = items[max(place - 1, 0)].at
-    chunk = Item(at, {**like.item.data, "choices": [], "usage": write_usage(usage)}).copy()
-    return [*items[:place], chunk, *items[place:]], chunk
+    index = _end(items)
+    at = items[max(index - 1, 0)].at
+    chunk = Item(at, {**first.item.data, "choices": [], "usage": write_usage(usage)}).copy()
+    return [*items[:index], chunk, *items[index:]], chunk
 
 
 def _end(items: Sequence[Item]) -> int:
-    """The place behind the last frame before `[DONE]`."""
+    """The index of `[DONE]`, or the number of items."""
     return next((i for i, item in enumerate(items) if item.data == "[DONE]"), len(items))
 
 
@@ -78,27 +81,27 @@ def _no_choices(*, null: bool) -> FramesChange:
 
 
 def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
-    told = finishes(items)
-    if not told:
+    finished = finishes(items)
+    if not finished:
         return items
     items, chunk = _with_usage(items, context)
     if chunk is not None:
-        told[-1].item.data["usage"] = chunk.data["usage"]
-    return [item for item in items if not tells_only_usage(item)]
+        finished[-1].item.data["usage"] = chunk.data["usage"]
+    return [item for item in items if not is_usage_chunk(item)]
 
 
 def _cumulative(items: list[Item], context: Context) -> list[Item]:
     usage = _usage(context)
-    told = list({id(spot.item): spot.item for spot in spots(items)}.values())
-    if usage is None or not told:
+    chunks = list({id(choice.item): choice.item for choice in choices_of(items)}.values())
+    if usage is None or not chunks:
         return items
-    for count, item in enumerate(told, 1):
-        output = usage.output * count // len(told)
+    for count, item in enumerate(chunks, 1):
+        output = usage.output * count // len(chunks)
         so_far = replace(usage, output=output, reasoning=min(usage.reasoning, output))
-        if count == len(told):
+        if count == len(chunks):
             so_far = usage
         item.data["usage"] = write_usage(so_far)
-    return [item for item in items if not tells_only_usage(item)]
+    return [item for item in items if not is_usage_chunk(item)]
 
 
 def _wiped(*, null: bool) -> FramesChange:
@@ -111,8 +114,8 @@ def _wiped(*, null: bool) -> FramesChange:
             trailing.data["usage"] = None
         else:
             del trailing.data["usage"]
-        place = _end(items)
-        return [*items[:place], trailing, *items[place:]]
+        index = _end(items)
+        return [*items[:index], trailing, *items[index:]]
 
     return change
 
@@ -121,17 +124,17 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-empty-choices",
         group="E",
-        title="Usage comes in a chunk without any choice",
+        title="Usage comes in a chunk without choices",
         only=("chat",),
         servers="OpenAI",
         right="same",
-        correct="read the usage; there is no content in it",
+        correct="read the usage; the chunk has no content",
         faults="reads `choices[0]` and crashes",
         invariant="finish-and-usage",
         sample=TEXT,
         variants=(
             Variant(
-                says='`{"choices":[],"usage":{…}}` comes last; no other chunk has `usage`',
+                description='`{"choices":[],"usage":{…}}` comes last; no other chunk has `usage`',
                 frames=_empty_choices,
             ),
         ),
@@ -145,38 +148,38 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-no-choices",
         group="E",
-        title="The chunk with the usage has no `choices`, or null",
+        title="The usage chunk has null `choices`, or none",
         only=("chat",),
         servers="ROCm ATOM, proxies",
         right="same",
-        correct="take it as an empty list",
-        faults="iterates over what is not there",
+        correct="treat `choices` as an empty list",
+        faults="iterates over a missing list",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
             Variant(
                 "absent",
-                "the chunk with the usage has no key `choices`",
+                "the usage chunk has no key `choices`",
                 frames=_no_choices(null=False),
             ),
-            Variant("null", "`choices` is null beside the usage", frames=_no_choices(null=True)),
+            Variant("null", "`choices` is null in the usage chunk", frames=_no_choices(null=True)),
         ),
         sources=("ROCm/ATOM#1711",),
     ),
     Quirk(
         name="usage-in-finish-chunk",
         group="E",
-        title="Usage comes in the chunk with the finish reason",
+        title="Usage comes in the finish chunk",
         only=("chat",),
         servers="DeepSeek, Groq, Mistral",
         right="same",
-        correct="read it there",
+        correct="read the usage from any chunk",
         faults="looks for usage only in a chunk without choices",
         invariant="finish-and-usage",
         sample=TEXT,
         variants=(
             Variant(
-                says="the chunk with `finish_reason` has `usage`, and none of its own follows",
+                description="the finish chunk has `usage`, and no usage chunk follows",
                 frames=_in_finish_chunk,
             ),
         ),
@@ -188,13 +191,13 @@ QUIRKS: tuple[Quirk, ...] = (
         only=("chat",),
         servers="Perplexity, Gemini's compatible endpoint, GLM on Fireworks, Databricks",
         right="same",
-        correct="the last one counts",
+        correct="keep the last one",
         faults="adds them up",
         invariant="finish-and-usage",
         sample=TEXT,
         variants=(
             Variant(
-                says="`usage` in every chunk, growing; the finish has the final one",
+                description="`usage` in every chunk, growing; the finish chunk has the final one",
                 frames=_cumulative,
             ),
         ),
@@ -209,23 +212,23 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-wiped-by-trailing-chunk",
         group="E",
-        title="An empty chunk without usage follows the one with it",
+        title="A chunk without usage follows the usage chunk",
         only=("chat",),
-        servers="proxies that end with a chunk of their own",
+        servers="proxies that append a chunk of their own",
         right="same",
-        correct="keep the last usage that was told",
-        faults="takes over the missing usage of the last chunk",
+        correct="keep the last usage that is not null",
+        faults="overwrites the usage with the missing one of the last chunk",
         invariant="finish-and-usage",
         sample=TEXT,
         variants=(
             Variant(
                 "absent",
-                '`{"choices":[]}` without `usage` follows the usage',
+                '`{"choices":[]}` without `usage` follows the usage chunk',
                 frames=_wiped(null=False),
             ),
             Variant(
                 "null",
-                '`{"choices":[],"usage":null}` follows the usage',
+                '`{"choices":[],"usage":null}` follows the usage chunk',
                 frames=_wiped(null=True),
             ),
         ),

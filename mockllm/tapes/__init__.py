@@ -1,5 +1,5 @@
-"""Tapes: the exact bytes of a recorded answer, with their times, in a file beside a scenario.
+"""Tapes: files beside a scenario with the exact bytes of a recorded answer and their times.
 
-`captured` is one exchange as it went over the wire; `model`, `load` and `dump` are the file.
-`replay` plays tapes, `recording` writes them.
+`captured` is one exchange on the wire; `model`, `load` and `dump` are the file; `conversion` is
+between the two. `replay` plays tapes, `recording` writes them.
 """

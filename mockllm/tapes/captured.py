@@ -1,4 +1,4 @@
-"""One exchange with a real service, as it went over the wire. Only data may live here."""
+"""One exchange with a real service, as it was on the wire. Only data may live here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mockllm.framing.content_coding import decompressed
 __all__ = ["Captured", "Cut"]
 
 Cut = Literal["", "client", "upstream"]
-"""Who broke an answer off before its end; nobody, where it is whole."""
+"""Which side closed the connection before the end of the answer; "" if the answer is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Captured:
         request_body: as sent.
         status: of the answer.
         headers: of the answer, names in lower case, in their order.
-        chunks: the body as it arrived, still compressed if it was, with microseconds after the
-            request was sent.
-        cut: who broke it off, if anybody did.
+        chunks: the body as it arrived, not decompressed, in microseconds after the request was
+            sent.
+        cut: which side closed the connection early, if any.
         at: when the request came, in seconds since 1970.
-        source: where it was read from, for messages: a file and a number, or the proxy.
+        source: the origin, for messages: a file and a number, or the proxy.
     """
 
     method: str
@@ -46,8 +46,8 @@ class Captured:
 
     @property
     def body(self) -> bytes:
-        """The body in one piece, still compressed if it was."""
-        return b"".join(piece.data for piece in self.chunks)
+        """The whole body, not decompressed."""
+        return b"".join(chunk.data for chunk in self.chunks)
 
     @property
     def path(self) -> str:
@@ -60,14 +60,14 @@ class Captured:
         return urlsplit(self.url).hostname or ""
 
     def header(self, name: str) -> str:
-        """A header of the answer, by its name in lower case; "" where there is none."""
+        """A header of the answer, by its name in lower case; "" if it has none."""
         return next((value for key, value in self.headers if key == name), "")
 
     def plain(self) -> Captured:
-        """The same with its chunks decompressed; each holds what had become known by then.
+        """The same exchange with decompressed chunks, each with the data that it completes.
 
         Raises:
-            WireError: a compression that is not known, or data that are not so compressed.
+            WireError: an unknown content coding, or data that are not compressed with it.
         """
         encoding = self.header("content-encoding").strip().lower()
         if encoding in ("", "identity"):

@@ -1,4 +1,4 @@
-"""Between a tape, the exchange that it was recorded from, and the neutral request of that. Pure."""
+"""Conversion between a tape, the exchange it was recorded from, and its neutral request. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mockllm.protocols.detection import Detected, detect, json_object_of
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.model import RecordedRequest, Tape
 
-__all__ = ["captured_of", "detected", "request_of", "taped"]
+__all__ = ["captured_of", "detected", "request_of", "tape_of"]
 
 
 def detected(exchange: Captured) -> Detected:
-    """The API that an exchange is of, and what its path and query say; never fails."""
+    """The API of an exchange, with its path and query; never fails."""
     return detect(exchange.method, exchange.url, exchange.request_body)
 
 
@@ -22,10 +22,10 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     """The neutral request of an exchange.
 
     Args:
-        found: what `detected` says of the exchange; it has a protocol.
+        found: the result of `detected` for the exchange, with a protocol.
 
     Raises:
-        RequestError: its body is none that the protocol knows.
+        RequestError: its body is not a request of the protocol.
     """
     protocol = found.protocol
     assert protocol is not None
@@ -35,9 +35,9 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     return protocol.parse(body, found.target, False)
 
 
-def taped(captured: Captured) -> Tape:
-    """An exchange as a tape that belongs to no turn yet; `captured_of` is its inverse, but for
-    when it was and where it came from."""
+def tape_of(captured: Captured) -> Tape:
+    """The tape of an exchange, without a turn; `captured_of` is its inverse, except for time and
+    source."""
     protocol = detected(captured).protocol
     return Tape(
         api="" if protocol is None else protocol.name,
@@ -53,7 +53,7 @@ def taped(captured: Captured) -> Tape:
 
 
 def captured_of(tape: Tape) -> Captured:
-    """What was captured when a tape was recorded."""
+    """The exchange that a tape was recorded from."""
     request = tape.request or RecordedRequest("", "")
     path = urlsplit(request.url).path
     return Captured(

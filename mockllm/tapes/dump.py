@@ -13,7 +13,7 @@ __all__ = ["dump_tape"]
 
 
 def dump_tape(tape: Tape) -> bytes:
-    """The bytes of the file."""
+    """The bytes of a tape's file."""
     first: dict[str, Any] = {
         MARK: FORMAT_VERSION,
         "api": tape.api,
@@ -25,30 +25,30 @@ def dump_tape(tape: Tape) -> bytes:
         "headers": [list(pair) for pair in tape.headers],
     }
     if tape.request is not None:
-        asked = tape.request
+        request = tape.request
         first["request"] = {
-            "method": asked.method,
-            "url": asked.url,
-            "headers": [list(pair) for pair in asked.headers],
-            "body": _written_body(asked.body),
+            "method": request.method,
+            "url": request.url,
+            "headers": [list(pair) for pair in request.headers],
+            "body": _dump_body(request.body),
         }
-    lines: list[Any] = [first, *([piece.at, _written(piece.data)] for piece in tape.chunks)]
+    lines: list[Any] = [first, *([chunk.at, _dump_bytes(chunk.data)] for chunk in tape.chunks)]
     return b"".join(compact(line).encode() + b"\n" for line in lines)
 
 
-def _written(data: bytes) -> Any:
+def _dump_bytes(data: bytes) -> Any:
     try:
         return data.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _written_body(body: bytes) -> Any:
-    """A body as JSON where it is written the usual way, for people to read."""
+def _dump_body(body: bytes) -> Any:
+    """A body as JSON, for people to read, if compact JSON has the same bytes."""
     try:
         value = json.loads(body)
         if compact(value).encode() == body:
             return {"json": value}
     except (ValueError, RecursionError):
         pass
-    return _written(body)
+    return _dump_bytes(body)

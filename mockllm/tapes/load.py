@@ -1,15 +1,14 @@
-"""The file of exact bytes beside a scenario: one recorded answer, with the times of its chunks.
+"""Reads tapes: the inverse of `mockllm.tapes.dump`.
 
-JSON lines, for people to read and for `diff` to compare: a head, then a line for each chunk,
-`[microseconds, "text"]`, or `[microseconds, {"base64": "..."}]` where the chunk is not text by
-itself (compressed, or cut inside a character).
+A tape is a file of JSON lines, which people can read and `diff` can compare: a head, then a line
+for each chunk, `[microseconds, "text"]`, or `[microseconds, {"base64": "..."}]` if the chunk is not
+UTF-8 by itself (compressed, or cut inside a character).
 
     {"mockllm-tape": 1, "api": "chat", "streamed": true, "status": 200, "chunks": 2, ...}
     [412003,"data: {\\"id\\": ...}\\n\\n"]
     [431877,"data: [DONE]\\n\\n"]
 
-`load_tape` and `dump_tape` are inverse. The head says how many chunks there are, so that a tape
-that was cut short is noticed.
+The head has the number of chunks, so that a truncated file is detected.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ def load_tape(data: bytes, name: str) -> Tape:
         name: of the file, for messages.
 
     Raises:
-        ScenarioError: it is broken or not whole; the message names file and line.
+        ScenarioError: it is malformed or incomplete; the message names file and line.
     """
     lines = data.split(b"\n")
     tape, count = load_head(lines[0] + b"\n" * (len(lines) > 1), name)
     whole = len(lines) - 2  # without the head, and without what follows the last line end
     if whole < count:
         raise _broken(
-            name, whole + 2, f"the tape ends here, with {whole} of its {count} chunks whole"
+            name, whole + 2, f"the tape ends here, with {whole} of its {count} chunks complete"
         )
     if whole > count or lines[-1]:
         raise _broken(
-            name, count + 2, f"the tape goes on here, after the {count} chunks that it tells of"
+            name, count + 2, f"the tape goes on here, after the {count} chunks that its head counts"
         )
     del lines[-1]
     chunks = [_chunk(line, name, number) for number, line in enumerate(lines[1:], 2)]
@@ -58,7 +57,7 @@ def load_tape(data: bytes, name: str) -> Tape:
 
 
 def load_head(line: bytes, name: str) -> tuple[Tape, int]:
-    """What the first line of a tape says: the tape without its chunks, and their number.
+    """The tape of a first line, without chunks, and the number of its chunks.
 
     Args:
         line: with its line end.
@@ -66,33 +65,33 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
     Raises:
         ScenarioError: it is not the first line of a tape.
     """
-    told = _json(line, name, 1)
-    if not line.endswith(b"\n") or not isinstance(told, dict) or MARK not in told:
+    head = _json(line, name, 1)
+    if not line.endswith(b"\n") or not isinstance(head, dict) or MARK not in head:
         raise _broken(
             name, 1, f"is no tape; one begins with {{{json.dumps(MARK)}: {FORMAT_VERSION}, ...}}"
         )
-    if told[MARK] != FORMAT_VERSION:
-        message = f"is a tape of version {told[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
-        raise _broken(name, 1, f"{message}; update it, or record anew")
+    if head[MARK] != FORMAT_VERSION:
+        message = f"is a tape of version {head[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
+        raise _broken(name, 1, f"{message}; update mockllm, or record the tape again")
     for key, (fits, expected) in _head_fields().items():
-        if key not in told or not fits(told[key]):
-            found = compact(told[key])[:60] if key in told else "nothing"
+        if key not in head or not fits(head[key]):
+            found = compact(head[key])[:60] if key in head else "nothing"
             raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
     tape = Tape(
-        told["api"],
-        told["streamed"],
-        told["status"],
-        _pairs(told["headers"]),
+        head["api"],
+        head["streamed"],
+        head["status"],
+        _pairs(head["headers"]),
         (),
-        told["cut"],
-        told["digest"],
-        _request(told.get("request"), name),
+        head["cut"],
+        head["digest"],
+        _request(head.get("request"), name),
     )
-    return tape, told["chunks"]
+    return tape, head["chunks"]
 
 
-def _request(told: Any, name: str) -> RecordedRequest | None:
-    match told:
+def _request(value: Any, name: str) -> RecordedRequest | None:
+    match value:
         case None:
             return None
         case {"method": str(method), "url": str(url), "headers": headers, "body": body}:
@@ -117,7 +116,11 @@ def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
 
 
 def _bytes(written: Any) -> bytes:
-    """What `_written` or `_written_body` wrote; any other is a `TypeError` or `ValueError`."""
+    """The inverse of `dump._dump_bytes` and `dump._dump_body`.
+
+    Raises:
+        TypeError, ValueError: it is neither.
+    """
     match written:
         case str():
             return written.encode()
@@ -144,7 +147,7 @@ def _broken(name: str, line: int, message: str) -> ScenarioError:
     return ScenarioError([Problem(name, line, 1, "", message)])
 
 
-# What a head must have: whether a value fits, and what does.
+# Whether a value is valid, and the description of valid values.
 _Check = tuple[Callable[[Any], bool], str]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")

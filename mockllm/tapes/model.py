@@ -1,4 +1,4 @@
-"""The recorded answer to one request: its exact bytes with their times. Only data may live here."""
+"""A tape: the exact bytes of a recorded answer, with their times. Only data may live here."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["FORMAT_VERSION", "MARK", "RecordedRequest", "Tape", "digest"]
 
 FORMAT_VERSION = 1
 MARK = "mockllm-tape"
-"""The key of a tape's first line, by which a file is known as a tape."""
+"""The key in the first line that marks a file as a tape."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """The request that a recorded answer was given to, without its secrets.
+    """The request of a recorded answer, without its secrets.
 
     Args:
         url: of the service, with the query.
@@ -38,15 +38,14 @@ class Tape:
     """A recorded answer.
 
     Args:
-        api: the name of its protocol; "" of an exchange that no protocol is known for.
-        streamed: whether the request asked for a stream.
+        api: the name of its protocol; "" if the exchange has no known protocol.
+        streamed: whether the request was for a stream.
         status: of the answer, which may be an error.
         headers: of the answer, names in lower case, in their order.
-        chunks: of its body as they arrived, still compressed if they were, with microseconds
-            after the request.
-        cut: who broke it off, if anybody did.
-        digest: of the turn that was written with it, as `digest` gives it.
-        request: what was asked; None where that is not known.
+        chunks: of its body as they arrived, not decompressed, in microseconds after the request.
+        cut: which side closed the connection early, if any.
+        digest: the result of `digest` for the turn that was written with it.
+        request: its request; None if that is not known.
     """
 
     api: Api
@@ -60,11 +59,11 @@ class Tape:
 
 
 def digest(turn: TurnSpec, api: Api) -> str:
-    """What tells whether the answer of a turn was edited since it was recorded.
+    """A digest that shows whether the answer of a turn was edited since it was recorded.
 
-    It is taken over all that the answer to protocol `api` is made of: `reply`, `http`,
-    `finish`, `usage`, `timing` and `wire`. What is asked of the request, earlier attempts, and
-    what is said of other protocols may change without it.
+    It covers the fields that the answer over protocol `api` depends on: `reply`, `http`, `finish`,
+    `usage`, `timing` and `wire`. Conditions on the request, earlier attempts and fields for other
+    protocols do not change it.
     """
     from mockllm.scenario.dump import answer
 

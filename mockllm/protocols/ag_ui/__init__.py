@@ -2,10 +2,10 @@
 
 https://docs.ag-ui.com
 
-`request` (with `messages` and `refusals`) reads the input of a run; `encoder` writes its stream
-and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` the answers
-that are none; `losses` says what cannot be said. There is no answer that is not streamed: the
-body form is mockllm's own.
+`request` (with `messages` and `refusals`) parses the input of a run; `encoder` writes its stream
+and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` the error
+answers; `losses` lists what the API cannot express. AG-UI always streams: the body form is
+mockllm's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.detect import DETECTION
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
+from mockllm.protocols.ag_ui.env import ENVIRONMENT
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
+from mockllm.protocols.ag_ui.events import EVENTS
 from mockllm.protocols.ag_ui.losses import LOSSES, project
 from mockllm.protocols.ag_ui.normalize import NORMALISATION
 from mockllm.protocols.ag_ui.objects import API
@@ -50,7 +52,9 @@ PROTOCOL = WireProtocol(
     project=project,
     client=CLIENT,
     detect=DETECTION,
+    events=EVENTS,
     normalize=NORMALISATION,
+    env=ENVIRONMENT,
     finish_values={
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),

@@ -1,7 +1,4 @@
-"""How the parts of an answer come together from the events of a stream.
-
-Only that may live here.
-"""
+"""Assembly of the parts of an answer from the events of a stream. Only that may live here."""
 
 from __future__ import annotations
 
@@ -18,18 +15,18 @@ Kind = Literal["text", "reasoning", "call"]
 
 @dataclass(slots=True)
 class Part:
-    """A message or call. `told` says whether any event has told of it; `open`, whether more
-    may come."""
+    """A message or a call. `used` is whether any event with its key was returned; `open` is
+    whether more may come."""
 
     key: int
     kind: Kind
     id: str
-    told: bool = False
+    used: bool = False
     open: bool = True
 
 
 class Assembly:
-    """The parts of an answer as its events come in."""
+    """The parts of an answer while its events arrive."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -40,7 +37,7 @@ class Assembly:
         self._next = 0
 
     def new_key(self) -> int:
-        """The key of the next part; parts come in the order in which they open."""
+        """The key of the next part; keys count up in the order in which parts open."""
         self._next += 1
         return self._next - 1
 
@@ -51,14 +48,15 @@ class Assembly:
         return part
 
     def find(self, kind: Kind, id: object) -> Part | None:
-        """The open part with an id; without an id, the latest one of its kind, if open."""
+        """The open part with an id, or without an id the latest one of its kind; None if it is not
+        open."""
         part = self.parts.get((kind, id)) if isinstance(id, str) else self._latest.get(kind)
         return part if part is not None and part.open else None
 
     def close(self, part: Part) -> Iterator[ev.Event]:
         """The events that end a part; one without content becomes an empty one."""
         part.open = False
-        if not part.told:
+        if not part.used:
             yield delta(part, "")
         yield ev.PartEnd(part.key)
 
@@ -71,7 +69,7 @@ class Assembly:
 
 def delta(part: Part, text: str) -> ev.Event:
     """The event for a fragment of a part."""
-    part.told = True
+    part.used = True
     match part.kind:
         case "text":
             return ev.TextDelta(part.key, text)

@@ -1,4 +1,4 @@
-"""How a client of an AG-UI agent writes its requests: each run carries all messages."""
+"""The requests that a client of an AG-UI agent sends; each run has all messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import Client, Json
+from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]

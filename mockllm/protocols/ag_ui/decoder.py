@@ -1,14 +1,13 @@
-"""Reads the stream of a run, as agents of any age send it.
+"""Reads the stream of a run, from agents of any version.
 
 https://docs.ag-ui.com/concepts/events
 
-What counts is the JSON `type`. Messages may lack their start or their end, `*_CHUNK` events
-stand for a start and its content, and the `THINKING_*` events of versions before 1.0 are
-reasoning. Where a stream holds several runs, the parts of all of them are one answer, whose end
-is that of the last one (an error in any of them is the answer's error). What the neutral
-vocabulary has no word for is kept as `Raw`: steps, state, snapshots, activities, results of
-tools that the agent ran itself, comments, messages of other roles, and the end of a run that
-has a result or was interrupted.
+Events are read by their JSON `type`. Messages may lack their start or their end; a `*_CHUNK` event
+is a start and its content; the `THINKING_*` events of versions before 1.0 are reasoning. The runs
+of one stream are one answer, with the end of the last run (an error in any of them is the answer's
+error). Events without a neutral form are kept as `Raw`: steps, state, snapshots, activities,
+results of tools that the agent ran itself, comments, messages of other roles, and the end of a run
+with a result or an interrupt.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Decoder:
         return self._assembly.complete
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events that this frame gives; what it says in no neutral word is kept as `Raw`."""
+        """The events of a frame; `Raw` for a frame without a neutral form."""
         value = json_object(frame)
         if value is None:
             return [self._raw(frame)]
@@ -59,7 +58,7 @@ class Decoder:
         return out
 
     def close(self) -> list[ev.Event]:
-        """The events left when the stream ends: ends of what was still open."""
+        """The ends of parts that are still open when the stream ends."""
         return list(self._assembly.close_all())
 
     def _raw(self, frame: Frame) -> ev.Raw:
@@ -67,10 +66,10 @@ class Decoder:
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn that a list of events, `{"events": [...]}`, tells.
+    """The turn of a list of events, `{"events": [...]}`.
 
     Raises:
-        WireError: it is no such list.
+        WireError: the body has no such list.
     """
     events = body.get("events")
     if not isinstance(events, list):
@@ -79,12 +78,12 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
             f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
         )
     decoder = Decoder()
-    told = [event for value in events for event in decoder.decode(Frame(dumps(value)))]
-    return fold(ev.Timed(0, event) for event in [*told, *decoder.close()])
+    decoded = [event for value in events for event in decoder.decode(Frame(dumps(value)))]
+    return fold(ev.Timed(0, event) for event in [*decoded, *decoder.close()])
 
 
 _Events = Iterable[ev.Event | None]
-"""What a handler gives; None stands for the frame itself, kept as `Raw`."""
+"""The result of a handler; None stands for the frame itself, kept as `Raw`."""
 
 _Handler = Callable[[Assembly, _Value], _Events]
 
@@ -155,7 +154,7 @@ def _message_start(kind: Kind) -> _Handler:
 
 
 def _of_another(value: _Value) -> bool:
-    """Whether a message is not the model's: agents may also stream those of a user."""
+    """Whether a message is not the model's: the protocol lets agents stream those of a user."""
     return value.get("role") not in (None, "assistant", "reasoning")
 
 
@@ -198,12 +197,12 @@ def _encrypted(assembly: Assembly, value: _Value) -> _Events:
     kind: Kind = "call" if value.get("subtype") == "tool-call" else "reasoning"
     part = assembly.parts.get((kind, id))
     if part is None and kind == "reasoning" and ("text", id) not in assembly.parts:
-        # Reasoning that is kept from the client: there is nothing but its proof.
+        # Reasoning whose text is hidden has an encrypted value only.
         part = assembly.open(kind, id)
         part.open = False
     if part is None or not isinstance(signature, str):
         return (None,)
-    part.told = True
+    part.used = True
     return (ev.Signature(part.key, signature),)
 
 
@@ -219,7 +218,7 @@ def _call_start(assembly: Assembly, value: _Value) -> _Events:
     if before is not None:
         yield from assembly.close(before)
     part = assembly.open("call", id)
-    part.told = assembly.called = True
+    part.used = assembly.called = True
     yield ev.ToolStart(part.key, id, name)
 
 

@@ -1,10 +1,10 @@
-"""How a recorded exchange is known as one with an AG-UI agent, whatever its path is."""
+"""How a recorded exchange is recognised as one with an AG-UI agent, whatever its path."""
 
 from __future__ import annotations
 
 import re
 
-from mockllm.protocols.base import Detection
+from mockllm.protocols.records import Detection
 
 __all__ = ["DETECTION"]
 

@@ -1,7 +1,10 @@
-"""The stream of an answer; it has no other form.
+"""The stream of an answer.
 
-Each text and each reasoning is a message of its own, and so are tool calls that no text
-precedes: they share one. Whatever opens is closed before the run ends, as clients demand.
+https://docs.ag-ui.com/concepts/events
+
+Each text and each reasoning is a message. Calls belong to the message of the text before them; if
+there is none, they share a message of their own. Everything is closed before RUN_FINISHED, because
+`verifyEvents` of @ag-ui/client rejects a run that finishes while something is open.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ __all__ = ["Encoder", "encode_body"]
 class Encoder:
     """Turns the events of one turn into the frames of one run.
 
-    A frame of this protocol that ends the run stands in for the end that the turn would have.
+    An opaque frame that ends the run replaces the end of the turn: after RUN_FINISHED clients
+    accept only another run.
     """
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
@@ -71,7 +75,7 @@ class Encoder:
         return frame_of(type, threadId=options.thread_id, runId=options.run_id, **fields)
 
     def _message(self) -> str:
-        """A new message's id."""
+        """The id of a new message."""
         self._messages += 1
         return f"{self._prefix}_{self._messages}"
 
@@ -92,10 +96,10 @@ class Encoder:
         return [*frames, frame_of("REASONING_MESSAGE_CONTENT", messageId=id, delta=text)]
 
     def _call(self, event: ev.ToolStart) -> Frame:
-        """The opening of a call, always with a message that it belongs to.
+        """The opening of a call, always with the message it belongs to.
 
-        Without one, clients make a message of every call, and some put the result of each
-        right behind it: calls that came together would come back as turns of their own.
+        Without `parentMessageId`, clients make a message from every call, and some put each result
+        directly after its call: parallel calls would come back as separate turns.
         """
         self._ids[event.part] = event.id
         if self._parent is None:
@@ -147,10 +151,10 @@ def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The events of an answer in a list, `{"events": [...]}`, with each part in one piece.
+    """The events of an answer in a list, `{"events": [...]}`, with one delta for each part.
 
-    This form is mockllm's own, to look at and to compare: AG-UI always streams. Frames that
-    hold no event are left out.
+    This form is mockllm's own, for reading and comparing: AG-UI always streams. Frames without an
+    event are left out.
     """
     whole = project(turn).whole()
     encoder = Encoder(whole, reply)

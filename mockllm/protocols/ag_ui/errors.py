@@ -1,7 +1,7 @@
-"""Errors and headers of answers over HTTP.
+"""Error answers over HTTP, and the headers of answers.
 
-AG-UI defines no body for errors: clients show whatever text comes with a status that is not
-2xx. mockllm's is `{"error": {"message", "code"}}`.
+AG-UI defines no error body: clients show the text of an answer whose status is not 2xx. mockllm's
+body is `{"error": {"message", "code"}}`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ _CODES = {
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """An error as `{"error": {"message", "code"}}`; the code is that of the error, else its
-    type, else the usual one of the status."""
+    """An error as `{"error": {"message", "code"}}`; the code is the error's, or its type, or the
+    usual one of the status."""
     usual = "server_error" if error.status >= 500 else "bad_request"
     code = error.code or error.type or _CODES.get(error.status, usual)
     return {"error": {"message": error.message, "code": code}}
 
 
 def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error answer; `retry_after`, in seconds, is told in whole ones, rounded
-    up."""
+    """The headers of an error answer; `retry_after`, in seconds, is rounded up to whole seconds."""
     headers = {"content-type": "application/json"}
     if retry_after is not None:
         headers["retry-after"] = str(-(-round(retry_after * 1000) // 1000))

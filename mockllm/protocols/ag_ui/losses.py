@@ -1,4 +1,4 @@
-"""What a turn loses on its way through AG-UI: in words, and as a function.
+"""What AG-UI cannot express: the projection of a turn, and a list of the losses.
 
 Only pure functions may live here.
 """
@@ -17,27 +17,27 @@ from mockllm.protocols.ag_ui.objects import API
 __all__ = ["LOSSES", "project"]
 
 LOSSES = (
-    "Why a complete answer ended is not said: with calls it comes back as `tool_calls`, "
-    "otherwise as `stop`; so do `length`, `content_filter` and `refusal`, and the words of other "
-    "services.",
+    "The finish reason is not sent: an answer with calls comes back as `tool_calls`, every "
+    "other as `stop`, also with `length`, `content_filter` and `refusal`, and with raw finish "
+    "reasons.",
     "A refusal is sent as text.",
     "Parts have no index: they come back in the order in which they open.",
-    "Citations, log probabilities and that reasoning is a summary are not sent.",
-    "An error has no type; its type is sent as the code where it has no code.",
-    "A stream that is cut tells no usage.",
-    "Frames that say what neutral parts say come back as those parts; frames of other protocols "
-    "are left out. A frame that ends the run stands in for the turn's own end and usage.",
-    "A body, which is mockllm's own form, has no frames without an event, comments among them.",
+    "Citations, log probabilities and the mark of a summary of reasoning are not sent.",
+    "An error has no type; its type is sent as the code if it has no code.",
+    "A stream that is cut has no usage.",
+    "Frames with a neutral form come back in that form; frames of other protocols are not sent."
+    " A frame that ends the run replaces the turn's own end and usage.",
+    "A body, which is mockllm's own form, has no frames without an event, so no comments.",
 )
 
 
 def project(turn: Turn) -> Turn:
-    """The turn as it comes back from the stream; `LOSSES` says what is missing."""
-    return fold(_Told(turn).events())
+    """The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is dropped."""
+    return fold(_Decoded(turn).events())
 
 
-class _Told:
-    """The events of a turn as they come back from the Decoder."""
+class _Decoded:
+    """The events of a turn as the Decoder returns them."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -47,11 +47,11 @@ class _Told:
 
     def events(self) -> Iterator[ev.Timed]:
         for item in expand(self._turn):
-            for event in self._told(item.event):
+            for event in self._decoded(item.event):
                 self._called = self._called or isinstance(event, ev.ToolStart)
                 yield ev.Timed(item.at, event)
 
-    def _told(self, event: ev.Event) -> Iterable[ev.Event]:
+    def _decoded(self, event: ev.Event) -> Iterable[ev.Event]:
         match event:
             case ev.TextDelta(part=part, text=text) | ev.RefusalDelta(part=part, text=text):
                 yield ev.TextDelta(self._key(part), text)
@@ -60,8 +60,8 @@ class _Told:
             case ev.ToolStart() | ev.ToolArgs() | ev.Signature():
                 yield replace(event, part=self._key(event.part))
             case ev.Raw(api=api, frame=frame) if api == API:
-                for said in self._frames.decode(frame):
-                    yield self._said(said)
+                for decoded in self._frames.decode(frame):
+                    yield self._renumbered(decoded)
             case ev.Start():
                 yield event
             case ev.Usage() | ev.Finish() | ev.StreamError() if not self._frames.complete:
@@ -70,8 +70,8 @@ class _Told:
     def _key(self, part: Hashable) -> int:
         return self._keys.setdefault(part, len(self._keys))
 
-    def _said(self, event: ev.Event) -> ev.Event:
-        """What a frame says, with keys of its own."""
+    def _renumbered(self, event: ev.Event) -> ev.Event:
+        """An event of a frame, with a key among those of the turn."""
         match event:
             case ev.Finish():
                 return self._finish()

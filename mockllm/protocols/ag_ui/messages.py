@@ -1,4 +1,4 @@
-"""The history in a request: its messages in neutral terms, and what is wrong with them.
+"""The history in a request: to neutral messages, with validation.
 
 https://docs.ag-ui.com/concepts/messages
 
@@ -31,24 +31,23 @@ _Value = Mapping[str, Any]
 
 
 def read_messages(value: object) -> tuple[Message, ...]:
-    """The messages in order; those of roles without a neutral word, and what is no message,
-    are passed over.
+    """The messages in order; items of other roles, and items that are not messages, are ignored.
 
-    Reasoning counts as a message of the model without words. Some clients put the result of a
-    call right behind the message that made it, in the middle of an answer of several messages:
-    messages of one answer of ours come together again, up to the next words of the user.
+    Reasoning counts as a message of the model without text. Some clients put the result of a call
+    directly after its message, in the middle of an answer with several messages. Messages of one
+    answer of mockllm are therefore moved together, up to the next user message.
     """
-    places: dict[str, int] = {}
-    placed: list[tuple[int, Message]] = []
+    positions: dict[str, int] = {}
+    numbered: list[tuple[int, Message]] = []
     for number, item in enumerate(value if isinstance(value, list) else ()):
         message = _message(item) if isinstance(item, Mapping) else None
         if message is None:
             continue
         if message.role == "user":
-            places.clear()
+            positions.clear()
         answer = answer_of(item.get("id")) if message.role == "assistant" else None
-        placed.append((places.setdefault(answer, number) if answer else number, message))
-    return tuple(message for _, message in sorted(placed, key=itemgetter(0)))
+        numbered.append((positions.setdefault(answer, number) if answer else number, message))
+    return tuple(message for _, message in sorted(numbered, key=itemgetter(0)))
 
 
 def _message(value: _Value) -> Message | None:
@@ -86,12 +85,12 @@ def _calls(value: object) -> tuple[CallEcho, ...]:
     return tuple(calls)
 
 
-# What is wrong with them
+# Validation
 
 
 def check_messages(where: str, value: object) -> None:
-    """Refuses messages that are ill-formed, results without their call, and calls without a
-    result where the history goes on after them."""
+    """Raises for ill-formed messages, for results without a call, and for calls without a result
+    if the history continues after them."""
     list_of(_check_message)(where, value)
     assert isinstance(value, list)
     _check_pairs(value)
@@ -132,7 +131,7 @@ _ROLES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
     "reasoning": ({"content": text}, {"encryptedValue": text}),
     "activity": ({"activityType": text, "content": mapping}, {}),
 }
-"""The fields of each role besides `id`: those that must be there, and others."""
+"""The fields of each role besides `id`: required ones, and optional ones."""
 
 
 def _check_message(where: str, value: object) -> None:

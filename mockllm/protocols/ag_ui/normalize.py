@@ -1,8 +1,8 @@
-"""What an AG-UI agent makes up in its events."""
+"""The fields of AG-UI that an agent generates anew for each answer."""
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Normalisation
+from mockllm.protocols.records import Normalisation
 
 __all__ = ["NORMALISATION"]
 

@@ -1,4 +1,4 @@
-"""What both sides of AG-UI share: events as frames, identifiers of messages, usage.
+"""What both sides of AG-UI share: events as frames, ids of messages, usage.
 
 https://docs.ag-ui.com/concepts/events
 
@@ -40,7 +40,7 @@ _ID = re.compile(r"(msg_[0-9A-Za-z]{24})_\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a request the answer's bytes depend on: the identifiers it repeats."""
+    """The parts of a request that the bytes of its answer depend on: the ids that it repeats."""
 
     thread_id: str = "thread"
     run_id: str = "run"
@@ -48,15 +48,15 @@ class Options:
 
 
 def message_prefix(reply: Reply) -> str:
-    """What the identifiers of all messages of an answer begin with.
+    """The prefix of the ids of all messages of an answer.
 
-    It differs from run to run, for clients append to a message whose id they have seen before.
+    It depends on the run, because clients append to a message whose id they know already.
     """
     return "msg_" + derive(reply.seed, "messages", reply.options.run_id, length=24)
 
 
 def answer_of(id: object) -> str | None:
-    """The prefix inside the identifier of a message of ours; None if it is not ours."""
+    """The prefix in the id of a message that mockllm sent; None for other ids."""
     match = _ID.match(id) if isinstance(id, str) else None
     return match[1] if match else None
 
@@ -82,7 +82,7 @@ def json_object(frame: Frame) -> dict[str, Any] | None:
 
 
 def write_usage(usage: Usage | None, model: str) -> list[dict[str, Any]] | None:
-    """Usage as the event that ends a run tells it: an entry for each model, here one."""
+    """The `usage` of the event that ends a run: an entry for each model, here one."""
     if usage is None:
         return None
     return [

@@ -1,8 +1,7 @@
-"""The words in which input is refused: what is missing, ill-typed or out of place.
+"""The errors for invalid input: missing, ill-typed and unknown values.
 
-AG-UI says what an input must look like and not how an agent refuses it. Input of another shape
-gets status 422, as agents give it that check with the official Python types; a history that
-cannot be gets 400.
+AG-UI defines the input and not the errors of an agent. Input of another shape gets status 422, as
+from agents that validate with the official Python types (FastAPI); an impossible history gets 400.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = [
 ]
 
 Check = Callable[[str, object], None]
-"""Raises `RequestError` if the value (second) is not fit for its place (first)."""
+"""Raises `RequestError` if the value (second) is not valid at its path (first)."""
 
 
 def _invalid(message: str, where: str) -> RequestError:
@@ -33,7 +32,7 @@ def _invalid(message: str, where: str) -> RequestError:
 
 
 def absent(where: str) -> RequestError:
-    """A field that must be there and is not."""
+    """A required field that is missing."""
     return _invalid(f"{where} is missing; field names are written in camelCase.", where)
 
 
@@ -43,12 +42,12 @@ def ill_typed(where: str, expected: str, got: object) -> RequestError:
 
 
 def strange(where: str, got: str, known: tuple[str, ...]) -> RequestError:
-    """A word that is not one of those known."""
+    """A value that is not one of the known ones."""
     return _invalid(f"{where} must be one of {', '.join(known)}, got {got!r}.", where)
 
 
 def impossible(message: str, where: str) -> RequestError:
-    """A history that cannot be, whatever the shape of its messages."""
+    """A history that is impossible although its messages are well-formed."""
     return RequestError(message, status=400, param=where, code="invalid_history")
 
 
@@ -94,11 +93,15 @@ def list_of(check: Check) -> Check:
 def fields(
     where: str, value: object, required: Mapping[str, Check], others: Mapping[str, Check]
 ) -> Mapping[str, Any]:
-    """The value, which must be an object with fields that are fit; unknown ones may be there.
+    """The value, which must be an object with valid fields; unknown fields are allowed.
 
     Args:
         where: the path of the object; "" for the whole input.
-        others: the checks of fields that may be missing, or null.
+        required: the checks of fields that must be present.
+        others: the checks of fields that may be missing or null.
+
+    Raises:
+        RequestError: it is not an object, or a field is missing or not valid.
     """
     if not isinstance(value, Mapping):
         raise ill_typed(where or "the body", "an object", value)

@@ -1,4 +1,4 @@
-"""Reads the input of a run, and refuses what its types do not allow.
+"""Requests of AG-UI: the input of a run to the neutral request, with validation by its types.
 
 https://docs.ag-ui.com/sdk/python/core/types#runagentinput
 
@@ -23,17 +23,17 @@ _MODEL = "ag-ui"
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request that the input of a run makes.
+    """The neutral request of the input of a run.
 
-    The path may name the scenario. AG-UI has no model: it is that of `forwardedProps.model`
-    where there is one, else `ag-ui`. `context`, `state` and `resume` are only in `body`.
+    The path may name the scenario. AG-UI has no model: it is `forwardedProps.model` if present,
+    else `ag-ui`. `context`, `state` and `resume` are only in `body`.
 
     Args:
-        strict: refuse input that is not of AG-UI's types, and histories that cannot be;
-            otherwise what makes no sense is passed over.
+        strict: refuse input that does not have AG-UI's types, and impossible histories; otherwise
+            invalid values are ignored.
 
     Raises:
-        RequestError: with `param` set to the place at fault.
+        RequestError: with `param` set to the path of the faulty field.
     """
     fields("", body, _REQUIRED if strict else {}, _OTHERS if strict else {})
     history = read_messages(body.get("messages"))
@@ -52,7 +52,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 
 
 def options(request: Request) -> Options:
-    """The identifiers that the answer repeats; never fails, whatever the body holds."""
+    """The options for the encoder; never fails, whatever the body holds."""
     usual = Options()
     body = request.body
     parent = body.get("parentRunId")
@@ -64,7 +64,7 @@ def options(request: Request) -> Options:
 
 
 def _sound(text: str) -> str:
-    """The text without lone surrogates, which JSON can escape and UTF-8 cannot hold."""
+    """The text with lone surrogates replaced: JSON can escape them, UTF-8 cannot encode them."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -86,7 +86,7 @@ def _tools(value: object) -> tuple[OfferedTool, ...]:
     return tuple(offered)
 
 
-# The fields by themselves
+# Checks of single fields
 
 
 def _check_tool(where: str, value: object) -> None:

@@ -2,9 +2,9 @@
 
 https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/build-with-claude/streaming
 
-`request` (with `messages`) reads requests; `encoder` writes answers and `decoder` reads them;
-`blocks` has what both sides share; `losses` says what cannot be said; `service` has the errors,
-headers and lists around them.
+`request` (with `messages`) parses requests; `encoder` writes answers and `decoder` (with
+`assembly`) reads them; `blocks` has what both sides share; `losses` lists what the API cannot
+express; `service` has errors, headers, the list of models and token counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.detect import DETECTION
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.protocols.anthropic_messages.env import ENVIRONMENT
+from mockllm.protocols.anthropic_messages.events import EVENTS
 from mockllm.protocols.anthropic_messages.losses import LOSSES, project
 from mockllm.protocols.anthropic_messages.normalize import NORMALISATION
 from mockllm.protocols.anthropic_messages.request import options, parse
@@ -46,7 +47,7 @@ PROTOCOL = WireProtocol(
         Route("GET", "/v1/models/{model}", "model", header=VERSION_HEADER),
         Route("GET", "/models/{model}", "model", header=VERSION_HEADER),
     ),
-    # The SDKs add /v1/messages to ANTHROPIC_BASE_URL by themselves.
+    # The SDKs append /v1/messages to ANTHROPIC_BASE_URL.
     base_path="",
     parse=parse,
     options=options,
@@ -61,6 +62,7 @@ PROTOCOL = WireProtocol(
     project=project,
     client=CLIENT,
     detect=DETECTION,
+    events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
     finish_values={

@@ -1,7 +1,8 @@
-"""The content blocks of a stream as they come in: from block events to events of parts.
+"""Assembly of the content blocks of a stream: block events to events of parts.
 
-A block's `index` is only a key: it may have gaps, come out of order, or be the same for every
-block. Blocks of other kinds than the neutral parts are kept frame by frame.
+Anthropic numbers blocks from 0 without gaps, but a block's `index` is only a key here: oMLX and
+converters leave gaps, change the order, or number all blocks 0 (`anth-index-gap`,
+`anth-index-all-zero`). The frames of blocks without a neutral part are kept as `Raw`.
 """
 
 from __future__ import annotations
@@ -28,37 +29,38 @@ _DELTAS = {
     "input_json_delta": ("tool_use", "partial_json"),
     "citations_delta": ("text", "citation"),
 }
-"""The type of block that a delta belongs to, and the field with what it adds."""
+"""By the type of a delta: the type of its block, and the field with the fragment."""
 _OPENING = ("text", "thinking")
-"""Fields that make their block by themselves, where its start was lost."""
+"""Fields whose deltas open their block if its start is missing."""
 
 _Value = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class _Block:
-    """One content block as its deltas come in.
+    """One content block while its deltas arrive.
 
-    `input` is what came with the start of a call; it counts if no delta says anything.
+    `input` is the input in the start of a call. Converters put it there instead of in deltas, or
+    in both (`anth-input-in-start`), so it counts only if the deltas are empty.
     """
 
     kind: str
     key: int
     input: str = ""
     deltas: int = 0
-    said: bool = False
+    has_content: bool = False
     closed: bool = False
     citations: list[ev.Cite] = field(default_factory=list)
 
     def close(self) -> list[ev.Event]:
-        """What is left to say at the end of the block."""
+        """The events that end the block, once."""
         if self.closed or self.kind not in KINDS:
             return []
         self.closed = True
-        return [*self._unsaid(), *self.citations, ev.PartEnd(self.key)]
+        return [*self._missing_content(), *self.citations, ev.PartEnd(self.key)]
 
-    def _unsaid(self) -> list[ev.Event]:
-        if self.said:
+    def _missing_content(self) -> list[ev.Event]:
+        if self.has_content:
             return []
         if self.kind == "text":
             return [ev.TextDelta(self.key, "")]
@@ -67,25 +69,27 @@ class _Block:
         return [ev.ToolArgs(self.key, self.input)] if self.input else []
 
     def text(self, text: str) -> list[ev.Event]:
-        self.said = True
+        self.has_content = True
         event = ev.TextDelta if self.kind == "text" else ev.ReasoningDelta
         return [event(self.key, text)]
 
     def signature(self, signature: str) -> list[ev.Event]:
         if not signature:
             return []
-        self.said = True
+        self.has_content = True
         return [ev.Signature(self.key, signature)]
 
     def arguments(self, text: str) -> list[ev.Event]:
         if not text and self.deltas == 1:
-            return []  # the empty fragment with which every call begins
-        self.said = self.said or bool(text)
+            return []  # Anthropic sends an empty fragment at the start of every call
+        self.has_content = self.has_content or bool(text)
         return [ev.ToolArgs(self.key, text)]
 
     def cite(self, value: object) -> bool:
-        """Keeps a citation until the block ends, when there is text to cite for; False if it
-        is of a kind that has no URL, or too late."""
+        """Keeps a citation until the block ends, because citations follow the text.
+
+        False if it is of a kind without URL, or comes after the end of the block.
+        """
         cite = mapping(value)
         if cite.get("type") != "web_search_result_location" or self.closed:
             return False
@@ -103,7 +107,7 @@ _ADDERS: dict[str, Callable[[_Block, str], list[ev.Event]]] = {
 
 
 class Assembly:
-    """All blocks of one stream. Parts have keys in order of their appearance."""
+    """The blocks of one stream. The keys of parts count up in order of appearance."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -111,7 +115,7 @@ class Assembly:
         self._key = -1
 
     def raw(self, frame: Frame) -> ev.Raw:
-        """A frame that is kept as it is."""
+        """The event that keeps a frame."""
         return ev.Raw(self._new_key(), API, frame)
 
     def flush(self) -> list[ev.Event]:
@@ -119,11 +123,11 @@ class Assembly:
         return [event for block in self._blocks.values() for event in block.close()]
 
     def start(self, value: _Value, frame: Frame) -> list[ev.Event]:
-        """`content_block_start`; what came whole with it is said at once."""
+        """`content_block_start`, with the content that the start has already."""
         block = mapping(value.get("content_block"))
         kind = string(block.get("type"))
         self._last = _index(value, max(self._blocks, default=-1) + 1)
-        # A block that was there is another one: some servers give every block the index 0.
+        # A start always opens another block: converters give every block index 0.
         replaced = self._blocks.pop(self._last, None)
         out = replaced.close() if replaced else []
         if kind not in KINDS:

@@ -1,4 +1,4 @@
-"""What streams and bodies of the Messages API share: words for the end, usage, the message.
+"""What streams and bodies of the Messages API share: stop reasons, usage, message and blocks.
 
 https://docs.claude.com/en/api/messages
 
@@ -23,12 +23,12 @@ __all__ = [
     "citation",
     "hidden",
     "message_id",
+    "message_usage",
     "opened_block",
     "opened_message",
     "read_stop",
     "read_usage",
     "request_id",
-    "said_usage",
     "signature_of",
     "write_stop",
     "write_usage",
@@ -37,13 +37,13 @@ __all__ = [
 API = "anthropic"
 
 DEFAULT_ERROR = "api_error"
-"""The type of an error that has none: the service always says one."""
+"""The type of an error that has none; the service always sends one."""
 
 UNTHREADED = "thread_unsupported_request"
-"""The code of an error at which clients go on without a thread, sending the whole history."""
+"""The code of an error after which clients continue without a thread, with the whole history."""
 
 REFUSAL_DETAILS = {"type": "refusal", "category": None, "explanation": None}
-"""`stop_details` of a refusal that falls under no named policy."""
+"""The `stop_details` of a refusal under no named policy."""
 
 _STOPS: dict[FinishReason, str] = {
     "stop": "end_turn",
@@ -66,30 +66,33 @@ _RARE: dict[str, FinishReason] = {
 
 
 def write_stop(finish: Finish) -> str:
-    """The `stop_reason` that says a finish."""
+    """The `stop_reason` of a finish."""
     if finish.raw is not None and _RARE.get(finish.raw) == finish.reason:
         return finish.raw
     return _STOPS[finish.reason]
 
 
-def read_stop(word: str) -> Finish:
-    """The finish that a `stop_reason` says; words beyond the usual ones are kept as `raw`."""
-    usual = _FINISHES.get(word)
-    return Finish(usual) if usual else Finish(_RARE.get(word, "stop"), word)
+def read_stop(value: str) -> Finish:
+    """The finish of a `stop_reason`; `raw` keeps a value that is not the usual one."""
+    usual = _FINISHES.get(value)
+    return Finish(usual) if usual else Finish(_RARE.get(value, "stop"), value)
 
 
 # Usage
 
 
-def said_usage(turn: Turn) -> TokenUsage:
-    """The usage that the answer tells: the message cannot leave it out, so none is nothing."""
+def message_usage(turn: Turn) -> TokenUsage:
+    """The usage in the message, which always has one: zeros where the turn has none."""
     usage = turn.usage or TokenUsage(0, 0)
     cached = min(usage.cached, usage.input)
     return TokenUsage(usage.input, usage.output, usage.reasoning, cached)
 
 
 def write_usage(usage: TokenUsage) -> dict[str, Any]:
-    """Usage as the end of the stream tells it; `input_tokens` leaves out what was cached."""
+    """The `usage` object at the end of the stream.
+
+    In this API `input_tokens` does not include cached tokens; in `TokenUsage` it does.
+    """
     details = {"output_tokens_details": {"thinking_tokens": usage.reasoning}}
     return {
         "input_tokens": usage.input - usage.cached,
@@ -101,7 +104,7 @@ def write_usage(usage: TokenUsage) -> dict[str, Any]:
 
 
 def read_usage(value: Mapping[str, Any]) -> TokenUsage:
-    """The usage that a `usage` object says; its inverse. What was cached counts as input."""
+    """The usage in a `usage` object; the inverse of `write_usage`. Cached tokens count as input."""
     cached = _count(value, "cache_read_input_tokens")
     created = _count(value, "cache_creation_input_tokens")
     details = mapping(value.get("output_tokens_details"))
@@ -122,18 +125,19 @@ def _count(value: Mapping[str, Any], name: str) -> int:
 
 
 def message_id(reply: Reply) -> str:
-    """The identifier of an answer."""
+    """The id of an answer."""
     return "msg_01" + derive(reply.seed, "message", reply.token, length=22)
 
 
 def request_id(seed: str, *what: object) -> str:
-    """The identifier of a request, as the header `request-id` and errors tell it."""
+    """The id of a request, for the header `request-id` and for errors."""
     return "req_01" + derive(seed, "request", *what, length=22)
 
 
 def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The message as a stream begins it: no content, and the output barely counted."""
-    usage = write_usage(said_usage(turn))
+    """The message in `message_start`: without content, and with one output token, because the
+    service sends a small number there and the real one at the end."""
+    usage = write_usage(message_usage(turn))
     usage.pop("output_tokens_details", None)
     del usage["output_tokens"]
     created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
@@ -155,7 +159,8 @@ def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 
 def opened_block(part: Part) -> dict[str, Any] | None:
-    """The block of a part as it opens; None for what has none (other frames, empty refusals)."""
+    """The block in `content_block_start`; None for parts without a block (opaque frames, empty
+    refusals)."""
     match part:
         case Text(citations=citations):
             return {**({"citations": []} if citations else {}), "type": "text", "text": ""}
@@ -169,18 +174,18 @@ def opened_block(part: Part) -> dict[str, Any] | None:
 
 
 def hidden(part: Reasoning) -> bool:
-    """Whether the reasoning is kept from the client, who gets its signature alone."""
+    """Whether reasoning has no text: its block has a signature only (`display: omitted`)."""
     return part.fragments == ("",)
 
 
 def signature_of(part: Reasoning) -> str:
-    """The signature of reasoning, which the service never leaves out; made up from the text
-    where the turn has none."""
+    """The signature of reasoning, which the service always sends; derived from the text where the
+    turn has none."""
     return part.signature or "ErUB" + derive(part.text, "signature", length=60)
 
 
 def citation(cite: Cite) -> dict[str, Any]:
-    """A citation as of a web search, the one kind that has a URL."""
+    """A citation of a web search result, the only kind that has a URL."""
     return {
         "type": "web_search_result_location",
         "cited_text": cite.cited_text,

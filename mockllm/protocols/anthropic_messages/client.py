@@ -1,4 +1,4 @@
-"""How a client of Anthropic Messages writes its requests."""
+"""The requests that a client of Anthropic Messages sends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import Client, Json
+from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import tool_schema
 
 __all__ = ["CLIENT"]
@@ -56,5 +56,6 @@ CLIENT = Client(
     group="anthropic",
     tool_fields=("tools", "tool_choice"),
     headers={"x-api-key": "mock-key", "anthropic-version": "2023-06-01"},
+    stream_field="stream",
     arguments_are_values=True,
 )

@@ -1,9 +1,10 @@
-"""Reads the stream of the Messages API, as Anthropic and the servers like it send it.
+"""Reads streams of the Messages API, from Anthropic and from compatible servers.
 
 https://docs.claude.com/en/docs/build-with-claude/streaming
 
-What counts is the JSON `type`; `event:` lines may be missing. What the neutral vocabulary has
-no word for (blocks of hosted tools, redacted thinking, containers...) is kept as `Raw`.
+Events are read by their JSON `type`; `event:` lines may be missing (`anth-no-event-lines`). Events
+without a neutral form (blocks of hosted tools, redacted thinking, containers) are kept as `Raw`,
+as the API reference asks clients to accept new types of events.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["HANDLED", "Decoder", "adds_nothing", "decode_body", "parsed"]
+__all__ = ["HANDLED", "Decoder", "decode_body", "is_plain_delta", "parsed"]
 
 _Value = Mapping[str, Any]
 
@@ -30,7 +31,7 @@ _Value = Mapping[str, Any]
 class Decoder:
     """Turns the frames of one Messages stream into events.
 
-    `complete` is true once `message_stop` or an error has come; what follows is passed over.
+    `complete` is true after `message_stop` or an error; what follows is ignored.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Decoder:
         self.assembly = Assembly()
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events that this frame gives; comments, pings and `[DONE]` give none."""
+        """The events of a frame; none for comments, pings and `[DONE]`, which converters add."""
         if frame.data is None or self.complete or frame.data.strip() in ("", "[DONE]"):
             return []
         value = parsed(frame)
@@ -53,12 +54,15 @@ class Decoder:
         return events
 
     def close(self) -> list[ev.Event]:
-        """The events left when the stream ends: ends of blocks that were still open."""
+        """The ends of blocks that are still open when the stream ends.
+
+        Anthropic sends no `content_block_stop` for a call that the token limit cuts.
+        """
         return self.assembly.flush()
 
 
 def parsed(frame: Frame) -> _Value:
-    """The event's JSON, with `type` always a string; of what is no object, the type alone."""
+    """The event's JSON object, with `type` always a string; only a `type` of "" for other data."""
     try:
         value = json.loads(frame.data or "")
     except (ValueError, RecursionError):
@@ -66,13 +70,13 @@ def parsed(frame: Frame) -> _Value:
     if not isinstance(value, dict):
         return {"type": ""}
     if not isinstance(value.get("type"), str):
-        # Proxies leave the type to the event line, or put a bare {"error": …} into the stream.
+        # Proxies send the type in the event line only, or a bare {"error": …}.
         value["type"] = "error" if value.get("error") else frame.event or ""
     return value
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn that a message tells, or an error body.
+    """The turn of a message, or of an error body.
 
     Raises:
         WireError: it is neither.
@@ -94,7 +98,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
 
 
 def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
-    """The events of a stream in which each block comes whole with its start."""
+    """The events of a stream in which each start has the complete block."""
     values: list[_Value] = [{"type": "message_start", "message": body}]
     for index, block in enumerate(content):
         values.append({"type": "content_block_start", "index": index, "content_block": block})
@@ -118,23 +122,23 @@ def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
         return [*decoder.assembly.flush(), again]
     decoder.begun = True
     message = mapping(value.get("message"))
-    decoder.usage.update(_given(message.get("usage")))
+    decoder.usage.update(_counts(message.get("usage")))
     if decoder.started:
         return []
     return [ev.Start(string(message.get("id")), string(message.get("model")))]
 
 
 def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
-    word = mapping(value.get("delta")).get("stop_reason")
-    out = decoder.assembly.flush() if isinstance(word, str) else []
-    if not adds_nothing(value):
+    reason = mapping(value.get("delta")).get("stop_reason")
+    out = decoder.assembly.flush() if isinstance(reason, str) else []
+    if not is_plain_delta(value):
         out.append(decoder.assembly.raw(frame))
-    usage = _given(value.get("usage"))
+    usage = _counts(value.get("usage"))
     if usage:
         decoder.usage.update(usage)
         out.append(read_usage(decoder.usage))
-    if isinstance(word, str):
-        out.append(read_stop(word))
+    if isinstance(reason, str):
+        out.append(read_stop(reason))
     return out
 
 
@@ -149,12 +153,13 @@ def _error(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     details = mapping(error)
     message = string(details.get("message")) or string(error) or string(value.get("message"))
     kind = string(details.get("type")) or DEFAULT_ERROR
-    told = ev.StreamError(message or "the stream reports an error", kind)
-    return [*decoder.assembly.flush(), told]
+    reported = ev.StreamError(message or "the stream reports an error", kind)
+    return [*decoder.assembly.flush(), reported]
 
 
-def _given(value: object) -> dict[str, Any]:
-    """Usage is cumulative: what a later event leaves out, or has as null, stays."""
+def _counts(value: object) -> dict[str, Any]:
+    """The counts in a `usage` object. Usage is cumulative (API reference, "Event types"): each
+    event replaces the counts that it has, and null or absent ones stay."""
     return {name: count for name, count in mapping(value).items() if count is not None}
 
 
@@ -172,21 +177,21 @@ _PLAIN_USAGE = frozenset(
 )
 
 
-def adds_nothing(value: _Value) -> bool:
-    """Whether a `message_delta` says no more than neutral finish and usage do."""
+def is_plain_delta(value: _Value) -> bool:
+    """Whether a `message_delta` has only what neutral finish and usage hold."""
     delta = dict(mapping(value.get("delta")))
     delta.pop("stop_reason", None)
     details = dict(mapping(delta.pop("stop_details", None)))
     details.pop("type", None)
     usage = [v for name, v in mapping(value.get("usage")).items() if name not in _PLAIN_USAGE]
     other = [v for name, v in value.items() if name not in ("type", "delta", "usage")]
-    return not any(map(_telling, [delta, details, *usage, *other]))
+    return not any(map(_has_content, [delta, details, *usage, *other]))
 
 
-def _telling(value: object) -> bool:
-    """Whether anything in a value is more than null, zero or empty."""
+def _has_content(value: object) -> bool:
+    """Whether a value holds anything but null, zero, empty strings and empty containers."""
     if isinstance(value, Mapping):
-        return any(map(_telling, value.values()))
+        return any(map(_has_content, value.values()))
     return bool(value)
 
 
@@ -203,4 +208,4 @@ _HANDLERS: dict[str, _Handler] = {
 }
 
 HANDLED = frozenset(_HANDLERS)
-"""The types of events that have a meaning here; frames of others are kept as they are."""
+"""The types of events that are read; frames of other types are kept."""

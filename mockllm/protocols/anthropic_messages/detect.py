@@ -1,12 +1,22 @@
-"""How a recorded exchange is known as one of Anthropic Messages, on Vertex AI as well."""
+"""How a recorded exchange is recognised as Anthropic Messages, also on Vertex AI."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from mockllm.protocols.base import Detection
+from mockllm.core.events import Start
+from mockllm.protocols.records import Detection, identity
 
 __all__ = ["DETECTION"]
+
+
+def _identity(value: Mapping[str, Any]) -> Start:
+    # `message_start` holds the message, a body is one.
+    message = value.get("message")
+    return identity(message if isinstance(message, dict) else value)
+
 
 DETECTION = Detection(
     paths=(
@@ -16,4 +26,5 @@ DETECTION = Detection(
         re.compile(r"/publishers/anthropic/models/[^/]+:(?:streamR|r)awPredict$"),
     ),
     answer=lambda value: value.get("type") in ("message_start", "message"),
+    identity=_identity,
 )

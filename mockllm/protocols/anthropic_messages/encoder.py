@@ -1,9 +1,10 @@
-"""Stream and body of an answer.
+"""The stream and the body of an answer, as Anthropic sends them.
 
 https://docs.claude.com/en/docs/build-with-claude/streaming
 
-Clients take the `index` of a block for its place in the message, so blocks open in the order
-of the turn's parts, whatever comes first in them. The body is what the stream adds up to.
+The SDKs use the `index` of a block as its position in the message, so blocks open in the order of
+the turn's parts, whichever part has the first fragment. The SDKs drop events without an `event:`
+line, so every event has one. The body is what the stream adds up to.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from mockllm.protocols.anthropic_messages.blocks import (
     REFUSAL_DETAILS,
     citation,
     hidden,
+    message_usage,
     opened_block,
     opened_message,
     request_id,
-    said_usage,
     signature_of,
     write_stop,
     write_usage,
@@ -42,16 +43,16 @@ _MAX_PADDING = 16
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A part opens that has no event of its own for it: text, reasoning or a refusal."""
+    """The opening of a part that has no event for it: text, reasoning or a refusal."""
 
     part: int
 
 
 class Openings:
-    """Puts the events of a turn into the order in which this protocol can say them.
+    """Puts the events of a turn into the order of this protocol.
 
-    Before anything of a part is said, all parts before it are opened; a frame kept as it is
-    opens by being sent.
+    Before the first event of a part, all parts before it open. An opaque frame opens by being
+    sent.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -59,7 +60,7 @@ class Openings:
         self._opened = 0
 
     def due(self, event: ev.Event) -> list[ev.Event | Opening]:
-        """What is to be said now, in order; nothing where it was said before."""
+        """The events to encode for an event, in order; none where it was encoded before."""
         part = getattr(event, "part", None)
         if part is None:
             return [event]
@@ -91,9 +92,9 @@ class Encoder:
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
-        return [frame for due in self._openings.due(event) for frame in self._say(due)]
+        return [frame for due in self._openings.due(event) for frame in self._frames(due)]
 
-    def _say(self, event: ev.Event | Opening) -> list[Frame]:
+    def _frames(self, event: ev.Event | Opening) -> list[Frame]:
         match event:
             case ev.Start():
                 message = opened_message(self._turn, self._reply)
@@ -119,7 +120,7 @@ class Encoder:
         return []
 
     def _frame(self, type: str, **fields: Any) -> Frame:
-        """One event, its JSON padded with spaces as the service pads it."""
+        """One event. The service pads its JSON with spaces before the last brace."""
         self._count += 1
         padding = " " * derive_int(self._reply.seed, "padding", self._count, below=_MAX_PADDING)
         return Frame(f"{dumps({'type': type, **fields})[:-1]}{padding}}}", event=type)
@@ -134,12 +135,12 @@ class Encoder:
         frames = [self._frame("content_block_start", index=index, content_block=block)]
         frames += self._ping()
         if isinstance(whole, ToolCall):
-            # Always there, and all there is of a call without arguments.
+            # Anthropic sends an empty first fragment; a zero-argument call has no other.
             frames += self._delta(part, "input_json_delta", partial_json="")
         return frames
 
     def _ping(self) -> list[Frame]:
-        """The one ping that a short answer has: after its first block opened."""
+        """The single ping of a short answer; the service sends it after the first block opens."""
         if self._pinged:
             return []
         self._pinged = True
@@ -184,11 +185,11 @@ class Encoder:
     def _finish(self, event: ev.Finish) -> list[Frame]:
         frames = self._ping()
         if not self._finished:
-            word = write_stop(event)
-            delta: dict[str, Any] = {"stop_reason": word, "stop_sequence": None}
-            if word == "refusal":
+            reason = write_stop(event)
+            delta: dict[str, Any] = {"stop_reason": reason, "stop_sequence": None}
+            if reason == "refusal":
                 delta["stop_details"] = REFUSAL_DETAILS
-            usage = write_usage(said_usage(self._turn))
+            usage = write_usage(message_usage(self._turn))
             frames.append(self._frame("message_delta", delta=delta, usage=usage))
         return [*frames, self._frame("message_stop")]
 
@@ -204,20 +205,20 @@ class Encoder:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The message of an answer that is not streamed: what its stream adds up to.
+    """The message of an answer that is not streamed, equal to what its stream adds up to.
 
-    Of a turn that ends in an error it is the error's body.
+    The body of a turn with an error is the error only.
     """
     encoder = Encoder(turn, reply)
-    adding = _Adding()
+    accumulator = _Accumulator()
     for timed in expand(turn):
         for frame in encoder.encode(timed.event):
-            adding.add(json_object(frame.data) or {})
-    return adding.error or adding.finished()
+            accumulator.add(json_object(frame.data) or {})
+    return accumulator.error or accumulator.finished()
 
 
-class _Adding:
-    """Adds events up to a message, in the way of the official clients."""
+class _Accumulator:
+    """Accumulates events to a message, as the SDKs do."""
 
     def __init__(self) -> None:
         self.error: dict[str, Any] | None = None
@@ -255,7 +256,7 @@ class _Adding:
                 self._inputs[index] = self._inputs.get(index, "") + text
 
     def finished(self) -> dict[str, Any]:
-        """The message, with arguments as values."""
+        """The message, with arguments as JSON values."""
         for index, text in self._inputs.items():
             if text:
                 self._blocks[index]["input"] = _input(text)
@@ -263,8 +264,8 @@ class _Adding:
 
 
 def _input(text: str) -> Any:
-    """The JSON object that arguments are; where they are none, or hold what a body cannot say
-    (NaN, half a surrogate pair), the text that they are."""
+    """The JSON object in the arguments; their text where they are not one, or where JSON cannot
+    hold a value in it (NaN, a lone surrogate)."""
     value = json_object(text)
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -1,4 +1,4 @@
-"""What a turn loses on its way through the Messages API: in words, and as a function."""
+"""What the Messages API cannot express: the projection of a turn, and a list of the losses."""
 
 from __future__ import annotations
 
@@ -13,55 +13,55 @@ from mockllm.protocols.anthropic_messages.assembly import KINDS
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
     DEFAULT_ERROR,
+    message_usage,
     opened_block,
     read_stop,
-    said_usage,
     signature_of,
     write_stop,
 )
-from mockllm.protocols.anthropic_messages.decoder import HANDLED, adds_nothing, parsed
+from mockllm.protocols.anthropic_messages.decoder import HANDLED, is_plain_delta, parsed
 from mockllm.protocols.anthropic_messages.encoder import Opening, Openings
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["LOSSES", "project"]
 
 LOSSES = (
-    "A refusal is text, and nothing where it has no words; the finish of `refusal` says what it "
-    "was. A finish of `content_filter` comes back as `refusal`.",
-    "Of other words for the end only `stop_sequence`, `pause_turn` and "
-    "`model_context_window_exceeded` are said.",
-    "Blocks open in the order of the parts: a call (or frame) that would begin after a part "
-    "behind it begins before that.",
-    "Reasoning always has a signature, made up where the turn has none, and is never marked as "
-    "a summary. With a signature and no words it is a thinking block whose words are withheld; "
-    "redacted thinking is kept as frames.",
-    "Log probabilities and the signatures of calls are not said.",
+    "A refusal is sent as text, and not at all if it is empty; the finish `refusal` marks it. A"
+    " finish of `content_filter` comes back as `refusal`.",
+    "Of the raw finish reasons only `stop_sequence`, `pause_turn` and "
+    "`model_context_window_exceeded` are sent.",
+    "Blocks open in the order of the parts: a call (or frame) that would open after a later "
+    "part opens before it.",
+    "Reasoning always has a signature, derived if the turn has none, and is never marked as a "
+    "summary. Reasoning with a signature and no text is a thinking block without text; redacted"
+    " thinking is kept as frames.",
+    "Log probabilities and the signatures of calls are not sent.",
     "Citations come after their text, as results of a web search; other kinds are kept as "
-    "frames, the index into the encrypted result is made up.",
-    "A complete answer always tells its usage, if need be 0; one that is cut or ends in an error "
-    "tells none. What was written into the cache counts as input.",
+    "frames. The index into the encrypted result is derived.",
+    "A complete answer always has usage, 0 if the turn has none; an answer that is cut or ends "
+    "in an error has none. Tokens written into the cache count as input.",
     "An error has a type and no code.",
-    "What the beginning of the message tells besides id, model and usage is not kept.",
-    "Frames of other protocols, comments, pings, and frames that say what neutral parts say are "
-    "not read back as frames. A `message_delta` kept as a frame is the end of the message.",
-    "A body has the blocks of hosted tools whole, arguments as a value (as text where they are no "
-    "JSON object), and of an answer that ends in an error the error alone.",
+    "Of the message in `message_start` only id, model and usage are kept.",
+    "Frames of other protocols, comments, pings, and frames with a neutral form do not come "
+    "back as frames. A `message_delta` kept as a frame is the end of the message.",
+    "A body has complete blocks of hosted tools and arguments as a value (as text if they are "
+    "not a JSON object); the body of an answer with an error is the error only.",
 )
 
 
 def project(turn: Turn) -> Turn:
-    """The turn as it comes back from the stream; `LOSSES` says what is missing."""
+    """The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is dropped."""
     openings, kept = Openings(turn), _Kept()
     return fold(
-        ev.Timed(item.at, told)
+        ev.Timed(item.at, event)
         for item in expand(turn)
         for due in openings.due(item.event)
-        for told in _told(turn, due, kept)
+        for event in _decoded(turn, due, kept)
     )
 
 
-def _told(turn: Turn, event: ev.Event | Opening, kept: _Kept) -> Iterable[ev.Event]:
-    """The event as it comes back, in none, one or two."""
+def _decoded(turn: Turn, event: ev.Event | Opening, kept: _Kept) -> Iterable[ev.Event]:
+    """The event as the Decoder returns it: none, one or two events."""
     match event:
         case ev.TextDelta(part=part, text=text):
             yield ev.TextDelta(part, text)
@@ -76,7 +76,7 @@ def _told(turn: Turn, event: ev.Event | Opening, kept: _Kept) -> Iterable[ev.Eve
         case ev.Raw(api=api, frame=frame) if api == API and kept.keeps(frame):
             yield event
         case ev.Finish():
-            yield said_usage(turn)
+            yield message_usage(turn)
             yield read_stop(write_stop(event))
         case ev.StreamError():
             yield replace(event, type=event.type or DEFAULT_ERROR, code=None)
@@ -85,7 +85,7 @@ def _told(turn: Turn, event: ev.Event | Opening, kept: _Kept) -> Iterable[ev.Eve
 
 
 class _Kept:
-    """Which frames of this protocol come back as frames, asked in the order of the stream."""
+    """Which frames of this protocol are kept as frames; `keeps` must see them in stream order."""
 
     def __init__(self) -> None:
         self._foreign: set[int] = set()
@@ -104,6 +104,6 @@ class _Kept:
             case "content_block_delta" | "content_block_stop":
                 return index in self._foreign
             case "message_delta":
-                return not adds_nothing(value)
+                return not is_plain_delta(value)
             case type:
                 return type not in HANDLED

@@ -1,4 +1,4 @@
-"""The history in a Messages request: to neutral messages, and refused where the service would.
+"""The history in a Messages request: to neutral messages, with the service's validation.
 
 https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview
 
@@ -26,12 +26,12 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _ANY = ("text", "image", "document", "search_result")
 _USER = ("tool_result", "container_upload")
 _ASSISTANT = ("tool_use", "thinking", "redacted_thinking")
-# What hosted tools leave in a conversation has names of its own for every tool.
+# The blocks of hosted tools have a name for each tool.
 _HOSTED = re.compile(r"\w+_(?:tool_use|tool_result)\Z|compaction\Z|fallback\Z")
 _TAGS = tuple(sorted(_ANY + _USER + _ASSISTANT))
 _STRING = (str, "string")
 _DICTIONARY = (dict, "dictionary")
-# Malformed arguments leave here as text, in answers that are not streamed, so they may return.
+# Bodies that mockllm sends have malformed arguments as a string, so clients send strings back.
 _INPUT = ((dict, str), "dictionary")
 _FIELDS: dict[str, dict[str, tuple[type | tuple[type, ...], str]]] = {
     "text": {"text": _STRING},
@@ -45,7 +45,7 @@ _FIELDS: dict[str, dict[str, tuple[type | tuple[type, ...], str]]] = {
 
 
 def refused(where: str, problem: str) -> RequestError:
-    """A refusal in the service's form: the place, a colon, what is wrong there."""
+    """An error in the service's form: the path of the field, a colon, the problem."""
     return RequestError(f"{where}: {problem}", param=where)
 
 
@@ -65,8 +65,11 @@ def _blocks(content: object) -> list[_Block]:
 
 
 def messages(value: object) -> list[Message]:
-    """The neutral messages of `messages`: results of tools come before the user's own words,
-    and a message that has only results gives no user message."""
+    """The neutral messages of `messages`.
+
+    A user message becomes a tool message for each result, then a user message with its text; a
+    message with only results has no user message.
+    """
     if not isinstance(value, list):
         return []
     return [message for item in value for message in _neutral(mapping(item))]
@@ -107,10 +110,10 @@ def _result(block: _Block) -> Message:
 
 
 def check_messages(value: object) -> None:
-    """Refuses a history that the service would refuse.
+    """Raises for a history that the service would refuse.
 
     Raises:
-        RequestError: with the path of the place at fault in `param`.
+        RequestError: with the path of the faulty field in `param`.
     """
     if not isinstance(value, list):
         raise refused("messages", "Input should be a valid list")
@@ -161,11 +164,11 @@ def _check_block(block: object, role: str, message: str, where: str) -> None:
     if (kind in _USER and role != "user") or (kind in _ASSISTANT and role != "assistant"):
         side = "user" if kind in _USER else "assistant"
         raise refused(message, f"`{kind}` blocks can only be in `{side}` messages")
-    for name, (type_, words) in _FIELDS.get(kind, {}).items():
+    for name, (type_, type_name) in _FIELDS.get(kind, {}).items():
         if block.get(name) is None:
             raise refused(f"{where}.{kind}.{name}", "Field required")
         if not isinstance(block[name], type_):
-            raise refused(f"{where}.{kind}.{name}", f"Input should be a valid {words}")
+            raise refused(f"{where}.{kind}.{name}", f"Input should be a valid {type_name}")
     if kind == "text" and not block["text"]:
         raise refused("messages", "text content blocks must be non-empty")
     if kind == "tool_use" and not _ID.match(block["id"]):
@@ -188,13 +191,13 @@ def _check_result(block: _Block, where: str) -> None:
 
 
 def _check_pairs(value: list[Any]) -> None:
-    """Refuses calls whose results do not follow at once, and results without their call.
+    """Raises for calls whose results are not in the next message, and for results without call.
 
-    Consecutive messages of one role count as one. Results come first in theirs: the service
-    does not find those that stand behind other content.
+    Consecutive messages of one role count as one. Results must come first in their message: the
+    service does not find results after other content.
     """
-    asked: list[str] = []
-    asker = 0
+    called: list[str] = []
+    caller = 0
     for _, same_role in groupby(enumerate(value), key=lambda pair: pair[1]["role"]):
         run = list(same_role)
         blocks = [
@@ -202,20 +205,24 @@ def _check_pairs(value: list[Any]) -> None:
             for i, item in run
             for k, block in enumerate(_blocks(item["content"]))
         ]
-        leading = _answers(blocks, asked)
-        missing = [id for id in asked if id not in leading]
+        leading = _answers(blocks, called)
+        missing = [id for id in called if id not in leading]
         if missing:
-            raise _unanswered(asker, missing)
-        asked = [block["id"] for _, block in blocks if block["type"] == "tool_use"]
-        asker = run[-1][0]
-        if len(set(asked)) < len(asked):
-            raise refused(f"messages.{asker}", "`tool_use` ids must be unique")
-    if asked:
-        raise _unanswered(asker, asked)
+            raise _unanswered(caller, missing)
+        called = [block["id"] for _, block in blocks if block["type"] == "tool_use"]
+        caller = run[-1][0]
+        if len(set(called)) < len(called):
+            raise refused(f"messages.{caller}", "`tool_use` ids must be unique")
+    if called:
+        raise _unanswered(caller, called)
 
 
-def _answers(blocks: list[tuple[str, _Block]], asked: list[str]) -> set[str]:
-    """The calls that the results at the beginning answer."""
+def _answers(blocks: list[tuple[str, _Block]], called: list[str]) -> set[str]:
+    """The ids of the calls whose results come first in the blocks.
+
+    Raises:
+        RequestError: a result has no call, or a call has two results.
+    """
     leading: set[str] = set()
     seen: set[str] = set()
     first = True
@@ -224,7 +231,7 @@ def _answers(blocks: list[tuple[str, _Block]], asked: list[str]) -> set[str]:
             first = False
             continue
         id = block["tool_use_id"]
-        if id not in asked:
+        if id not in called:
             raise refused(
                 where,
                 f"unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each "

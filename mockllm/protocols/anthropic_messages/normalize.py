@@ -1,13 +1,13 @@
-"""What Anthropic Messages makes up in its events."""
+"""The fields of Anthropic Messages that the service generates anew for each answer."""
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Normalisation
+from mockllm.protocols.records import Normalisation
 
 __all__ = ["NORMALISATION"]
 
 NORMALISATION = Normalisation(
-    # The usage of `message_start` is what was counted so far; `message_delta` sends it again.
+    # The usage in `message_start` is provisional; `message_delta` has the final one.
     made_up=frozenset(
         {"message.id", "message.model", "request_id", "message.usage"}
         | {"usage.inference_geo", "usage.service_tier", "usage.cache_creation"}

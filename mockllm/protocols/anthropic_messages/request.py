@@ -1,8 +1,8 @@
-"""Reads requests of the Messages API, and refuses what the service would refuse.
+"""Requests of the Messages API: the body to the neutral request, with the service's validation.
 
 https://docs.claude.com/en/api/messages
 
-Refusals are worded like the service's own. Only pure functions may live here.
+Errors have the service's messages. Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _Body = Mapping[str, Any]
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request that a body makes.
+    """The neutral request of a body.
 
     Args:
-        strict: refuse what the service refuses; otherwise what makes no sense is passed over.
+        strict: refuse what the service refuses; otherwise invalid values are ignored.
 
     Raises:
-        RequestError: with the path of the place at fault in `param`.
+        RequestError: with the path of the faulty field in `param`.
     """
     if body.get("thread") is not None:
         raise RequestError(
@@ -65,16 +65,16 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 
 
 def options(request: Request) -> Hashable:
-    """What of the request the answer's bytes depend on: nothing but its model."""
+    """The options for the encoder: none, as the bytes depend on nothing but the model."""
     return None
 
 
-# Hosted tools have versioned types; these few of them are run by the client all the same.
+# Tools that Anthropic defines have versioned types; the client runs these of them itself.
 _CLIENT_RUN = re.compile(r"(?:bash|text_editor|computer|memory|custom)(?:_|\Z)")
 
 
 def _offered(value: object) -> tuple[OfferedTool, ...]:
-    """The tools that the client runs itself; what the service runs is left out."""
+    """The tools that the client runs itself, without those that the service hosts."""
     tools = []
     for offer in value if isinstance(value, list) else ():
         tool = mapping(offer)
@@ -97,7 +97,7 @@ def _tool_choice(choice: Mapping[str, Any]) -> str:
 
 
 def _output_schema(body: _Body) -> Mapping[str, Any] | None:
-    # `output_format` is what the field was called while it was in beta.
+    # `output_format` is the name of the field in the beta version.
     for format in (mapping(body.get("output_config")).get("format"), body.get("output_format")):
         if isinstance(format, Mapping) and format.get("type") == "json_schema":
             return mapping(format.get("schema"))
@@ -109,10 +109,10 @@ def _output_schema(body: _Body) -> Mapping[str, Any] | None:
 _Check = Callable[[str, Any], None]
 
 
-def _of_kind(type_: type | tuple[type, ...], words: str) -> _Check:
+def _of_kind(type_: type | tuple[type, ...], type_name: str) -> _Check:
     def check(where: str, value: object) -> None:
         if not isinstance(value, type_) or (isinstance(value, bool) and type_ is not bool):
-            raise refused(where, f"Input should be a valid {words}")
+            raise refused(where, f"Input should be a valid {type_name}")
 
     return check
 
@@ -147,7 +147,7 @@ _CHECKS: dict[str, _Check] = {
     "top_k": _number(0, whole=True),
     "top_p": _number(0, 1),
 }
-# What clients of other APIs send by mistake.
+# Parameters of other APIs that clients send by mistake.
 _FOREIGN = frozenset(
     {
         "frequency_penalty",
@@ -306,7 +306,7 @@ def _check_thinking(body: _Body) -> None:
     if budget is None:
         raise refused("thinking.enabled.budget_tokens", "Field required")
     _number(1024, whole=True)("thinking.enabled.budget_tokens", budget)
-    # With tools a beta lets the budget span several answers.
+    # With tools, interleaved thinking (a beta) lets the budget span several answers.
     if budget >= body["max_tokens"] and not body.get("tools"):
         raise refused("max_tokens", "must be greater than `thinking.budget_tokens`")
     if mapping(body.get("tool_choice")).get("type") in ("any", "tool"):

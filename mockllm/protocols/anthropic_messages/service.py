@@ -1,4 +1,4 @@
-"""What is around the answers: credentials, headers, errors, the models, counting tokens.
+"""The rest of the service: credentials, headers, errors, models, token counts.
 
 https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-limits
 
@@ -51,7 +51,7 @@ _LIMITS = {
 
 
 def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
-    """Refuses a request without a credential or without a version; any value of them will do.
+    """Raises for a request without credentials or version; any value of them is accepted.
 
     Args:
         headers: with names in lower case.
@@ -76,7 +76,7 @@ def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
 def error_body(error: RequestError) -> dict[str, Any]:
     """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`.
 
-    `error.details` is there only where clients act on it: when a thread cannot be kept.
+    `error.details` is sent only for a thread, where clients act on it.
     """
     threaded = {"details": {"error_code": UNTHREADED, "unsupported": [error.param or "thread"]}}
     usual = DEFAULT_ERROR if error.status >= 500 else "invalid_request_error"
@@ -96,13 +96,13 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     """The headers of an error answer.
 
     Args:
-        seed: what the moment at which limits are reset is derived from.
-        retry_after: seconds; told as `retry-after` (whole seconds, rounded up) and exactly in
-            `retry-after-ms`.
+        seed: the time at which limits are reset is derived from it.
+        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
+            `retry-after-ms` (exact).
     """
     headers = {"content-type": "application/json", "request-id": _error_id(error)}
     if error.status == 429:
-        headers |= _limits(_moment(seed), dict.fromkeys(_LIMITS, 0))
+        headers |= _limits(_reset_time(seed), dict.fromkeys(_LIMITS, 0))
     if retry_after is not None:
         milliseconds = round(retry_after * 1000)
         headers["retry-after"] = str(-(-milliseconds // 1000))
@@ -111,7 +111,7 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
 
 
 def _error_id(error: RequestError) -> str:
-    """The same in header and body, so made from what both know."""
+    """The request id, the same in header and body, so derived from what both have."""
     return request_id("error", error.status, error.type, error.message)
 
 
@@ -144,7 +144,7 @@ def _limits(reset: int, left: Mapping[str, int]) -> dict[str, str]:
     return headers
 
 
-def _moment(seed: str) -> int:
+def _reset_time(seed: str) -> int:
     return EPOCH + derive_int(seed, "reset", below=7 * 86400)
 
 
@@ -166,10 +166,10 @@ def _model_object(name: str) -> dict[str, Any]:
 
 
 def models(lookup: Lookup) -> dict[str, Any]:
-    """A page of the models served; the query may say `limit`, `after_id` and `before_id`.
+    """A page of the models served, by the query's `limit`, `after_id` and `before_id`.
 
     Raises:
-        RequestError: 400 if `limit` is no number from 1 to 1000.
+        RequestError: 400 if `limit` is not a number from 1 to 1000.
     """
     names = list(lookup.models)
     limit = _limit(lookup.target.query.get("limit", "20"))
@@ -200,7 +200,7 @@ def model(lookup: Lookup) -> dict[str, Any]:
     """One model.
 
     Raises:
-        RequestError: 404 if it is not served and others than those served are not answered.
+        RequestError: 404 if it is not served and `lookup.any_model` is false.
     """
     name = lookup.target.segments["model"]
     if name not in lookup.models and not lookup.any_model:
@@ -214,7 +214,7 @@ def model(lookup: Lookup) -> dict[str, Any]:
 
 
 def count_tokens(lookup: Lookup) -> dict[str, Any]:
-    """How many tokens a request counts for: those of its texts, calls, results and tools.
+    """The number of tokens of a request: of its texts, calls, results and tools.
 
     Raises:
         RequestError: the request has no messages.

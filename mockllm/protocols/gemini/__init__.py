@@ -2,10 +2,10 @@
 
 https://ai.google.dev/api/generate-content
 
-`request` (with `contents`, `tools` and `schema`) reads requests; `encoder` writes answers and
+`request` (with `contents`, `tools` and `schema`) parses requests; `encoder` writes answers and
 `decoder` reads them, with `partial` for arguments in fragments and `grounding` for citations;
-`errors` has errors and headers, `fields` what both sides share; `losses` says what cannot be
-said.
+`errors` has errors and headers, `fields` what both sides share; `losses` lists what the API cannot
+express.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mockllm.protocols.gemini.detect import DETECTION
 from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.protocols.gemini.env import ENVIRONMENT
 from mockllm.protocols.gemini.errors import answer_headers, error_body, error_headers, guard
+from mockllm.protocols.gemini.events import EVENTS
 from mockllm.protocols.gemini.fields import API, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.losses import LOSSES, project
@@ -89,7 +90,7 @@ _VERSIONS = ("v1beta", "v1", "v1alpha")
 
 
 def _routes() -> tuple[Route, ...]:
-    # A model called `mock/<scenario>` has a segment more, and on Vertex AI `mock` as publisher.
+    # A model `mock/<scenario>` is two segments of the path; on Vertex AI, `mock` is its publisher.
     models = [
         f"/{version}/models/{name}"
         for version in _VERSIONS
@@ -112,7 +113,7 @@ def _routes() -> tuple[Route, ...]:
 
 
 def _listing(path: str, operation: Operation) -> Route:
-    # OpenAI and Anthropic list their models below /v1 too.
+    # OpenAI and Anthropic also list their models below /v1; Gemini's clients send this header.
     shared = path.startswith("/v1/")
     return Route("GET", path, operation, header="x-goog-api-key" if shared else None)
 
@@ -139,6 +140,7 @@ PROTOCOL = WireProtocol(
     project=project,
     client=CLIENT,
     detect=DETECTION,
+    events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
     finish_values={

@@ -1,4 +1,4 @@
-"""How a client of Gemini writes its requests: the model and the method stand in the path."""
+"""The requests that a client of Gemini sends, with the model and the method in the path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import Client, Json
+from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -23,12 +23,12 @@ def _tools(tools: Sequence[OfferedTool]) -> Json:
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    made = [{"functionCall": {"name": call.name, "args": call.parsed()}} for call in calls]
+    parts = [{"functionCall": {"name": call.name, "args": call.parsed()}} for call in calls]
     responses = [
         {"functionResponse": {"name": call.name, "response": {"result": text}}}
         for call, text in zip(calls, results, strict=True)
     ]
-    more = [{"role": "model", "parts": made}, {"role": "user", "parts": responses}]
+    more = [{"role": "model", "parts": parts}, {"role": "user", "parts": responses}]
     return {**body, "contents": [*body["contents"], *more]}
 
 

@@ -1,10 +1,11 @@
-"""Reads the stream of Gemini, as Google's services and the proxies before them send it.
+"""Reads streams of Gemini, from Google's services and from proxies in front of them.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
-Nothing is demanded of a chunk. Text and thoughts that follow each other are one part; a call
-may come whole or in fragments. What the neutral vocabulary has no word for is kept as `Raw`: a
-chunk that says nothing else as it is, otherwise what remains of it.
+No field of a chunk is required, as in the API's own types. Consecutive texts are one part, and so
+are consecutive thoughts; a call may be complete in one chunk, or come in fragments (Vertex AI).
+Fields without a neutral form are kept as `Raw`: the whole chunk if it has no others, else a chunk
+with only those fields.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ __all__ = ["Decoder", "decode_body"]
 
 _Value = Mapping[str, Any]
 
-# What an answer says of itself and every encoder says anew.
-_ABOUT = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
-_TOLD = {"content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
+# The fields about the answer that the encoder writes into every chunk.
+_METADATA = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
+_READ = {"content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
 _PART = {"functionCall", "text", "thought", "thoughtSignature"}
 
 
 @dataclass(slots=True)
 class _Call:
-    """The call whose arguments are still coming."""
+    """The call whose arguments are not complete yet."""
 
     part: int
     writer: Writer = field(default_factory=Writer)
@@ -54,8 +55,8 @@ class _Call:
 class Decoder:
     """Turns the frames of one Gemini stream into events.
 
-    `complete` is true once a chunk has said why the answer ends, or an error. Services of the
-    past said so in every chunk, so what comes after is read all the same.
+    `complete` is true once a chunk has a finish reason or an error. Older services sent
+    `finishReason` in every chunk, so chunks after it are read, too.
     """
 
     def __init__(self) -> None:
@@ -70,26 +71,26 @@ class Decoder:
         self._usage: ev.Usage | None = None
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events that this frame gives; `[DONE]` gives none."""
+        """The events of a frame; none for `[DONE]`, which proxies add."""
         if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
             return []
         value = json_value(frame.data or "")
         events: list[ev.Event] = [self._raw(frame)]
         if isinstance(value, dict):
-            # Text that could be parsed may still be nested too deeply to be written.
+            # JSON that could be parsed may still be nested too deeply to be encoded again.
             with suppress(RecursionError):
                 events = self._chunk(value)
         if events and all(isinstance(event, ev.Raw) for event in events):
             events = [ev.Raw(_part_of(events[0]), API, frame)]
         if events and not self._started:
             self._started = True
-            about = mapping(value)
-            start = ev.Start(string(about.get("responseId")), string(about.get("modelVersion")))
+            chunk = mapping(value)
+            start = ev.Start(string(chunk.get("responseId")), string(chunk.get("modelVersion")))
             events.insert(0, start)
         return events
 
     def close(self) -> list[ev.Event]:
-        """The events left when the stream ends: ends of parts that were still open."""
+        """The ends of parts that are still open when the stream ends."""
         call = [] if self._call is None else [ev.PartEnd(self._call.part)]
         self._call = None
         return [*self._end_run(), *call]
@@ -102,7 +103,7 @@ class Decoder:
         return ev.Raw(self._key(), API, frame)
 
     def _rest(self, value: _Value) -> ev.Raw:
-        """What is left of a chunk after all that has neutral words."""
+        """The event that keeps the fields of a chunk without a neutral form."""
         return self._raw(Frame(wire(value)))
 
     # Chunks
@@ -114,15 +115,15 @@ class Decoder:
         usage = _usage(chunk.get("usageMetadata"))
         self._usage = usage or self._usage
         ended = self.complete
-        events, word = self._candidates(chunk.get("candidates"))
-        rest = {name: value for name, value in chunk.items() if name not in _ABOUT and value}
+        events, reason = self._candidates(chunk.get("candidates"))
+        rest = {name: value for name, value in chunk.items() if name not in _METADATA and value}
         feedback = dict(mapping(rest.pop("promptFeedback", None)))
         blocked = string(feedback.pop("blockReason", None))
         if feedback:
             rest["promptFeedback"] = feedback
         if rest:
             events.append(self._rest(rest))
-        finish = read_finish(BLOCKED + blocked if blocked else word, calls=self._calls)
+        finish = read_finish(BLOCKED + blocked if blocked else reason, calls=self._calls)
         if finish is not None:
             events += self._finish(finish)
         elif ended and usage is not None:
@@ -130,12 +131,12 @@ class Decoder:
         return events
 
     def _candidates(self, value: object) -> tuple[list[ev.Event], str]:
-        """What the candidates say, and why the first one ends.
+        """The events of the first candidate, and its finish reason.
 
-        Others are passed over where they say the same, and kept where they do not.
+        Other candidates are ignored if they are equal to the first, and kept if not.
         """
         events: list[ev.Event] = []
-        word = ""
+        reason = ""
         first: object = None
         for candidate in value if isinstance(value, list) else ():
             own = _without_index(candidate)
@@ -145,14 +146,14 @@ class Decoder:
                 continue
             first = own
             events += self._candidate(candidate)
-            word = string(candidate.get("finishReason")) or word
-        return events, word
+            reason = string(candidate.get("finishReason")) or reason
+        return events, reason
 
     def _candidate(self, candidate: _Value) -> Iterable[ev.Event]:
         parts = mapping(candidate.get("content")).get("parts")
         for part in parts if isinstance(parts, list) else ():
             yield from self._part(mapping(part))
-        rest = {name: value for name, value in candidate.items() if name not in _TOLD and value}
+        rest = {name: value for name, value in candidate.items() if name not in _READ and value}
         metadata = candidate.get("groundingMetadata")
         cites = None if self._text is None else cites_of(metadata, self._text)
         yield from cites or ()
@@ -180,7 +181,7 @@ class Decoder:
             yield from self._function_call(part["functionCall"], signature)
         elif isinstance(text, str) or not rest:
             if text:
-                yield from self._words("thought" if part.get("thought") else "text", str(text))
+                yield from self._delta("thought" if part.get("thought") else "text", str(text))
             if signature:
                 yield from self._signed(signature)
         else:
@@ -188,7 +189,7 @@ class Decoder:
         if rest:
             yield self._rest({"candidates": [{"content": {"parts": [rest], "role": "model"}}]})
 
-    def _words(self, kind: str, text: str) -> Iterable[ev.Event]:
+    def _delta(self, kind: str, text: str) -> Iterable[ev.Event]:
         if self._run is None or self._run[0] != kind:
             yield from self._end_run()
             self._run = kind, self._key()
@@ -205,7 +206,8 @@ class Decoder:
         return [] if ended is None else [ev.PartEnd(ended[1])]
 
     def _signed(self, signature: str) -> Iterable[ev.Event]:
-        """A signature outside a call is of the last thoughts, which may have been hidden."""
+        """The signature of the last thoughts, created if there are none: Gemini sends signatures
+        of hidden thoughts with an empty text."""
         if self._thought is None:
             yield from self._end_run()
             self._thought = self._key()
@@ -214,9 +216,9 @@ class Decoder:
     # Calls
 
     def _function_call(self, call: _Value, signature: str) -> Iterable[ev.Event]:
-        pieces, arguments = call.get("partialArgs"), call.get("args")
+        partial_args, arguments = call.get("partialArgs"), call.get("args")
         name = string(call.get("name"))
-        if name or (self._call is None and (arguments or pieces)):
+        if name or (self._call is None and (arguments or partial_args)):
             yield from self._end_call()
             yield from self._end_run()
             self._call, self._calls = _Call(self._key()), True
@@ -225,22 +227,22 @@ class Decoder:
             return
         if signature:
             yield ev.Signature(self._call.part, signature)
-        yield from self._pieces(self._call, pieces)
-        # Converters send arguments as the string they got from another API.
+        yield from self._partial_args(self._call, partial_args)
+        # Converters send the arguments of another API as a string (`gem-args-string`).
         text = arguments if isinstance(arguments, str) else compact(arguments) if arguments else ""
         if text.strip():
             yield ev.ToolArgs(self._call.part, text)
         if call.get("willContinue") is not True:
             yield from self._end_call()
 
-    def _pieces(self, call: _Call, pieces: object) -> Iterable[ev.Event]:
-        """One fragment of the arguments; pieces that cannot come next are kept."""
+    def _partial_args(self, call: _Call, partial_args: object) -> Iterable[ev.Event]:
+        """A fragment of the arguments; elements that cannot come next are kept as `Raw`."""
         text = ""
         lost = []
-        for piece in pieces if isinstance(pieces, list) else ():
-            more = call.writer.add(mapping(piece))
+        for partial_arg in partial_args if isinstance(partial_args, list) else ():
+            more = call.writer.add(mapping(partial_arg))
             if more is None:
-                lost.append(piece)
+                lost.append(partial_arg)
             else:
                 text += more
         if text:
@@ -260,12 +262,12 @@ class Decoder:
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn that an answer tells, or an error body.
+    """The turn of an answer, or of an error body.
 
     Raises:
         WireError: it is neither.
     """
-    if not body.keys() & {"promptFeedback", "error", *_ABOUT}:
+    if not body.keys() & {"promptFeedback", "error", *_METADATA}:
         raise WireError(
             "a Gemini body needs `candidates`, `promptFeedback` or `error`, this one has "
             f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
@@ -275,7 +277,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     return fold(ev.Timed(0, event) for event in events).whole()
 
 
-# Values of JSON that may be anything
+# JSON values of any kind
 
 
 def _part_of(event: ev.Event) -> int:
@@ -290,7 +292,7 @@ def _without_index(candidate: object) -> object:
 
 
 def _trivial(ratings: object) -> bool:
-    """Whether safety ratings say no more than the finish does."""
+    """Whether safety ratings add nothing to the finish: negligible ones, or those of `SAFETY`."""
     if not ratings or ratings == SAFETY_RATINGS:
         return True
     return isinstance(ratings, list) and all(
@@ -301,7 +303,8 @@ def _trivial(ratings: object) -> bool:
 
 
 def _usage(value: object) -> ev.Usage | None:
-    """Tokens; `toolUsePromptTokenCount` is input, thoughts are output."""
+    """The tokens in `usageMetadata`. Tool use counts as input, thoughts as output: Gemini counts
+    them beside `promptTokenCount` and `candidatesTokenCount`."""
     if not isinstance(value, Mapping) or not value:
         return None
     prompt, tool_use, visible, thoughts, cached = (

@@ -1,9 +1,10 @@
-"""Stream and body of an answer.
+"""The stream and the body of an answer, as Google sends them.
 
 https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 
-Every chunk is a whole response with what is new in it. Calls are sent in one piece, when their
-arguments are complete, or in fragments where the request asks for that.
+Every chunk is a complete response object with the new parts. A call is sent in one chunk when its
+arguments are complete; with `streamFunctionCallArguments` it is sent in fragments. The JSON has
+Google's formatting (`fields.wire`), and lines end in CRLF (`PROTOCOL.line_end`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.gemini.errors import NO_MESSAGE, said
+from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
     NO_JSON,
     SAFETY_RATINGS,
@@ -57,10 +58,10 @@ class Encoder:
             for index, part in enumerate(turn.parts)
             if isinstance(part, ToolCall)
         }
-        self._pieces: dict[int, Iterator[list[_Json]]] = {}
+        self._partial: dict[int, Iterator[list[_Json]]] = {}
         for part in _alone(turn) if self._options.partial else ():
             if groups := cut(self._arguments[part] or {}, beats(turn.parts[part]) - 1):
-                self._pieces[part] = iter(groups)
+                self._partial[part] = iter(groups)
         self._sent = 0
         self._size = sum(map(self._weight, range(len(turn.parts))))
         self._cites: list[ev.Cite] = []
@@ -74,12 +75,12 @@ class Encoder:
                 return [self._part({"text": text}, len(text))]
             case ev.ReasoningDelta(text=text) if text:
                 return [self._part({"text": text, "thought": True})]
-            case ev.ToolStart(part=part) if part in self._pieces:
+            case ev.ToolStart(part=part) if part in self._partial:
                 return [self._call(part, {"willContinue": True})]
-            case ev.ToolArgs(part=part) if part in self._pieces:
-                pieces = next(self._pieces[part], None)  # there may be fewer than fragments
-                fragment = {"functionCall": {"partialArgs": pieces, "willContinue": True}}
-                return [self._part(fragment)] if pieces else []
+            case ev.ToolArgs(part=part) if part in self._partial:
+                partial_args = next(self._partial[part], None)  # fewer groups than fragments
+                fragment = {"functionCall": {"partialArgs": partial_args, "willContinue": True}}
+                return [self._part(fragment)] if partial_args else []
             case ev.PartEnd(part=part) if part in self._arguments:
                 return self._end_call(part)
             case ev.Signature(part=part):
@@ -92,7 +93,7 @@ class Encoder:
             case ev.Finish():
                 return [self._finish(event)]
             case ev.StreamError():
-                code, status = said(event)
+                code, status = status_of(event)
                 message = event.message or NO_MESSAGE
                 error = {"code": code, "message": message, "status": status}
                 return [self._frame({"error": error}, last=True)]
@@ -104,7 +105,10 @@ class Encoder:
         return self._framed(wire(value), last=last)
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
-        """One chunk: an event, or an element of the array with what joins it to the others."""
+        """One chunk: an event, or an element of the JSON array with its separator.
+
+        Without `alt=sse` the service sends one array, with elements separated by CRLF comma CRLF.
+        """
         if not self._options.array:
             return Frame(text)
         before = "\r\n,\r\n" if self._begun else "["
@@ -119,7 +123,7 @@ class Encoder:
         return self._frame({"candidates": candidates, **self._tail(last)}, last=last)
 
     def _tail(self, last: bool) -> _Json:
-        """What every chunk says of the answer: the tokens so far, the model, the id."""
+        """The fields of every chunk about the answer: the tokens so far, the model, the id."""
         usage = self._usage(last)
         return {
             **({"usageMetadata": usage} if usage else {}),
@@ -146,10 +150,10 @@ class Encoder:
         }
 
     def _weight(self, part: int) -> int:
-        """How much of the visible output a part is, in characters."""
+        """The share of a part in the visible output, in characters; thoughts have none."""
         match self._turn.parts[part]:
-            case Text() | Refusal() as words:
-                return len(words.text)
+            case Text() | Refusal() as visible:
+                return len(visible.text)
             case ToolCall() as call if self._arguments[part] is not None:
                 return len(call.name) + len(call.arguments)
         return 0
@@ -161,7 +165,8 @@ class Encoder:
     # Calls
 
     def _call(self, part: int, fields: _Json) -> Frame:
-        """The part that names a call; the first one after reasoning has its signature."""
+        """The part that opens a call; the first one after reasoning has its signature, as Gemini
+        sends `thoughtSignature` on the first call of a step."""
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
         signature = signature_of(call.signature) if call.signature else self._signature
@@ -174,11 +179,11 @@ class Encoder:
         return self._part({**value, **signed}, self._weight(part))
 
     def _end_call(self, part: int) -> list[Frame]:
-        if part in self._pieces:
+        if part in self._partial:
             return [self._part({"functionCall": {}})]
         arguments = self._arguments[part]
         if arguments is None:
-            return []  # the service could not read it either
+            return []  # the service sends no call that its parser rejects
         bare = self._options.bare and not arguments
         return [self._call(part, {} if bare else {"args": arguments})]
 
@@ -193,28 +198,32 @@ class Encoder:
 
     def _finish(self, event: ev.Finish) -> Frame:
         malformed = any(arguments is None for arguments in self._arguments.values())
-        word = write_finish(event.reason, event.raw, malformed=malformed)
-        reason = blocked_reason(word)
-        if reason is not None:
+        reason = write_finish(event.reason, event.raw, malformed=malformed)
+        blocked = blocked_reason(reason)
+        if blocked is not None:
             return self._frame(
-                {"promptFeedback": {"blockReason": reason}, **self._tail(True)}, last=True
+                {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}, last=True
             )
-        candidate = {**self._last_content(word), "finishReason": word}
-        more: _Json = {"safetyRatings": SAFETY_RATINGS} if word == "SAFETY" else {}
+        candidate = {**self._last_content(reason), "finishReason": reason}
+        more: _Json = {"safetyRatings": SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
         if self._cites and text:
             more["groundingMetadata"] = grounding(self._cites, text)
         return self._chunk(candidate, more, last=True)
 
-    def _last_content(self, word: str) -> _Json:
-        """The content of the last chunk: empty text, or none where the answer was stopped."""
+    def _last_content(self, reason: str) -> _Json:
+        """The content of the last chunk: usually an empty text.
+
+        The service sends none for a blocked answer, and no parts if the limit was reached while
+        thinking.
+        """
         if self._signature is not None:
             part = {"text": "", "thoughtSignature": self._signature}
             return {"content": {"parts": [part], "role": "model"}}
-        finish = read_finish(word, calls=False)
+        finish = read_finish(reason, calls=False)
         if finish is not None and finish.reason == "content_filter":
             return {}
-        if word == "MAX_TOKENS" and not self._sent:
+        if reason == "MAX_TOKENS" and not self._sent:
             return {"content": {"role": "model"}}
         return {"content": {"parts": [{"text": ""}], "role": "model"}}
 
@@ -239,9 +248,9 @@ def _alone(turn: Turn) -> set[int]:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The answer that is not streamed: all chunks of the stream put together.
+    """The body of an answer that is not streamed: all chunks of the stream joined.
 
-    A turn that ends in an error gives the error.
+    The body of a turn with an error is the error.
     """
     options = replace(reply.options, array=False, partial=False)
     encoder = Encoder(turn, replace(reply, options=options))
@@ -266,18 +275,19 @@ def _joined(chunks: Iterable[_Json]) -> _Json:
             return {"error": chunk["error"]}
         candidates = chunk.pop("candidates", None)
         if isinstance(candidates, list) and candidates:
-            told = dict(mapping(candidates[0]))
-            content = mapping(told.pop("content", None))
+            fields = dict(mapping(candidates[0]))
+            content = mapping(fields.pop("content", None))
             _append(parts, content.get("parts"))
             candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
-            candidate |= told
+            candidate |= fields
         body |= chunk
     if not candidate:
         return body
-    said = [part for part in parts if part != {"text": ""}]
+    filled = [part for part in parts if part != {"text": ""}]
     if "content" in candidate:
-        silent = parts and candidate.get("finishReason") != "MAX_TOKENS"
-        own = {"parts": said or parts} if said or silent else {}
+        # An empty answer has one empty text, unless the limit ended it.
+        keep_empty = parts and candidate.get("finishReason") != "MAX_TOKENS"
+        own = {"parts": filled or parts} if filled or keep_empty else {}
         candidate["content"] = {**own, "role": "model"}
     return {"candidates": [candidate], **body}
 
@@ -293,6 +303,6 @@ def _append(parts: list[_Json], more: object) -> None:
 
 
 def _plain(part: object) -> bool:
-    """Whether it is nothing but words."""
+    """Whether a part has a text and nothing else but `thought`."""
     fields = mapping(part)
     return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}

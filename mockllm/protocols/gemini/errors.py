@@ -1,4 +1,4 @@
-"""How Gemini refuses, reports errors and heads its answers.
+"""Gemini's errors, in answers and in streams, and the headers of its answers.
 
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://cloud.google.com/apis/design/errors
 
@@ -24,7 +24,7 @@ __all__ = [
     "error_of",
     "guard",
     "invalid",
-    "said",
+    "status_of",
     "unfit",
 ]
 
@@ -62,7 +62,7 @@ _STATUSES = {
     504: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",
 }
-_OTHERS_WORDS = {
+_OTHER_TYPES = {
     "authentication_error": "UNAUTHENTICATED",
     "invalid_request_error": "INVALID_ARGUMENT",
     "not_found_error": "NOT_FOUND",
@@ -87,8 +87,8 @@ def _status(code: int) -> str:
 def error_body(error: RequestError) -> dict[str, Any]:
     """An error as `{"error": {"code", "message", "status", "details"}}`.
 
-    `code` is the HTTP status. How long to wait, the field at fault and the short word for the
-    error are in `details`, which is left out where there are none.
+    `code` is the HTTP status. The time to wait (`RetryInfo`), the faulty field (`BadRequest`) and
+    the error's code (`ErrorInfo`) are in `details`, which is left out where there are none.
     """
     status = error.type if error.type in _CODES else _status(error.status)
     details = _details(error, status)
@@ -111,8 +111,8 @@ def _details(error: RequestError, status: str) -> list[dict[str, Any]]:
         details.append({"@type": f"{_RPC}RetryInfo", "retryDelay": f"{delay}s"})
     if error.code is not None:
         reason = error.code.upper()
-        about = {"domain": "googleapis.com", "metadata": {"service": _SERVICE}}
-        details.append({"@type": f"{_RPC}ErrorInfo", "reason": reason, **about})
+        origin = {"domain": "googleapis.com", "metadata": {"service": _SERVICE}}
+        details.append({"@type": f"{_RPC}ErrorInfo", "reason": reason, **origin})
     if error.param is not None:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_RPC}BadRequest", "fieldViolations": [violation]})
@@ -128,22 +128,22 @@ _VIOLATION = {
 
 
 def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error answer; when to try again is told in the body only.
+    """The headers of an error answer. The delay is in the body: the service sends no `retry-after`.
 
     Args:
-        seed: what the time that the service took is derived from.
+        seed: the service's processing time is derived from it.
     """
     return {"content-type": _JSON, **_common(seed, "error", error.status)}
 
 
 def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
-    """Refuses a request without a key; any key will do.
+    """Raises for a request without a key; any key is accepted.
 
     Args:
         headers: with lower-case names.
 
     Raises:
-        RequestError: 403 where nothing like a key was sent, 400 where it is empty.
+        RequestError: 403 without a key, 400 with an empty one.
     """
     keys = [
         headers.get("x-goog-api-key"),
@@ -171,26 +171,26 @@ def unfit(where: str, problem: str) -> RequestError:
 
 def invalid(where: str, type: str, got: object) -> RequestError:
     """A value of the wrong kind; `type` is the protocol buffer's, e.g. `TYPE_INT32`."""
-    shown = json.dumps(got, ensure_ascii=False)[:200]
-    return RequestError(f"Invalid value at '{where}' ({type}), {shown}", param=where)
+    value = json.dumps(got, ensure_ascii=False)[:200]
+    return RequestError(f"Invalid value at '{where}' ({type}), {value}", param=where)
 
 
 # Errors inside a stream
 
 
-def said(error: StreamError) -> tuple[int, str]:
-    """The `code` and `status` in which the service says an error of any API."""
+def status_of(error: StreamError) -> tuple[int, str]:
+    """The `code` and `status` for an error of any API."""
     code = error.code or ""
     number = int(code) if len(code) == 3 and code.isascii() and code.isdigit() else 0
-    for word in (error.type, error.code):
-        status = _OTHERS_WORDS.get(word or "", word or "")
+    for name in (error.type, error.code):
+        status = _OTHER_TYPES.get(name or "", name or "")
         if status in _CODES:
             return number or _CODES[status], status
     return (number, _status(number)) if number >= 400 else (500, "INTERNAL")
 
 
 def error_of(value: object) -> StreamError:
-    """The error that a chunk or body tells."""
+    """The error in a chunk or body."""
     if isinstance(value, str):
         return StreamError(value)
     error = mapping(value)

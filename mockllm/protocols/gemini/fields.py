@@ -1,4 +1,4 @@
-"""What the two directions of Gemini share: options, JSON as Google writes it, finish words.
+"""What both directions of Gemini share: options, Google's JSON format, finish reasons.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
@@ -39,15 +39,15 @@ API = "gemini"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a request the answer's bytes depend on.
+    """The parts of a request that the bytes of its answer depend on.
 
     Args:
-        array: whether the stream is one JSON array instead of events.
-        ids: whether function calls carry their ids.
-        partial: whether arguments are streamed in fragments.
-        bare: whether a call without arguments is sent without `args`.
-        candidates: how many candidates are asked for; all say the same.
-        vertex: whether Vertex AI was asked.
+        array: whether the stream is one JSON array instead of events (no `alt=sse`).
+        ids: whether function calls have ids.
+        partial: whether arguments are streamed in fragments (Vertex AI).
+        bare: whether a call without arguments is sent without `args` (gemini-3 on Vertex AI).
+        candidates: `candidateCount`; all candidates have the same content.
+        vertex: whether the path is one of Vertex AI.
     """
 
     array: bool = False
@@ -61,10 +61,10 @@ class Options:
 # JSON
 
 NO_JSON = object()
-"""What `json_value` gives for text that is not JSON."""
+"""The result of `json_value` for text that is not JSON."""
 
 _spaced = json.JSONEncoder(ensure_ascii=False, separators=(",", ": ")).encode
-# Google escapes what could end a script element, controls, and characters that do not show.
+# Google escapes `<` and `>` (which could end a script element), controls and invisible characters.
 _ESCAPED = re.compile(
     "[<>\x7f-\x9f\u00ad\u0600-\u0603\u06dd\u070f\u17b4\u17b5\u200b-\u200f\u2028-\u202e"
     "\u2060-\u2064\u206a-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
@@ -78,7 +78,7 @@ def wire(value: object) -> str:
 
 
 def compact(value: object) -> str:
-    """A value as compact JSON text that UTF-8 can hold, lone surrogates included."""
+    """A value as compact JSON text that UTF-8 can encode: lone surrogates stay escaped."""
     return _SURROGATE.sub(_escape, dumps(value))
 
 
@@ -86,8 +86,8 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:
@@ -106,13 +106,13 @@ def json_value(text: str) -> Any:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """The arguments of a call as the wire has them, a JSON object; None for a malformed call."""
+    """The arguments of a call as a JSON object; None where they are not one."""
     value = json_value(call.arguments)
     return value if isinstance(value, dict) else None
 
 
 def signature_of(value: str) -> str:
-    """A signature as the wire can carry it: base64, made so where it is not."""
+    """A signature as base64, encoded where it is not: the field is `bytes` in protocol buffers."""
     try:
         base64.b64decode(value, validate=True)
     except ValueError:
@@ -120,20 +120,20 @@ def signature_of(value: str) -> str:
     return value
 
 
-# Why an answer ends
+# Finish reasons
 
 BLOCKED = "promptFeedback.blockReason="
-"""What the `finish_raw` of a refused prompt begins with; such an answer has no candidate."""
+"""The prefix of `finish_raw` for a blocked prompt, whose answer has no candidate."""
 
 SAFETY_RATINGS = [
     {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True}
 ]
-"""The ratings that go with `SAFETY`."""
+"""The ratings sent with `SAFETY`."""
 
 _MALFORMED = "MALFORMED_FUNCTION_CALL"
-_UNSAID = "FINISH_REASON_UNSPECIFIED"
-_WORD = re.compile(r"(?:promptFeedback\.blockReason=)?[A-Z][A-Z_]*\Z")
-_WORDS: dict[ev.FinishReason, str] = {
+_UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
+_VALUE = re.compile(r"(?:promptFeedback\.blockReason=)?[A-Z][A-Z_]*\Z")
+_VALUES: dict[ev.FinishReason, str] = {
     "stop": "STOP",
     "tool_calls": "STOP",
     "refusal": "STOP",
@@ -163,29 +163,30 @@ _REASONS: dict[str, ev.FinishReason] = {
 
 
 def write_finish(reason: ev.FinishReason, raw: str | None, *, malformed: bool) -> str:
-    """The `finishReason` for an end, or `BLOCKED` and the reason of a refused prompt.
+    """The `finishReason` of a finish, or `BLOCKED` and the block reason of a prompt.
 
     Args:
-        raw: said as it is where it can be a word of this API.
-        malformed: whether the turn has a call that the service could not read.
+        raw: sent as it is if it can be a value of this API.
+        malformed: whether the turn has a call with arguments that are not an object.
     """
-    if raw is not None and raw != _UNSAID and _WORD.match(raw):
+    if raw is not None and raw != _UNSPECIFIED and _VALUE.match(raw):
         return raw
-    word = _WORDS[reason]
-    return _MALFORMED if malformed and word == "STOP" else word
+    usual = _VALUES[reason]
+    return _MALFORMED if malformed and usual == "STOP" else usual
 
 
-def read_finish(word: str, *, calls: bool) -> ev.Finish | None:
-    """What a `finishReason` means; `STOP` after calls is `tool_calls`. None: nothing ended."""
-    if word in ("", _UNSAID):
+def read_finish(value: str, *, calls: bool) -> ev.Finish | None:
+    """The finish of a `finishReason`; None where it is absent. `STOP` after calls is `tool_calls`,
+    because Gemini has no value for calls."""
+    if value in ("", _UNSPECIFIED):
         return None
-    if word.startswith(BLOCKED):
-        return ev.Finish("content_filter", word)
-    reason = _REASONS.get(word, "tool_calls" if calls else "stop")
-    usual = word == _WORDS[reason]
-    return ev.Finish(reason, None if usual else word)
+    if value.startswith(BLOCKED):
+        return ev.Finish("content_filter", value)
+    reason = _REASONS.get(value, "tool_calls" if calls else "stop")
+    usual = value == _VALUES[reason]
+    return ev.Finish(reason, None if usual else value)
 
 
-def blocked_reason(word: str) -> str | None:
-    """Why the prompt was refused, if that is what the word says."""
-    return word.removeprefix(BLOCKED) if word.startswith(BLOCKED) else None
+def blocked_reason(value: str) -> str | None:
+    """The `blockReason` in the result of `write_finish`; None for a finish reason."""
+    return value.removeprefix(BLOCKED) if value.startswith(BLOCKED) else None

@@ -1,4 +1,4 @@
-"""Citations as grounding metadata, and back where it says no more than citations.
+"""Citations as grounding metadata, and back where the metadata has nothing but citations.
 
 https://ai.google.dev/api/generate-content#GroundingMetadata
 
@@ -17,7 +17,11 @@ __all__ = ["cites_of", "grounding"]
 
 
 def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
-    """The `groundingMetadata` of an answer with this visible text; places are in bytes."""
+    """The `groundingMetadata` of an answer.
+
+    Args:
+        text: all visible text; offsets in it count bytes of UTF-8, as the API reference requires.
+    """
     supports = [
         {"segment": _segment(cite.cited_text, text), "groundingChunkIndices": [index]}
         for index, cite in enumerate(cites)
@@ -33,19 +37,19 @@ def _web(cite: Cite) -> dict[str, str]:
     return {"uri": cite.url, **({"title": cite.title} if cite.title else {})}
 
 
-def _segment(words: str, text: str) -> dict[str, Any]:
-    at = text.find(words)
+def _segment(passage: str, text: str) -> dict[str, Any]:
+    at = text.find(passage)
     if at < 0:
-        return {"text": words}
+        return {"text": passage}
     start = len(text[:at].encode())
     begin = {"startIndex": start} if start else {}
-    return {**begin, "endIndex": start + len(words.encode()), "text": words}
+    return {**begin, "endIndex": start + len(passage.encode()), "text": passage}
 
 
 def cites_of(value: object, part: int) -> list[Cite] | None:
-    """The citations of `part` that metadata is; None if it says anything else too.
+    """The citations of `part` in metadata; None if the metadata holds anything else.
 
-    Each source has an address, perhaps a title, and at most one passage that it alone supports.
+    Each source has a URL, perhaps a title, and at most one passage that it alone supports.
     """
     metadata = mapping(value)
     chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports", [])
@@ -53,12 +57,12 @@ def cites_of(value: object, part: int) -> list[Cite] | None:
         return None
     if not metadata.keys() <= {"groundingChunks", "groundingSupports"}:
         return None
-    words = _supported(supports, len(chunks))
-    if words is None or not all(map(_is_source, chunks)):
+    passages = _supported(supports, len(chunks))
+    if passages is None or not all(map(_is_source, chunks)):
         return None
     webs = [chunk["web"] for chunk in chunks]
     return [
-        Cite(part, string(web.get("uri")), string(web.get("title")), words.get(index, ""))
+        Cite(part, string(web.get("uri")), string(web.get("title")), passages.get(index, ""))
         for index, web in enumerate(webs)
     ]
 
@@ -73,16 +77,16 @@ def _is_source(chunk: object) -> bool:
 
 
 def _supported(supports: list[Any], chunks: int) -> dict[int, str] | None:
-    """The passage that each source supports, by the index of the source."""
-    words: dict[int, str] = {}
+    """The passage of each source, by the index of the source; None if they are not that simple."""
+    passages: dict[int, str] = {}
     for support in map(mapping, supports):
         match support.get("groundingChunkIndices"):
-            case [int(index)] if 0 <= index < chunks and index not in words:
+            case [int(index)] if 0 <= index < chunks and index not in passages:
                 segment = mapping(support.get("segment"))
             case _:
                 return None
         known = support.keys() <= {"segment", "groundingChunkIndices"}
         if not known or not segment.keys() <= {"partIndex", "startIndex", "endIndex", "text"}:
             return None
-        words[index] = string(segment.get("text"))
-    return words
+        passages[index] = string(segment.get("text"))
+    return passages

@@ -1,4 +1,4 @@
-"""Two chunks as one: the service sends as many parts in a chunk as it has at hand."""
+"""Two consecutive chunks as one: the service sends the parts that are ready in one chunk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Json = dict[str, Any]
 
 
 def join(first: Frame, second: Frame) -> Frame | None:
-    """One chunk that says what two say; None where one chunk cannot."""
+    """One chunk with the content of two; None where that is not possible."""
     one, other = _chunk(first), _chunk(second)
     if one is None or other is None:
         return None
@@ -22,7 +22,7 @@ def join(first: Frame, second: Frame) -> Frame | None:
     if mine is None or theirs is None or "finishReason" in mine:
         return None
     if (set(mine) - {"content", "index"}) & set(theirs):
-        return None  # both have metadata, which has its place in a chunk of its own
+        return None  # both have metadata, which cannot be merged
     content = {
         **mine["content"],
         **theirs["content"],

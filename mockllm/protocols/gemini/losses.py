@@ -1,4 +1,4 @@
-"""What a turn loses on its way through Gemini: in words, and as a function."""
+"""What Gemini cannot express: the projection of a turn, and a list of the losses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, ToolCall, Turn
-from mockllm.protocols.gemini.errors import NO_MESSAGE, said
+from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
     API,
     arguments_of,
@@ -22,41 +22,43 @@ from mockllm.protocols.gemini.fields import (
 __all__ = ["LOSSES", "project"]
 
 LOSSES = (
-    "Parts have no borders: text joins the text before it and thoughts the thoughts before "
-    "them, and where parts alternate each change begins a new one. Empty fragments vanish.",
-    "A refusal is text, and a summary of reasoning is reasoning.",
-    "Calls come whole when their arguments are complete, in that order; only with "
-    "`toolConfig.functionCallingConfig.streamFunctionCallArguments` do they come in fragments. "
+    "Parts have no boundaries: consecutive texts are joined, and so are consecutive thoughts; "
+    "where they alternate, each change begins a new part. Empty fragments are lost.",
+    "A refusal is sent as text, and a summary of reasoning as reasoning.",
+    "A call is sent when its arguments are complete, in that order; only with "
+    "`toolConfig.functionCallingConfig.streamFunctionCallArguments` is it sent in fragments. "
     "Arguments are a JSON value: they come back as compact text.",
     "Calls have no id, except on Vertex AI and from models whose name begins with `gemini-3`.",
-    "A call whose arguments are no JSON object is left out; an answer that would be complete "
-    "then ends in `MALFORMED_FUNCTION_CALL`.",
-    "The signature of reasoning is sent with the first call after it that has none, else at "
-    "the end as that of the last reasoning. What is no base64 is made base64.",
-    "Citations come back at the end, with the last text; without any text they do not. They "
-    "are not sent where the answer has no end.",
+    "A call whose arguments are not a JSON object is not sent; a complete answer then ends in "
+    "`MALFORMED_FUNCTION_CALL`.",
+    "The signature of reasoning is sent with the first call after it that has none, else at the"
+    " end as that of the last reasoning. A signature that is not base64 is encoded as base64.",
+    "Citations come back at the end, with the last text, and not without a text. They are not "
+    "sent in an answer without an end.",
     "Log probabilities are not sent.",
-    "`stop` and `tool_calls` are told by the parts; `refusal` is `stop`. A finish word of "
-    "another protocol is said in this one's words.",
-    "Usage is known at the end only: of a stream that is cut or ends in an error it is not. "
+    "`stop` and `tool_calls` are derived from the parts; `refusal` is `stop`. A finish reason "
+    "of another protocol is replaced by the equivalent one of this protocol.",
+    "Usage comes back at the end only: a stream that is cut or ends in an error has none. "
     "Output tokens are at least those of reasoning.",
-    "An error always has a status of Google's as type, and a number as code.",
-    "Frames of other protocols are left out. A frame of this one that says something in "
-    "neutral words counts as what it says.",
-    "With `candidateCount` above 1 every candidate says the same; only the first comes back.",
+    "An error always has one of Google's statuses as type, and a number as code.",
+    "Frames of other protocols are not sent. A frame of this protocol with a neutral form comes"
+    " back in that form.",
+    "With `candidateCount` above 1 every candidate has the same content; only the first comes "
+    "back.",
 )
 
 
 def project(turn: Turn) -> Turn:
-    """The turn as it comes back from a stream without ids and without argument fragments."""
-    telling = _Telling(turn)
+    """The turn that the Decoder reads from the stream of a turn, without ids and without fragments
+    of arguments; `LOSSES` lists what is dropped."""
+    decoded = _Decoded(turn)
     return fold(
-        ev.Timed(item.at, event) for item in expand(turn) for event in telling.told(item.event)
+        ev.Timed(item.at, event) for item in expand(turn) for event in decoded.events(item.event)
     )
 
 
-class _Telling:
-    """Follows a turn and gives the events that its stream is read as."""
+class _Decoded:
+    """The events of a turn as the Decoder returns them."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -69,7 +71,7 @@ class _Telling:
         self._usage: ev.Usage | None = None
         self._calls = self._malformed = False
 
-    def told(self, event: ev.Event) -> Iterator[ev.Event]:
+    def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
                 self._text = self._within(ev.TextDelta)
@@ -94,7 +96,7 @@ class _Telling:
             case ev.Finish():
                 yield from self._finish(event)
             case ev.StreamError(message=message):
-                code, status = said(event)
+                code, status = status_of(event)
                 yield ev.StreamError(message or NO_MESSAGE, status, str(code))
 
     def _key(self) -> int:
@@ -102,7 +104,7 @@ class _Telling:
         return self._next - 1
 
     def _within(self, kind: type[ev.Event]) -> int:
-        """The part that words of this kind go on with, or a new one."""
+        """The key of the current run of this kind of text, or of a new one."""
         if self._run is None or self._run[0] is not kind:
             self._run = kind, self._key()
         return self._run[1]
@@ -124,8 +126,8 @@ class _Telling:
             self._signature = None
 
     def _finish(self, event: ev.Finish) -> Iterator[ev.Event]:
-        word = write_finish(event.reason, event.raw, malformed=self._malformed)
-        if blocked_reason(word) is None:
+        reason = write_finish(event.reason, event.raw, malformed=self._malformed)
+        if blocked_reason(reason) is None:
             if self._signature is not None:
                 key = self._key() if self._thought is None else self._thought
                 yield ev.Signature(key, self._signature)
@@ -133,6 +135,6 @@ class _Telling:
                 yield from (replace(cite, part=self._text) for cite in self._cites)
         if self._usage is not None:
             yield self._usage
-        finish = read_finish(word, calls=self._calls)
+        finish = read_finish(reason, calls=self._calls)
         assert finish is not None
         yield finish

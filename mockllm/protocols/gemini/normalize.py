@@ -1,12 +1,13 @@
-"""What Gemini makes up in its events."""
+"""The fields of Gemini that the service generates anew for each answer."""
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Normalisation
+from mockllm.protocols.records import Normalisation
 
 __all__ = ["NORMALISATION"]
 
 NORMALISATION = Normalisation(
-    # The index of the only candidate is 0, which its servers may leave out.
+    # Protocol buffers omit zeros, so servers may leave out the index of the first candidate.
     made_up=frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
+    usage="usageMetadata",
 )

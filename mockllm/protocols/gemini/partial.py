@@ -2,8 +2,8 @@
 
 https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
 
-Each piece names a leaf by a JSON Path and has its value, or the next characters of its string.
-Only that may live here.
+Each element of `partialArgs` names a leaf of the object by a JSON Path, with its value or the next
+characters of its string. Only that may live here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _STEP = re.compile(
 
 
 def cut(arguments: Mapping[str, Any], count: int) -> list[list[dict[str, Any]]]:
-    """The arguments as at most `count` groups of pieces, about equal in size.
+    """The arguments as at most `count` lists of `partialArgs`, about equal in size.
 
-    Strings are cut, other values are not; there are fewer groups where there is not enough to
-    cut. Empty where the pieces cannot say it: no arguments, or an empty object or array inside.
+    Strings are cut, other values are not, so there may be fewer lists. None at all for arguments
+    that `partialArgs` cannot express: no arguments, or an empty object or array inside.
     """
     leaves = list(_leaves("$", arguments))
     if any(isinstance(leaf, (dict, list)) for _, leaf in leaves):
@@ -41,7 +41,7 @@ def cut(arguments: Mapping[str, Any], count: int) -> list[list[dict[str, Any]]]:
         start, size = 0, _size(leaf)
         while start < size:
             end = min(size, start + edges[len(groups) - 1] - at)
-            groups[-1].append(_piece(path, leaf, start, end))
+            groups[-1].append(_partial_arg(path, leaf, start, end))
             at += end - start
             start = end
             if at == edges[len(groups) - 1] and at < total:
@@ -65,7 +65,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _piece(path: str, leaf: object, start: int, end: int) -> dict[str, Any]:
+def _partial_arg(path: str, leaf: object, start: int, end: int) -> dict[str, Any]:
     match leaf:
         case None:
             return {"jsonPath": path, "nullValue": "NULL_VALUE"}
@@ -78,7 +78,7 @@ def _piece(path: str, leaf: object, start: int, end: int) -> dict[str, Any]:
 
 
 def parse_path(path: object) -> tuple[_Step, ...]:
-    """The keys and indexes that a JSON Path names; empty if it is not one of a single value."""
+    """The keys and indexes in a JSON Path; () if it is not the path of a single value."""
     if not isinstance(path, str) or not path.startswith("$"):
         return ()
     steps: list[_Step] = []
@@ -111,7 +111,7 @@ def _requoted(match: re.Match[str]) -> str:
 
 
 class _Container:
-    """An object or array that is still open: the keys it has, or how many items."""
+    """An object or array that is still open, with its keys or the number of its items."""
 
     def __init__(self, array: bool) -> None:
         self.array = array
@@ -125,7 +125,7 @@ class _Container:
         return not self.array and step not in self.keys
 
     def item(self, step: _Step) -> str:
-        """What stands before the value."""
+        """The JSON text before the value: comma and key."""
         comma = "," if self.count else ""
         self.count += 1
         if isinstance(step, int):
@@ -135,19 +135,19 @@ class _Container:
 
 
 class Writer:
-    """Writes the JSON text of arguments while their pieces come in, in document order."""
+    """Writes the JSON text of arguments while their `partialArgs` arrive, in document order."""
 
     def __init__(self) -> None:
         self._open: list[_Container] = []
         self._steps: list[_Step] = []
         self._string: tuple[_Step, ...] | None = None
 
-    def add(self, piece: Mapping[str, Any]) -> str | None:
-        """The text that a piece adds; None, and nothing changes, if it does not come next."""
-        path, token = parse_path(piece.get("jsonPath")), _token(piece)
+    def add(self, partial_arg: Mapping[str, Any]) -> str | None:
+        """The text that an element adds; None, without any change, if it cannot come next."""
+        path, token = parse_path(partial_arg.get("jsonPath")), _token(partial_arg)
         if not path or token is None:
             return None
-        text = piece.get("stringValue")
+        text = partial_arg.get("stringValue")
         if path == self._string and isinstance(text, str):
             return token
         before = self._enter(path)
@@ -165,7 +165,8 @@ class Writer:
         return text
 
     def _enter(self, path: tuple[_Step, ...]) -> str | None:
-        """Closes and opens what is needed for a value at this path."""
+        """The text that closes and opens containers for a value at this path; None if it cannot
+        come next."""
         shared = 0
         for ours, theirs in zip(self._steps, path[:-1], strict=False):
             if ours != theirs or type(ours) is not type(theirs):
@@ -189,7 +190,7 @@ class Writer:
         return text
 
     def _close(self, keep: int) -> str:
-        """Ends the string that is open, and all containers but the outer `keep`."""
+        """The text that ends the open string, and all containers but the outer `keep`."""
         text = "" if self._string is None else '"'
         self._string = None
         for container in reversed(self._open[keep:]):
@@ -198,9 +199,9 @@ class Writer:
         return text
 
 
-def _token(piece: Mapping[str, Any]) -> str | None:
-    """The value of a piece as JSON text, of a string without its quotes; None if it has none."""
-    match piece:
+def _token(partial_arg: Mapping[str, Any]) -> str | None:
+    """The value of an element as JSON text, a string without quotes; None if it has none."""
+    match partial_arg:
         case {"stringValue": str(text)}:
             return compact(text)[1:-1]
         case {"boolValue": bool(value)}:

@@ -1,9 +1,9 @@
-"""Reads Gemini requests, and refuses what the service would refuse.
+"""Requests of Gemini: the body and the path to the neutral request, with the service's validation.
 
 https://ai.google.dev/api/generate-content#request-body
 
-Which model is asked, and how it is to answer, is in the path and the query. Refusals are worded
-like the service's own. Only pure functions may live here.
+The model, and whether and how the answer is streamed, are in the path and the query. Errors have
+the service's messages. Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _Body = Mapping[str, Any]
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request that a body and its path make.
+    """The neutral request of a body and its path.
 
     Args:
-        target: says the model, whether the answer is streamed, and in which form.
-        strict: refuse what the service refuses; otherwise what makes no sense is passed over.
+        target: with the model, the method, and the form of a stream.
+        strict: refuse what the service refuses; otherwise invalid values are ignored.
 
     Raises:
-        RequestError: with `param` set to the place at fault.
+        RequestError: with `param` set to the path of the faulty field.
     """
     if strict:
         _check(body)
@@ -69,7 +69,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 
 
 def model_of(target: Target) -> str:
-    """The model that a path names, with its owner in front where that is not Google."""
+    """The model in a path, with its owner in front unless that is Google."""
     owner = target.segments.get("owner") or target.segments.get("publisher", "google")
     model = target.segments.get("model", "")
     return model if owner == "google" else f"{owner}/{model}"
@@ -85,7 +85,7 @@ def _traits(target: Target, stream: bool) -> frozenset[str]:
 
 
 def options(request: Request) -> Options:
-    """What of the request the answer's bytes depend on."""
+    """The options for the encoder; never fails, whatever the body holds."""
     vertex = "vertex" in request.traits
     count = get(get(request.body, "generationConfig"), "candidateCount")
     return Options(
@@ -99,7 +99,7 @@ def options(request: Request) -> Options:
 
 
 def _gives_ids(model: str, *, vertex: bool) -> bool:
-    """Whether calls have ids: on Vertex AI, and from models of the third generation on."""
+    """Whether calls have ids: on Vertex AI, and from models of the third generation."""
     return vertex or _third(model)
 
 
@@ -185,11 +185,11 @@ _FOREIGN = frozenset(
         "top_p",
     }
 )
-"""Fields of other APIs, the ones that are sent here by mistake."""
+"""Parameters of other APIs that clients send by mistake."""
 
 
 def _check(body: _Body) -> None:
-    """Refuses fields that are missing, of the wrong kind, or of another API."""
+    """Raises for fields that are missing, of the wrong kind, or of another API."""
     for name in body:
         if name in _FOREIGN:
             raise RequestError(

@@ -1,4 +1,4 @@
-"""Gemini's own schemas, an older dialect of OpenAPI's, as JSON Schema.
+"""Gemini's own schemas, a subset of OpenAPI 3.0's, as JSON Schema.
 
 https://ai.google.dev/api/caching#Schema
 
@@ -18,7 +18,8 @@ _SAME = ("title", "description", "enum", "required", "minimum", "maximum", "patt
 
 
 def get(value: object, name: str) -> Any:
-    """A field by its camelCase name; the service takes snake_case as well."""
+    """A field by its camelCase name, or by its snake_case name: protocol buffers accept both in
+    JSON."""
     if not isinstance(value, Mapping):
         return None
     found = value.get(name)
@@ -34,7 +35,7 @@ def snake(name: str) -> str:
 def json_schema(schema: object) -> dict[str, Any]:
     """A schema with lower-case types, `nullable` as a type, and counts as numbers.
 
-    What JSON Schema has no word for (`propertyOrdering`, `example`) is left out.
+    Keywords that JSON Schema does not have (`propertyOrdering`, `example`) are left out.
     """
     if not isinstance(schema, Mapping):
         return {}

@@ -1,4 +1,4 @@
-"""The tools and the form of answer that a Gemini request asks for.
+"""The tools, the tool choice and the output schema of a Gemini request.
 
 https://ai.google.dev/api/caching#Tool and https://ai.google.dev/api/generate-content#generationconfig
 
@@ -30,10 +30,10 @@ _CONFIG = "tool_config.function_calling_config"
 
 
 def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
-    """The functions that the client runs itself; what the service runs is left out.
+    """The functions that the client runs itself, without tools that the service hosts.
 
     Raises:
-        RequestError: if `strict` and a function is declared as the service does not allow.
+        RequestError: if `strict` and the service would refuse a declaration.
     """
     if strict and value is not None and not isinstance(value, list):
         raise invalid(
@@ -88,17 +88,17 @@ def _check_parameters(parameters: object, schema: object, where: str) -> None:
 
 
 def calling_config(body: object) -> Mapping[str, Any]:
-    """The `functionCallingConfig` of a request, empty where it has none."""
+    """The `functionCallingConfig` of a request; {} where it has none."""
     return mapping(get(get(body, "toolConfig"), "functionCallingConfig"))
 
 
 def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> str:
     """`auto`, `none`, `required`, or the name of the tool that must be called.
 
-    Where any of several allowed functions must be called, it is the first of them.
+    For mode `ANY` with several allowed functions, it is the first of them.
 
     Raises:
-        RequestError: if `strict` and it is no mode, or names a function that is not declared.
+        RequestError: if `strict` and the mode is unknown, or a function is not declared.
     """
     config = calling_config(body)
     mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
@@ -136,7 +136,7 @@ def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...])
 
 
 def output_schema(config: object) -> Mapping[str, Any] | None:
-    """The JSON Schema that a `generationConfig` asks for, `{}` for any, None for plain text."""
+    """The JSON Schema in a `generationConfig`; {} for any JSON, None for plain text."""
     schema = get(config, "responseJsonSchema")
     if isinstance(schema, Mapping):
         return schema

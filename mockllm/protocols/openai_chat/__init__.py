@@ -2,9 +2,10 @@
 
 https://platform.openai.com/docs/api-reference/chat
 
-`request` (with `messages`) reads requests; `encoder` writes streams and `body` answers that are
-not streamed; `decoder` (with `calls`) reads streams; `fields` has what streams and bodies share;
-`losses` says what cannot be said. `openai_common` and `openai_refusals` are shared with Responses.
+`request` (with `messages`) parses requests; `encoder` writes streams, `body` answers that are not
+streamed; `decoder` (with `calls` and `unread`) reads streams; `fields` has what streams and bodies
+share; `losses` lists what the API cannot express. `openai_common` and `openai_refusals` are shared
+with Responses.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder
 from mockllm.protocols.openai_chat.detect import DETECTION
 from mockllm.protocols.openai_chat.encoder import Encoder
+from mockllm.protocols.openai_chat.env import ENVIRONMENT
+from mockllm.protocols.openai_chat.events import EVENTS
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.losses import LOSSES, project
 from mockllm.protocols.openai_chat.normalize import NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
-from mockllm.protocols.openai_env import ENVIRONMENT
 
 __all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "Options", "project"]
 
@@ -81,6 +83,7 @@ PROTOCOL = WireProtocol(
     project=project,
     client=CLIENT,
     detect=DETECTION,
+    events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
     finish_values={"refusal": ("stop",)},

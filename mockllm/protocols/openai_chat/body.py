@@ -43,9 +43,9 @@ __all__ = ["decode_body", "encode_body"]
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The answer to a turn, whole: what its stream adds up to.
+    """The body of an answer that is not streamed, equal to what its stream adds up to.
 
-    A turn that ends in an error gives the error alone.
+    The body of a turn with an error is the error only.
     """
     if turn.error is not None:
         error = turn.error
@@ -57,25 +57,25 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
                 "code": error.code,
             }
         }
-    told = project(turn)
+    projected = project(turn)
     options: Options = reply.options or Options()
-    text = next((part for part in told.parts if isinstance(part, Text)), None)
+    text = next((part for part in projected.parts if isinstance(part, Text)), None)
     logprobs = write_logprobs(text.fragments) if text and text.logprobs else None
-    usual: ev.FinishReason = "tool_calls" if told.tool_calls else "stop"
-    word = write_finish(told.finish or usual, told.finish_raw, forced=options.forced)
-    message = _write_message(told, text)
+    usual: ev.FinishReason = "tool_calls" if projected.tool_calls else "stop"
+    reason = write_finish(projected.finish or usual, projected.finish_raw, forced=options.forced)
+    message = _write_message(projected, text)
     body: dict[str, Any] = {
         "id": answer_id(reply),
         "object": "chat.completion",
         "created": reply.created,
         "model": reply.model,
         "choices": [
-            {"index": i, "message": message, "logprobs": logprobs, "finish_reason": word}
+            {"index": i, "message": message, "logprobs": logprobs, "finish_reason": reason}
             for i in range(options.n)
         ],
     }
-    if told.usage is not None:
-        body["usage"] = write_usage(told.usage)
+    if projected.usage is not None:
+        body["usage"] = write_usage(projected.usage)
     body["service_tier"] = options.service_tier
     body["system_fingerprint"] = fingerprint(reply)
     return body
@@ -123,11 +123,11 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     usage = usage_of(body.get("usage")) or usage_of(choice.get("usage"))
     if usage is not None:
         events.append(usage)
-    word = choice.get("finish_reason")
-    if isinstance(word, str) and word:
+    reason = choice.get("finish_reason")
+    if isinstance(reason, str) and reason:
         calls = any(isinstance(event, ev.ToolStart) for event in events)
         refused = bool(message.get("refusal"))
-        events.append(read_finish(word, calls=calls, refused=refused))
+        events.append(read_finish(reason, calls=calls, refused=refused))
     return fold(ev.Timed(0, event) for event in events)
 
 
@@ -141,8 +141,8 @@ def _read_message(message: dict[str, Any], choice: dict[str, Any], seed: str) ->
         events.append(ev.ReasoningDelta(REASONING, thought))
     if text or content == "" or cites:
         logprobs = choice.get("logprobs")
-        tells = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
-        events += [ev.TextDelta(TEXT, text, tells), *cites]
+        with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
+        events += [ev.TextDelta(TEXT, text, with_logprobs), *cites]
     if isinstance(refusal, str):
         events.append(ev.RefusalDelta(REFUSAL, refusal))
     calls = Calls(CALLS)

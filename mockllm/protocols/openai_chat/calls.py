@@ -1,9 +1,10 @@
-"""Tool calls of a Chat Completions stream, put together from fragments as servers send them.
+"""Assembly of the tool calls of a Chat Completions stream, as real servers send them.
 
-By the specification each fragment names its call by `index`, and the first has `id` and `name`.
-Servers that call themselves compatible leave out the index, number all calls 0, repeat or renew
-ids, send the name late, in pieces or again, and arguments as null or as an object. The rules
-here tell calls apart as far as the fragments allow; they are in `_route`.
+By the API reference each fragment names its call by `index`, and the first has `id` and `name`.
+Compatible servers omit the index (Gemini's endpoint, Mistral), number all calls 0 (Ollama), repeat
+or renew ids (LM Studio), send the name late, in fragments or again (vLLM, MiniMax), and arguments
+as null or as an object. `_route` finds the call of a fragment as far as the fragments allow.
+The quirks of groups A and B (`mockllm.quirks.chat`) send each of these forms.
 """
 
 from __future__ import annotations
@@ -17,20 +18,24 @@ from mockllm.protocols.base import derive, dumps
 __all__ = ["Calls"]
 
 _MOST = 1 << 20
-"""Indexes beyond this are taken for absent; keys of other kinds of parts begin above it."""
+"""Larger indexes count as absent; the keys of other kinds of parts begin above it."""
 
 
 class _Call:
-    """One call as it comes in; `held` is what came before it could be announced."""
+    """One call during assembly.
 
-    __slots__ = ("held", "id", "name", "part", "said", "started")
+    `held` has the arguments that came before the call could be announced; `argued` is whether
+    any arguments came.
+    """
+
+    __slots__ = ("argued", "held", "id", "name", "part", "started")
 
     def __init__(self, part: int) -> None:
         self.part = part
         self.id = ""
         self.name = ""
         self.held: list[str] = []
-        self.said = False
+        self.argued = False
         self.started = False
 
 
@@ -40,9 +45,9 @@ class Calls:
     Args:
         first: the key of the call with index 0; calls sort by index, then by arrival.
 
-    A call is announced (`ToolStart`) with its first fragment if that has an id, a name and an
-    `arguments` key, as usual. Otherwise it waits: for a later fragment that has what is
-    missing, or for `flush`.
+    A call is announced (`ToolStart`) at its first fragment if that has an id, a name and an
+    `arguments` key, as the API reference requires. Otherwise it waits for a later fragment with
+    what is missing, or for `flush`.
     """
 
     def __init__(self, first: int) -> None:
@@ -60,7 +65,7 @@ class Calls:
         return len(self._calls)
 
     def add(self, entry: Mapping[str, Any], seed: str) -> list[Event]:
-        """The events of one entry of `tool_calls`; `seed` is for an id that never came."""
+        """The events of one entry of `tool_calls`; missing ids are derived from `seed`."""
         function = entry.get("function") or entry.get("custom")
         if not isinstance(function, Mapping):
             function = {}
@@ -76,15 +81,15 @@ class Calls:
             self._by_id.setdefault(id, call)
         if call.started:
             if arguments is not None:
-                call.said = True
+                call.argued = True
                 events.append(ToolArgs(call.part, arguments))
             return events
         if name != call.name:
             call.name += name
         if arguments:
-            call.said = True
+            call.argued = True
             call.held.append(arguments)
-        # Without an `arguments` key, more of the name may follow.
+        # Without an `arguments` key, more of the name may follow (`chat-name-split`).
         if call.id and call.name and (arguments is not None or not name):
             events += _start(call)
         else:
@@ -92,10 +97,11 @@ class Calls:
         return events
 
     def flush(self, seed: str, *, but: _Call | None = None, final: bool = False) -> list[Event]:
-        """Announces the calls that wait, with a derived id if theirs never came.
+        """Announces the calls that wait; one without id gets a derived one.
 
         Args:
-            final: also those whose name never came.
+            but: a call that goes on waiting.
+            final: announce calls without a name, too.
         """
         if not self._waiting:
             return []
@@ -132,7 +138,7 @@ class Calls:
         elif id and current.id:
             new = id != current.id and bool(name and current.name)
         else:
-            new = bool(name and current.name) and name != current.name and current.said
+            new = bool(name and current.name) and name != current.name and current.argued
         return self._open(index) if new else current
 
     def _open(self, index: int | None) -> _Call:
@@ -166,7 +172,11 @@ def _index(value: object) -> int | None:
 
 
 def _arguments(function: Mapping[str, Any]) -> str | None:
-    """The fragment as text; None where there is none, so that null differs from ""."""
+    """The fragment of arguments as text; None where it is null or absent.
+
+    Servers built on Ollama send an object, which becomes its JSON text (`chat-args-object`).
+    Custom tools have `input` instead of `arguments`.
+    """
     value = function.get("arguments")
     if value is None:
         value = function.get("input")

@@ -1,4 +1,4 @@
-"""How a client of Chat Completions writes its requests."""
+"""The requests that a client of Chat Completions sends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import Client, Json
+from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -46,7 +46,7 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
 
 
 def _may_lack_call_ids(body: Mapping[str, Any]) -> bool:
-    # `functions`, which `tools` replaced in 2023, had no ids.
+    # `functions`, deprecated in favour of `tools` in 2023, has no call ids.
     return "functions" in body
 
 
@@ -60,6 +60,7 @@ CLIENT = Client(
     group="openai",
     tool_fields=("tools", "tool_choice", "functions", "function_call"),
     headers={"authorization": "Bearer mock-key"},
+    stream_field="stream",
     usage={"stream_options": {"include_usage": True}},
     may_lack_call_ids=_may_lack_call_ids,
 )

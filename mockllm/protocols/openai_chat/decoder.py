@@ -2,11 +2,11 @@
 
 https://platform.openai.com/docs/api-reference/chat-streaming
 
-Nothing a server sends makes the decoder fail. A frame that says nothing it knows (a comment,
-JSON that is broken, a provider's own chunk, a choice other than the first that does not simply
-repeat it) is kept whole as `Raw`, and so is everything after `[DONE]`. Of a frame that says
-something known, what it says beyond that (fields of providers, log probabilities, spans of
-citations) is kept as a `Raw` chunk of its own, behind the events: see `residue`.
+The decoder never fails. A frame without any known content (a comment, malformed JSON, a
+provider's own chunk, a second choice that does not repeat the first) is kept as `Raw`, and so is
+everything after `[DONE]`. The fields of other frames that have no neutral event (fields of
+providers, log probabilities, spans of citations) are kept as a `Raw` chunk after the events: see
+`unread`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mockllm.protocols.openai_chat.fields import (
     split_content,
     usage_of,
 )
-from mockllm.protocols.openai_chat.residue import choice_rest, chunk_rest
+from mockllm.protocols.openai_chat.unread import unread_choice, unread_chunk
 from mockllm.protocols.values import string
 
 __all__ = ["Decoder"]
@@ -44,7 +44,7 @@ class Decoder:
     """Frames of one stream to events.
 
     `complete` is True after `[DONE]`, a finish reason or an error: many servers end without
-    `[DONE]`, and none goes on after a finish reason but with usage.
+    `[DONE]` (`chat-no-done`), and after a finish reason only usage follows.
 
     Part keys: reasoning 0, text 1, refusal 2, calls from 3 by their index, then the frames
     kept as `Raw` in order of arrival.
@@ -68,8 +68,7 @@ class Decoder:
         self._rests: list[Any] = []
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events of a frame; they are those of the frame alone, save a call's start that
-        had to wait."""
+        """The events of a frame, and the starts of earlier calls that had to wait for it."""
         if frame.data is None:
             return [self._raw(frame)]
         if frame.data.strip() == "[DONE]":
@@ -78,6 +77,7 @@ class Decoder:
             return events
         value = None if self._done else _json(frame.data)
         if frame.event == "error" and not self._done:
+            # Groq reports errors in an event of this name (`err-event-line`).
             self.complete = True
             return [error_of(value if value is not None else frame.data)]
         if not isinstance(value, dict):
@@ -89,14 +89,13 @@ class Decoder:
         if not self._begun:
             self._begun = True
             events.insert(0, ev.Start(self._id, string(value.get("model"))))
-        rest = chunk_rest(value, self._rests)
+        rest = unread_chunk(value, self._rests)
         if rest is not None:
             events.append(self._raw(rest))
         return events
 
     def close(self) -> list[ev.Event]:
-        """Calls that still wait for their name or id, and citations of a text that never
-        came."""
+        """The starts of calls that still wait for a name or an id, and citations without text."""
         events = self._ended()
         if self._cites:
             events += [ev.TextDelta(TEXT, ""), *self._cites, ev.PartEnd(TEXT)]
@@ -118,16 +117,18 @@ class Decoder:
             if not isinstance(choice, dict) or self._is_another(choice):
                 self._rests.append(choice)
                 continue
-            delta, word = choice.get("delta"), choice.get("finish_reason")
+            delta, reason = choice.get("delta"), choice.get("finish_reason")
             if type(choice.get("index")) is not int or not choice["index"]:
-                heard = self._delta(delta, choice) if isinstance(delta, dict) else []
-                events += heard
-                finish = string(word) or finish
+                # The delta comes before the finish reason of the same chunk, as vLLM and
+                # Mistral send the last fragment (`chat-finish-with-last-delta`).
+                read = self._delta(delta, choice) if isinstance(delta, dict) else []
+                events += read
+                finish = string(reason) or finish
                 usage = usage or usage_of(choice.get("usage"))
-                # What said nothing cannot be repeated, only sent to several choices.
-                said = bool(heard or string(word) or self._known)
-                self._first_choice = (delta, word) if said else None
-            self._rests.append(choice_rest(choice, self._length))
+                # A later choice repeats this one only if this one has content.
+                has_content = bool(read or string(reason) or self._known)
+                self._first_choice = (delta, reason) if has_content else None
+            self._rests.append(unread_choice(choice, self._length))
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
         if usage is not None:
             events.append(usage)
@@ -139,11 +140,11 @@ class Decoder:
         return events
 
     def _is_another(self, choice: dict[str, Any]) -> bool:
-        """Whether a choice is neither the first nor the same as the first."""
-        said = choice.get("delta"), choice.get("finish_reason")
+        """Whether a choice is neither the first nor equal to the first."""
+        content = choice.get("delta"), choice.get("finish_reason")
         index = choice.get("index")
         if type(index) is int and index:
-            repeats = said == self._first_choice
+            repeats = content == self._first_choice
             self._known |= repeats
             return not repeats
         return False
@@ -176,7 +177,7 @@ class Decoder:
             events += map(self._seen, self._calls.add(entry, self._id))
         events += self._annotations(delta.get("annotations"))
         if not events and string(delta.get("role")):
-            # The role is all there is, unless a provider's own field came with it.
+            # A role is known content, unless a field of the provider comes with it.
             plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
             self._known |= plain or not self._begun
         return events
@@ -188,17 +189,17 @@ class Decoder:
 
     def _text(self, text: str, choice: dict[str, Any]) -> list[ev.Event]:
         logprobs = choice.get("logprobs")
-        tells = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
+        with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
         self._texted = True
         self._length += len(text)
-        events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, tells))]
+        events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, with_logprobs))]
         if self._cites:
             events += self._cites
             self._cites = []
         return events
 
     def _annotations(self, annotations: object) -> list[ev.Event]:
-        """Citations, held back while there is no text yet that they could belong to."""
+        """Citations; they are held until there is text that they can belong to."""
         cites = list(cites_of(annotations))
         if not cites:
             return []
@@ -208,13 +209,14 @@ class Decoder:
         self._known = True
         return []
 
-    def _finish(self, word: str) -> list[ev.Event]:
+    def _finish(self, reason: str) -> list[ev.Event]:
         self._known = True
         if self._finished:
+            # OpenRouter and LM Studio send it twice (`chat-finish-twice`); the first counts.
             return []
         self._finished = self.complete = True
         events = self._ended()
-        events.append(read_finish(word, calls=bool(self._calls), refused=self._refused))
+        events.append(read_finish(reason, calls=bool(self._calls), refused=self._refused))
         return events
 
     def _ended(self) -> list[ev.Event]:
@@ -233,9 +235,11 @@ def _json(data: str) -> object:
 
 
 def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
-    """The only field of a delta that is not null, or ""; "" too in the chunk that finishes.
+    """The only field of a delta that is not null; "" where there are none or several, and in the
+    finish chunk.
 
-    An empty string is a fragment of its own only there; elsewhere it is padding.
+    An empty string counts as a fragment only if its field is the only one; elsewhere servers send
+    it as padding.
     """
-    said = [key for key, value in delta.items() if value is not None]
-    return said[0] if len(said) == 1 and not choice.get("finish_reason") else ""
+    present = [key for key, value in delta.items() if value is not None]
+    return present[0] if len(present) == 1 and not choice.get("finish_reason") else ""

@@ -1,10 +1,10 @@
-"""How a recorded exchange is known as one of Chat Completions."""
+"""How a recorded exchange is recognised as Chat Completions."""
 
 from __future__ import annotations
 
 import re
 
-from mockllm.protocols.base import Detection
+from mockllm.protocols.records import Detection
 
 __all__ = ["DETECTION"]
 

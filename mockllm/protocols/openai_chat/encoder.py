@@ -1,4 +1,10 @@
-"""The stream of an answer: the events of a turn to the chunks that say them."""
+"""The stream of an answer: the events of a turn to chunks, as OpenAI sends them.
+
+https://platform.openai.com/docs/api-reference/chat-streaming
+
+Key order, explicit nulls and the contents of the first chunk follow recorded streams of the
+service, because clients were written against those.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +31,10 @@ _DONE = Frame("[DONE]")
 
 
 class Encoder:
-    """The events of a turn to the chunks of its stream.
+    """Encodes the events of a turn as the chunks of its stream.
 
-    The opening chunk has the role, and what else the service puts into it: an empty content
-    for text, nothing for several calls; a lone call travels in it. Every choice says the same.
+    The first chunk has the role and, as OpenAI sends it, an empty `content` for a text, nothing
+    more for several calls, or the start of a single call. Every choice has the same content.
     """
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
@@ -55,7 +61,7 @@ class Encoder:
         self._count = 0
 
     def encode(self, event: ev.Event) -> list[Frame]:
-        """The frames of one event of `expand(turn)`; none where Chat has no word for it."""
+        """The frames of one event of `expand(turn)`; none for an event that Chat cannot express."""
         match event:
             case ev.Start():
                 if self._merged:
@@ -76,7 +82,7 @@ class Encoder:
             case ev.Cite():
                 self._cites.append(event)
             case ev.Usage():
-                return self._spent(event)
+                return self._hold_usage(event)
             case ev.Finish():
                 return self._finish(event)
             case ev.StreamError(message=message, type=type_, code=code):
@@ -117,24 +123,25 @@ class Encoder:
 
     def _end(self, part: int) -> list[Frame]:
         if part in self._index and part not in self._argued:
+            # OpenAI sends a zero-argument call as "" in its start, then one fragment "{}".
             return self._arguments(part, "{}")
         self._texts.discard(part)
         if self._texts or not self._cites:
             return []
-        # All citations in one chunk, after the text: the official client fails on a second one.
-        # They are of all the text, which Chat does not divide.
+        # One chunk for all citations, after the text: openai-python's accumulator fails on a
+        # second one. Their spans cover the whole text, because Chat has a single text.
         cites, self._cites = self._cites, []
         return self._delta({"annotations": [write_cite(c, 0, self._length) for c in cites]})
 
-    def _spent(self, usage: ev.Usage) -> list[Frame]:
+    def _hold_usage(self, usage: ev.Usage) -> list[Frame]:
         self._usage = usage
-        # Usage comes after the finish; where a stream was cut, no finish will come.
+        # The usage chunk follows the finish chunk; a stream that was cut has no finish chunk.
         cut = self._turn.finish is None and self._turn.error is None
         return self._usage_chunk() if cut else []
 
     def _finish(self, event: ev.Finish) -> list[Frame]:
-        word = write_finish(event.reason, event.raw, forced=self._options.forced)
-        return [*self._delta({}, finish=word), *self._usage_chunk(), _DONE]
+        reason = write_finish(event.reason, event.raw, forced=self._options.forced)
+        return [*self._delta({}, finish=reason), *self._usage_chunk(), _DONE]
 
     def _usage_chunk(self) -> list[Frame]:
         if self._usage is None or not self._options.stream_usage:
@@ -158,6 +165,7 @@ class Encoder:
     def _chunk(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> Frame:
         chunk: dict[str, Any] = {**self._envelope, "choices": choices}
         if self._options.stream_usage:
+            # With `include_usage` every chunk but the usage chunk has an explicit null.
             chunk["usage"] = usage
         if self._options.obfuscation:
             length = 1 + derive_int(self._seed, "padding", self._count, below=16)
@@ -167,7 +175,7 @@ class Encoder:
 
 
 def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
-    """The opening delta, and whether it waits for the only call to travel in it."""
+    """The first delta, and whether it is sent with the start of the only call."""
     kinds = {type(part) for part in turn.parts}
     opening: dict[str, Any] = {"role": "assistant", "content": None}
     if Reasoning in kinds:

@@ -1,8 +1,8 @@
-"""The fields that streams and bodies of Chat Completions share, and the words for the finish.
+"""The fields that streams and bodies of Chat Completions share, and the finish reasons.
 
 https://platform.openai.com/docs/api-reference/chat/object
 
-Readers take what any server sends and give "nothing" for what has the wrong kind.
+Readers accept what any server sends: a value of the wrong kind counts as absent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
-from mockllm.protocols.values import string
+from mockllm.protocols.values import mapping, string
 
 __all__ = [
     "CALLS",
@@ -29,9 +29,9 @@ __all__ = [
     "error_of",
     "error_type",
     "fingerprint",
+    "names_call",
     "read_finish",
     "reasoning_of",
-    "said",
     "split_content",
     "usage_of",
     "write_cite",
@@ -43,7 +43,7 @@ __all__ = [
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30
-"""The key of the first frame that is kept whole; the others follow in order of arrival."""
+"""The key of the first frame that is kept as `Raw`; the others follow in order of arrival."""
 
 _FINISHES: dict[str, ev.FinishReason] = {
     "stop": "stop",
@@ -64,38 +64,39 @@ _FOREIGN: dict[str, ev.FinishReason] = {
 }
 
 
-def read_finish(word: str, *, calls: bool, refused: bool) -> ev.Finish:
-    """What a `finish_reason` means.
+def read_finish(value: str, *, calls: bool, refused: bool) -> ev.Finish:
+    """The finish of a `finish_reason`.
 
-    `stop` is said of everything that ends by itself: with a refusal it is `refusal`; with
-    calls, which some servers (and OpenAI when the tool was forced) end so, it is `tool_calls`.
-    Unknown words count as `stop`. `raw` keeps a word that is not the usual one.
+    `stop` means `refusal` after a refusal, and `tool_calls` after calls: vLLM and Ollama end
+    calls with it, and OpenAI itself if `tool_choice` names the function. Unknown values count as
+    `stop`. `raw` keeps a value that is not the usual one.
     """
-    reason = _FINISHES.get(word)
+    reason = _FINISHES.get(value)
     if reason is not None and reason != "stop":
         return ev.Finish(reason)
-    if reason is None and word in _FOREIGN:
-        return ev.Finish(_FOREIGN[word], word)
-    raw = None if reason else word
+    if reason is None and value in _FOREIGN:
+        return ev.Finish(_FOREIGN[value], value)
+    raw = None if reason else value
     if refused:
         return ev.Finish("refusal", raw)
-    return ev.Finish("tool_calls", word) if calls else ev.Finish("stop", raw)
+    return ev.Finish("tool_calls", value) if calls else ev.Finish("stop", raw)
 
 
 def write_finish(reason: ev.FinishReason, raw: str | None, *, forced: bool = False) -> str:
-    """The `finish_reason` for a reason; the inverse of `read_finish`.
+    """The `finish_reason` of a finish; the inverse of `read_finish`.
 
-    `raw` is said again, unless it is a word of another protocol. A call that was `forced`, that
-    is, demanded by name, ends with `stop`.
+    Args:
+        raw: sent as it is, unless it is a value of another protocol.
+        forced: `tool_choice` names the function; OpenAI ends such a call with `stop`.
     """
-    if raw and raw not in _OTHERS and not raw.isupper():
+    if raw and raw not in _OTHER_PROTOCOLS and not raw.isupper():  # Gemini's are upper case
         return raw
     if reason == "refusal" or (forced and reason == "tool_calls"):
         return "stop"
     return reason
 
 
-_OTHERS = frozenset(
+_OTHER_PROTOCOLS = frozenset(
     {
         "end_turn",
         "max_output_tokens",
@@ -128,7 +129,8 @@ def split_content(content: object) -> tuple[str, str]:
 
 
 def reasoning_of(delta: Mapping[str, Any]) -> str:
-    """Reasoning, once: servers that have several of these fields say the same in each."""
+    """The reasoning in a delta or message, once: servers such as StepFun and OpenRouter send the
+    same text in several of these fields."""
     for key in ("reasoning_content", "reasoning"):
         value = delta.get(key)
         if isinstance(value, str) and value:
@@ -146,17 +148,17 @@ def reasoning_of(delta: Mapping[str, Any]) -> str:
 def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The entries of `tool_calls`, or a legacy `function_call` as one of them.
 
-    Where a delta has both they say the same (llama-cpp-python). Entries that say nothing of the
-    call itself are left out: servers hang fields of their own on them.
+    llama-cpp-python sends the same call in both; it is read once. Entries without id, name and
+    arguments are left out: servers add entries with only fields of their own.
     """
     calls = delta.get("tool_calls")
     entries = calls if isinstance(calls, list) else []
-    found = [entry for entry in entries if isinstance(entry, dict) and said(entry)]
+    found = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
     legacy = {"index": 0, "function": delta.get("function_call")}
-    yield from found or ([legacy] if said(legacy) else ())
+    yield from found or ([legacy] if names_call(legacy) else ())
 
 
-def said(entry: Mapping[str, Any]) -> bool:
+def names_call(entry: Mapping[str, Any]) -> bool:
     """Whether an entry of `tool_calls` has an id, a name or a fragment of arguments."""
     function = entry.get("function") or entry.get("custom")
     if not isinstance(function, dict):
@@ -170,7 +172,7 @@ def said(entry: Mapping[str, Any]) -> bool:
 
 
 def cites_of(annotations: object) -> Iterator[ev.Cite]:
-    """The `url_citation` items of `annotations`, with what OpenRouter's `content` cites."""
+    """The `url_citation` items of `annotations`; OpenRouter's `content` is the cited text."""
     for item in annotations if isinstance(annotations, list) else ():
         cited = item.get("url_citation") if isinstance(item, dict) else None
         if isinstance(cited, dict) and isinstance(cited.get("url"), str):
@@ -180,7 +182,7 @@ def cites_of(annotations: object) -> Iterator[ev.Cite]:
 
 
 def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
-    """The usage that a chunk tells, in its own field or where Groq puts it too."""
+    """The usage in a chunk: in `usage`, or in `x_groq.usage`, where Groq puts it."""
     groq = chunk.get("x_groq")
     return usage_of(chunk.get("usage")) or usage_of(
         groq.get("usage") if isinstance(groq, dict) else 0
@@ -188,21 +190,21 @@ def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
 
 
 def usage_of(usage: object) -> ev.Usage | None:
-    """Usage, with the names that DeepSeek and xAI use for its details.
+    """The usage in a `usage` object, also with the names that DeepSeek and xAI give to details.
 
-    None where neither the tokens of the prompt nor those of the completion are told.
+    None where it counts neither prompt tokens nor completion tokens.
     """
     if not isinstance(usage, dict):
         return None
     if count_of(usage.get("prompt_tokens")) is count_of(usage.get("completion_tokens")) is None:
         return None
-    given, made = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    given, made = (details if isinstance(details, dict) else {} for details in (given, made))
+    prompt = mapping(usage.get("prompt_tokens_details"))
+    completion = mapping(usage.get("completion_tokens_details"))
     return ev.Usage(
         input=_count(usage.get("prompt_tokens")),
         output=_count(usage.get("completion_tokens")),
-        reasoning=_count(made.get("reasoning_tokens") or usage.get("reasoning_tokens")),
-        cached=_count(given.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+        reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
+        cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
     )
 
 
@@ -211,7 +213,7 @@ def _count(value: object) -> int:
 
 
 def count_of(value: object) -> int | None:
-    """The value if it is a whole number, also one written as a float."""
+    """The value if it is a whole number, also one written as a float; otherwise None."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
@@ -244,7 +246,7 @@ def fingerprint(reply: Reply) -> str:
 
 
 def error_type(type_: str | None) -> str:
-    """The type of an error that may have none of its own."""
+    """The type of an error; `server_error` where it has none."""
     return type_ or "server_error"
 
 
@@ -262,7 +264,7 @@ def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:
 
 
 def write_logprobs(fragments: Iterable[str]) -> dict[str, Any]:
-    """Made-up log probabilities: every fragment that is not empty counts as a token."""
+    """Derived log probabilities: every fragment that is not empty counts as a token."""
     tokens = [
         {"token": text, "logprob": logprob(text), "bytes": list(_utf8(text)), "top_logprobs": []}
         for text in fragments
@@ -276,7 +278,8 @@ def _utf8(text: str) -> bytes:
 
 
 def error_of(error: object) -> ev.StreamError:
-    """An error from `{"message", "type", "code"}`, from such under `error`, or from a string."""
+    """An error from `{"message", "type", "code"}`, from such an object under `error`, or from a
+    string."""
     if isinstance(error, dict) and error.get("error"):
         error = error["error"]
     if not isinstance(error, dict):

@@ -1,4 +1,4 @@
-"""Two chunks as one: what servers do that send several deltas at once."""
+"""Two consecutive chunks as one, as servers do that send several deltas at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _DELTA = {"role", "tool_calls", *_TEXTS}
 
 
 def join(first: Frame, second: Frame) -> Frame | None:
-    """One chunk that says what two say; None where one chunk cannot, or is not a plain delta."""
+    """One chunk with the content of two; None where that is not possible, or where one of them is
+    not a plain delta."""
     one, other = _chunk(first), _chunk(second)
     if one is None or other is None:
         return None
@@ -73,15 +74,15 @@ def _joined(one: _Json, other: _Json) -> _Json:
     delta = {**one, **{key: value for key, value in other.items() if key not in one}}
     for name in _TEXTS:
         if name in one and name in other:
-            told = [text for text in (one[name], other[name]) if text is not None]
-            delta[name] = "".join(told) if told else None
+            texts = [text for text in (one[name], other[name]) if text is not None]
+            delta[name] = "".join(texts) if texts else None
     if "tool_calls" in one and "tool_calls" in other:
         delta["tool_calls"] = _calls(one["tool_calls"], other["tool_calls"])
     return delta
 
 
 def _calls(one: list[_Json], other: list[_Json]) -> list[_Json]:
-    """The entries of both; a call has one entry."""
+    """The entries of both, with one entry for each call."""
     calls = {call["index"]: call for call in one}
     for call in other:
         before = calls.get(call["index"])

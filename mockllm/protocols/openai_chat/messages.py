@@ -1,4 +1,4 @@
-"""The history of a Chat Completions request: messages, the calls they echo, their results.
+"""The history of a Chat Completions request: messages, the calls in them, their results.
 
 https://platform.openai.com/docs/api-reference/chat/create (`messages`)
 """
@@ -38,7 +38,7 @@ def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
         strict: refuse what the service refuses; otherwise what has the wrong kind is left out.
 
     Raises:
-        RequestError: only if `strict`; `param` is the place at fault.
+        RequestError: only if `strict`; `param` is the path of the faulty field.
     """
     if not isinstance(messages, list):
         if not strict:
@@ -59,17 +59,17 @@ def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
         elif strict:
             raise invalid_type(f"messages[{i}]", "an object", message)
     if strict:
-        _check_rounds(messages)
+        _check_results(messages)
     return tuple(parsed)
 
 
 def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
-    said = message.get("role")
-    role = _ROLES.get(said) if isinstance(said, str) else None
+    wire_role = message.get("role")
+    role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
     content = message.get("content")
     if role is None:
         if strict:
-            raise _bad_role(said, f"messages[{i}].role")
+            raise _bad_role(wire_role, f"messages[{i}].role")
         return None
     if type(content) is str:  # the ordinary case first: nothing to check, no path to build
         text = content
@@ -80,7 +80,7 @@ def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
     if role == "tool":
         call_id, name = message.get("tool_call_id"), message.get("name")
         if strict:
-            _check_result(said, call_id, name, i)
+            _check_result(wire_role, call_id, name, i)
         return Message(
             role,
             text,
@@ -110,7 +110,7 @@ def _content(message: dict[str, Any], role: str, i: int, strict: bool) -> str:
 
 
 def _check_content(role: str, content: object, where: str) -> None:
-    """Refuses content that is missing, or has parts that its role cannot have."""
+    """Raises for content that is missing, or that has parts which its role cannot have."""
     if content is None:
         raise RequestError(
             f"Invalid value for '{where}': expected a string, got null.",
@@ -194,8 +194,8 @@ def _bad_call(id: object, function: object, key: str, where: str) -> RequestErro
 
 def _refuse_function(name: object, arguments: object, where: str) -> None:
     check_tool(name, None, where)
-    place = where + (".input" if where.endswith("custom") else ".arguments")
-    raise missing(place) if arguments is None else invalid_type(place, "a string", arguments)
+    path = where + (".input" if where.endswith("custom") else ".arguments")
+    raise missing(path) if arguments is None else invalid_type(path, "a string", arguments)
 
 
 def _legacy(function: dict[str, Any], i: int, strict: bool) -> CallEcho:
@@ -211,19 +211,19 @@ def _arguments(value: object) -> str:
     return "" if value is None else dumps(value)
 
 
-def _check_rounds(messages: list[dict[str, Any]]) -> None:
-    """Each call has its result right after it, and each result its call right before.
+def _check_results(messages: list[dict[str, Any]]) -> None:
+    """Raises unless the results of an assistant message's calls directly follow that message.
 
-    The same id may come again in a later round: only the calls of the last assistant message
-    count.
+    OpenAI answers 400 otherwise. Only the calls of the last assistant message count, so an id may
+    be used again later.
     """
-    asked: set[str] = set()
+    called: set[str] = set()
     open_: dict[str, None] = {}  # a set that keeps its order
-    place = 0
+    caller = 0
     for i, message in enumerate(messages):
         if message["role"] == "tool":
             id = message["tool_call_id"]
-            if id not in asked:
+            if id not in called:
                 raise RequestError(
                     "Invalid parameter: messages with role 'tool' must be a response to a "
                     "preceding message with 'tool_calls'. No call there has the "
@@ -234,16 +234,16 @@ def _check_rounds(messages: list[dict[str, Any]]) -> None:
             continue
         if open_:
             break
-        if asked:
-            asked = set()
+        if called:
+            called = set()
         calls = message.get("tool_calls")
         if calls and message["role"] == "assistant":
             open_ = {call["id"]: None for call in calls}
-            asked, place = set(open_), i
+            called, caller = set(open_), i
     if open_:
         raise RequestError(
             "An assistant message with 'tool_calls' must be followed by tool messages responding "
             "to each 'tool_call_id'. The following tool_call_ids did not have response messages: "
             + ", ".join(open_),
-            param=f"messages[{place}].role",
+            param=f"messages[{caller}].role",
         )

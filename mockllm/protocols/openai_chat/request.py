@@ -1,8 +1,8 @@
-"""Chat Completions requests: the body to the neutral request, and the refusal of bad ones.
+"""Chat Completions requests: the body to the neutral request, with the service's validation.
 
 https://platform.openai.com/docs/api-reference/chat/create
 
-This runs for every request, so an ordinary body is walked once, with nothing but type checks.
+This runs for every request, so a valid body is read once, with type checks only.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _MOST_CHOICES = 128
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a request the bytes of its answer depend on.
+    """The parts of a request that the bytes of its answer depend on.
 
     Args:
         stream_usage: `stream_options.include_usage`.
-        n: how many choices; all say the same.
-        obfuscation: `stream_options.include_obfuscation`. The real service pads its chunks
-            unless told not to; here it is done only when asked for, to keep streams readable.
+        n: how many choices; all have the same content.
+        obfuscation: `stream_options.include_obfuscation`. The service pads its chunks by default;
+            mockllm does so only if the request sets it, to keep streams readable.
         service_tier: the tier that the answer names.
-        forced: `tool_choice` names a function; a call then finishes with `stop`.
+        forced: `tool_choice` names a function; OpenAI finishes such a call with `stop`.
     """
 
     stream_usage: bool = False
@@ -54,7 +54,7 @@ class Options:
 
 
 def options(request: Request) -> Options:
-    """What of the request the encoder must know; never fails, whatever the body holds."""
+    """The options for the encoder; never fails, whatever the body holds."""
     body = request.body
     stream = body.get("stream_options")
     if not isinstance(stream, dict):
@@ -77,10 +77,10 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     Args:
         target: `deployment` of Azure's path stands in for a missing `model`.
         strict: refuse what the service refuses. Otherwise fields of the wrong kind count as
-            not there.
+            absent.
 
     Raises:
-        RequestError: the body is not an object; or, if `strict`, it would be refused.
+        RequestError: the body is not an object; or, if `strict`, the service would refuse it.
     """
     if not isinstance(body, dict):
         raise invalid_type("body", "an object", body)
@@ -192,7 +192,7 @@ def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: b
 
 
 def _chosen(choice: object) -> str:
-    """What a choice names; "" where it names nothing."""
+    """The mode or function name in a choice; "" where it has neither."""
     if isinstance(choice, str):
         return choice
     if not isinstance(choice, dict):
@@ -207,7 +207,7 @@ def _chosen(choice: object) -> str:
 
 
 def _output_schema(format_: object, strict: bool) -> Mapping[str, Any] | None:
-    """The schema that `response_format` demands; `{}` for any JSON object."""
+    """The schema in `response_format`; {} for any JSON object, None for text."""
     if format_ is None:
         return None
     if not isinstance(format_, dict):

@@ -2,9 +2,9 @@
 
 https://platform.openai.com/docs/api-reference/responses
 
-`request` (with `input` and `tools`) reads requests; `encoder` writes answers, laid out in output
-items by `layout`; `decoder` (with `assembly` and `items`) reads them; `objects` has what both
-sides share; `losses` says what cannot be said.
+`request` (with `input` and `tools`) parses requests; `encoder` writes answers, whose output items
+`layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` has what both
+sides share; `losses` lists what the API cannot express.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, Route, WireProtocol
 from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
-from mockllm.protocols.openai_env import ENVIRONMENT
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.detect import DETECTION
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
+from mockllm.protocols.openai_responses.env import ENVIRONMENT
+from mockllm.protocols.openai_responses.events import EVENTS
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
 from mockllm.protocols.openai_responses.normalize import NORMALISATION
 from mockllm.protocols.openai_responses.objects import API, item_of, response_id, token_of
 from mockllm.protocols.openai_responses.request import options, parse
+from mockllm.protocols.openai_responses.stored import STORED_ANSWERS
 
 __all__ = [
     "PROTOCOL",
@@ -108,7 +110,9 @@ PROTOCOL = WireProtocol(
     project=project,
     client=CLIENT,
     detect=DETECTION,
+    events=EVENTS,
     normalize=NORMALISATION,
+    stored=STORED_ANSWERS,
     env=ENVIRONMENT,
     finish_values={
         "stop": ("completed",),

@@ -1,4 +1,4 @@
-"""How a client of Responses writes its requests: a continuation points at the earlier answer."""
+"""The requests that a client of Responses sends: a continuation names the earlier answer by id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import Client, Json
+from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -61,5 +61,6 @@ CLIENT = Client(
     group="openai",
     tool_fields=("tools", "tool_choice"),
     headers={"authorization": "Bearer mock-key"},
+    stream_field="stream",
     hosted_results=_hosted_results,
 )

@@ -1,10 +1,10 @@
-"""Reads the stream of the Responses API, as OpenAI and the many servers like it send it.
+"""Reads streams of the Responses API, from OpenAI and from compatible servers.
 
 https://platform.openai.com/docs/api-reference/responses-streaming
 
-What counts is the JSON `type`; `event:` lines, sequence numbers and most identifiers may be
-missing or wrong. A `done` value adds what its deltas left out and nothing else, so repeating
-it is harmless. What the neutral vocabulary has no word for is kept as `Raw`.
+Events are read by their JSON `type`; `event:` lines, sequence numbers and most identifiers may be
+missing or wrong. A `done` event adds only what its deltas lacked, because servers omit deltas
+(LM Studio) and proxies repeat `done` events. Events without a neutral form are kept as `Raw`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_responses.assembly import Assembly
 from mockllm.protocols.openai_responses.items import (
+    CONTENT_PARTS,
+    EVENT_PARTS,
     KINDS,
-    PARTS,
-    SHAPES,
-    Shape,
-    add,
+    PartType,
+    add_content,
+    add_fragment,
+    add_rest,
     arguments_of,
-    settle,
-    settle_part,
 )
 from mockllm.protocols.openai_responses.objects import INCOMPLETE
 from mockllm.protocols.values import mapping, string
@@ -46,8 +46,8 @@ _Value = Mapping[str, Any]
 class Decoder:
     """Turns the frames of one Responses stream into events.
 
-    `complete` is true once the response has completed, is incomplete or failed, or an error
-    was reported; whatever comes after that is passed over.
+    `complete` is true once the response is completed, incomplete or failed, or an error was
+    reported. Everything after that is ignored (`resp-after-completed`).
     """
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class Decoder:
         self.assembly = Assembly()
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events that this frame gives; comments and `[DONE]` give none."""
+        """The events of a frame; none for comments and for `[DONE]`, which some servers add."""
         if frame.data is None or frame.data.strip() == "[DONE]":
             return []
         value = _parsed(frame)
-        # An error is followed by the failed response, which still tells the usage.
+        # OpenAI sends `response.failed` after `error`; it has the usage.
         if self.complete and not (self.failed and value["type"] == "response.failed"):
             return []
         if _known(value):
@@ -74,14 +74,14 @@ class Decoder:
         return events
 
     def close(self) -> list[ev.Event]:
-        """The events left when the stream ends: ends of parts that were still open."""
+        """The ends of parts that are still open when the stream ends."""
         if self.complete:
             return []
         return [event for item in self.assembly.items for event in item.finish()]
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn that a response object tells, or an error body.
+    """The turn of a response object, or of an error body.
 
     Raises:
         WireError: it is neither.
@@ -95,19 +95,19 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     value = {"type": "", "response": body}
     events = [*_begin(decoder, value)]
     if string(body.get("status")) in _SILENT:
-        events += decoder.assembly.harvest(body.get("output"))
+        events += decoder.assembly.read_output(body.get("output"))
     else:
         events += _end(decoder, value)
     return fold(ev.Timed(0, event) for event in events)
 
 
 def understands(frame: Frame) -> bool:
-    """Whether a frame says something in neutral words, or nothing; others are kept as `Raw`."""
+    """Whether a frame is read as neutral events, or has no content; others are kept as `Raw`."""
     return frame.data is None or frame.data.strip() == "[DONE]" or _known(_parsed(frame))
 
 
 def _parsed(frame: Frame) -> _Value:
-    """The event's JSON, with `type` always a string; of what is no JSON, the type alone."""
+    """The event's JSON object, with `type` always a string; only a `type` of "" for other data."""
     try:
         value = json.loads(frame.data or "")
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _known(value: _Value) -> bool:
     if type.startswith("response.output_item."):
         return string(mapping(value.get("item")).get("type")) in KINDS
     if "_part." in type:
-        return string(mapping(value.get("part")).get("type")) in PARTS
+        return string(mapping(value.get("part")).get("type")) in CONTENT_PARTS
     if type == _ANNOTATION:
         return mapping(value.get("annotation")).get("type") == "url_citation"
     return True
@@ -145,7 +145,7 @@ def _begin(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 
 def _end(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
     response = mapping(value.get("response"))
-    yield from decoder.assembly.harvest(response.get("output"))
+    yield from decoder.assembly.read_output(response.get("output"))
     usage = _usage(response.get("usage"))
     if usage is not None:
         yield usage
@@ -164,24 +164,25 @@ def _end(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 
 
 def _incomplete(details: _Value) -> ev.Finish:
-    word = string(details.get("reason")) or INCOMPLETE["length"]
-    reason = _REASONS.get(word)
-    return ev.Finish(reason) if reason else ev.Finish("length", word)
+    raw = string(details.get("reason")) or INCOMPLETE["length"]
+    reason = _REASONS.get(raw)
+    return ev.Finish(reason) if reason else ev.Finish("length", raw)
 
 
 def _reason(decoder: Decoder) -> ev.FinishReason:
     items = decoder.assembly.items
     if any(item.kind == "function_call" for item in items):
         return "tool_calls"
-    slots = (slot for item in items for slot in item.slots.values())
-    return "refusal" if any(slot.kind == "refusal" for slot in slots) else "stop"
+    parts = (part for item in items for part in item.parts.values())
+    return "refusal" if any(part.kind == "refusal" for part in parts) else "stop"
 
 
 def _failure(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
     for item in decoder.assembly.items:
         yield from item.finish()
     decoder.complete = decoder.failed = True
-    # The service nests the error, its documentation does not.
+    # The service nests the error; the API reference has its fields in the event itself, and
+    # servers written from it send that (`resp-error-shape`).
     nested = value.get("error")
     flat = {"message": value.get("message"), "code": value.get("code")}
     yield _error(nested or flat, "the stream reports an error")
@@ -204,7 +205,7 @@ def _usage(value: object) -> ev.Usage | None:
     return ev.Usage(*(n if type(n) is int else 0 for n in counts))
 
 
-# Items and what they are made of
+# Items and their parts
 
 
 def _added(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
@@ -220,15 +221,15 @@ def _done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 
 
 def _part_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-    part = mapping(value.get("part"))
-    shape = PARTS[part["type"]]
-    item, slot = decoder.assembly.slot(value, shape)
-    yield from settle_part(item, slot, part, shape)
+    content = mapping(value.get("part"))
+    part_type = CONTENT_PARTS[content["type"]]
+    item, part = decoder.assembly.part(value, part_type)
+    yield from add_content(item, part, content, part_type)
 
 
 def _annotated(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-    _, slot = decoder.assembly.slot(value, SHAPES["output_text"])
-    slot.annotations.append(value["annotation"])
+    _, part = decoder.assembly.part(value, EVENT_PARTS["output_text"])
+    part.annotations.append(value["annotation"])
     return ()
 
 
@@ -239,30 +240,30 @@ def _nothing(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 _Handler = Callable[[Decoder, _Value], Iterable[ev.Event]]
 
 
-def _delta(shape: Shape) -> _Handler:
+def _delta(part_type: PartType) -> _Handler:
     def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-        item, slot = decoder.assembly.slot(value, shape)
+        item, part = decoder.assembly.part(value, part_type)
         text = value.get("delta")
-        if isinstance(text, str) and not slot.settled and not item.closed:
-            yield from add(item, slot, text, bool(value.get("logprobs")))
+        if isinstance(text, str) and not part.done and not item.closed:
+            yield from add_fragment(item, part, text, bool(value.get("logprobs")))
 
     return handler
 
 
-def _text_done(shape: Shape) -> _Handler:
+def _text_done(part_type: PartType) -> _Handler:
     def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-        item, slot = decoder.assembly.slot(value, shape)
-        yield from settle(item, slot, value.get(shape.value), bool(value.get("logprobs")))
+        item, part = decoder.assembly.part(value, part_type)
+        yield from add_rest(item, part, value.get(part_type.value), bool(value.get("logprobs")))
 
     return handler
 
 
 def _arguments_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-    item, slot = decoder.assembly.slot(value, SHAPES["function_call_arguments"])
+    item, part = decoder.assembly.part(value, EVENT_PARTS["function_call_arguments"])
     item.identify({"name": value.get("name")})
     if item.name:
         yield from item.announce()
-    yield from settle(item, slot, arguments_of(value))
+    yield from add_rest(item, part, arguments_of(value))
 
 
 _ANNOTATION = "response.output_text.annotation.added"
@@ -277,8 +278,8 @@ _HANDLERS: dict[str, _Handler] = {
     "response.reasoning_summary_part.added": _nothing,
     "response.reasoning_summary_part.done": _part_done,
     _ANNOTATION: _annotated,
-    **{f"response.{name}.delta": _delta(shape) for name, shape in SHAPES.items()},
-    **{f"response.{name}.done": _text_done(shape) for name, shape in SHAPES.items()},
+    **{f"response.{name}.delta": _delta(part_type) for name, part_type in EVENT_PARTS.items()},
+    **{f"response.{name}.done": _text_done(part_type) for name, part_type in EVENT_PARTS.items()},
     "response.function_call_arguments.done": _arguments_done,
     "response.completed": _end,
     "response.incomplete": _end,

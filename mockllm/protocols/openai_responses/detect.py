@@ -1,4 +1,4 @@
-"""How a recorded exchange is known as one of Responses."""
+"""How a recorded exchange is recognised as Responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.protocols.base import Detection
+from mockllm.core.events import Start
+from mockllm.protocols.records import Detection, identity
 
 __all__ = ["DETECTION"]
 
@@ -18,8 +19,15 @@ def _answer(value: Mapping[str, Any]) -> bool:
     )
 
 
+def _identity(value: Mapping[str, Any]) -> Start:
+    # Events hold the response, bodies are one.
+    response = value.get("response")
+    return identity(response if isinstance(response, dict) else value)
+
+
 DETECTION = Detection(
     paths=(re.compile(r"/responses$"),),
     answer=_answer,
     likely_request=lambda body: "input" in body,
+    identity=_identity,
 )

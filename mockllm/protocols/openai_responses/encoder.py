@@ -1,7 +1,9 @@
-"""Stream and body of an answer.
+"""The stream and the body of an answer, as OpenAI sends them.
 
-How a turn is laid out in output items is decided in `openai_responses.layout`; here each event
-becomes the frames that say it.
+https://platform.openai.com/docs/api-reference/responses-streaming
+
+`layout` assigns the parts of the turn to output items; here each event becomes its frames. Every
+event has an `event:` line and a `sequence_number` that counts from 0; there is no `[DONE]`.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.objects import (
     API,
     annotation,
+    complete_error,
     content,
     frame_of,
     logprobs,
     response_object,
-    said,
     terminal,
     token_logprob,
 )
@@ -32,13 +34,13 @@ __all__ = ["Encoder", "encode_body"]
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What the events about one kind of part are called.
+    """The names of the events and fields of one kind of part.
 
     Args:
-        text: the events with its fragments and its whole value, `.delta` and `.done`.
-        value: the field of the whole value.
-        part: the events around it, `.added` and `.done`, if it has any.
-        index: the field that says which content of its item it is.
+        text: the stem of the events `.delta` and `.done` with its fragments and its whole value.
+        value: the field of the whole value in `.done`.
+        part: the stem of the events `.added` and `.done` around them, if there are any.
+        index: the field with the index of the content in its item.
     """
 
     text: str
@@ -63,7 +65,7 @@ _NAMES = {
 
 
 def _names(part: Part) -> _Names | None:
-    """None for what shows in its item alone: reasoning without words."""
+    """The names for a part; None for reasoning without text, which only its item shows."""
     match part:
         case Text():
             return _NAMES["text"]
@@ -108,13 +110,14 @@ class Encoder:
 
     def _start(self) -> list[Frame]:
         response = response_object(self._reply, "in_progress")
-        begun = self._frame
+        frame = self._frame
         if response["background"] is not True:
-            states = [begun("response.created", response=response)]
+            first = [frame("response.created", response=response)]
         else:
+            # A background response waits in a queue before it starts.
             queued = {**response, "status": "queued"}
-            states = [begun(f"response.{word}", response=queued) for word in ("created", "queued")]
-        return [*states, begun("response.in_progress", response=response)]
+            first = [frame(f"response.{state}", response=queued) for state in ("created", "queued")]
+        return [*first, frame("response.in_progress", response=response)]
 
     def _frame(self, type: str, **fields: Any) -> Frame:
         frame = frame_of(type, self._next, fields)
@@ -122,22 +125,26 @@ class Encoder:
         return frame
 
     def _where(self, part: int) -> dict[str, Any]:
-        """The fields by which the events of a part say where it is."""
-        place, names = self._layout.places[part], _names(self._turn.parts[part])
-        where: dict[str, Any] = {"item_id": place.item.id, "output_index": place.item.output_index}
+        """The fields of events that locate a part: item id, output index and content index."""
+        position, names = self._layout.positions[part], _names(self._turn.parts[part])
+        where: dict[str, Any] = {
+            "item_id": position.item.id,
+            "output_index": position.item.output_index,
+        }
         if names is not None and names.index:
-            where[names.index] = place.index
+            where[names.index] = position.index
         return where
 
     def _open(self, part: int) -> list[Frame]:
-        """What must come before the first delta of a part."""
+        """The frames that must come before the first delta of a part; openai-python requires
+        `output_item.added` before any event of an item, and `content_part.added` before text."""
         if part in self._opened:
             return []
         self._opened.add(part)
-        place, names = self._layout.places[part], _names(self._turn.parts[part])
+        position, names = self._layout.positions[part], _names(self._turn.parts[part])
         frames = []
-        if place.index == 0:
-            index, item = place.item.output_index, opening(place.item)
+        if position.index == 0:
+            index, item = position.item.output_index, opening(position.item)
             frames.append(self._frame("response.output_item.added", output_index=index, item=item))
         if names is not None and names.part:
             empty = content(self._turn.parts[part], finished=False)
@@ -154,7 +161,7 @@ class Encoder:
         if isinstance(whole, Text):
             fields["logprobs"] = [token_logprob(text)] if whole.logprobs else []
         if self._reply.options.obfuscation:
-            # Padding hides from an eavesdropper how long the words are.
+            # Padding hides the lengths of fragments from an observer of the encrypted traffic.
             length = 16 - len(text) % 16
             fields["obfuscation"] = derive(self._reply.seed, "pad", self._next, length=length)
         return [*frames, self._frame(f"{names.text}.delta", **fields)]
@@ -172,13 +179,14 @@ class Encoder:
         )
 
     def _close(self, part: int) -> list[Frame]:
-        whole, place = self._turn.parts[part], self._layout.places[part]
+        whole, position = self._turn.parts[part], self._layout.positions[part]
         names = _names(whole)
         frames = []
         if isinstance(whole, ToolCall):
+            # OpenAI sends a zero-argument call as one delta "{}".
             if not whole.fragments:
                 frames += self._delta(part, "{}")
-            fields = {"arguments": place.item.value["arguments"]}
+            fields = {"arguments": position.item.value["arguments"]}
             frames.append(
                 self._frame("response.function_call_arguments.done", **self._where(part), **fields)
             )
@@ -190,8 +198,8 @@ class Encoder:
             where = self._where(part)
             frames.append(self._frame(f"{names.text}.done", **where, **fields))
             frames.append(self._frame(f"{names.part}.done", **where, part=finished))
-        if place.last:
-            index, item = place.item.output_index, place.item.value
+        if position.last:
+            index, item = position.item.output_index, position.item.value
             frames.append(self._frame("response.output_item.done", output_index=index, item=item))
         return frames
 
@@ -207,7 +215,8 @@ class Encoder:
         response = terminal(self._turn, self._reply, self._layout.output)
         last = self._frame
         if isinstance(event, ev.StreamError):
-            error = said(event)
+            error = complete_error(event)
+            # Nested, as the service sends it; its documentation has these fields in the event.
             nested = {
                 "type": error.type,
                 "code": error.code,
@@ -221,7 +230,6 @@ class Encoder:
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     """The response object of an answer that is not streamed; the stream ends with the same.
 
-    A turn that was cut gives a response that is still in progress, one with an error a failed
-    response.
+    The response of a turn that was cut is still in progress; that of a turn with an error failed.
     """
     return terminal(turn, reply, lay_out(turn, reply).output)

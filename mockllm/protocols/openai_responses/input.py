@@ -33,8 +33,8 @@ _OUTPUT_PARTS = ("output_text", "refusal")
 def messages(value: object, strict: bool) -> list[Message]:
     """The messages of an `input`, one for each of its items.
 
-    What the model itself said or did is an assistant message, if need be without text;
-    what the client did for it is a tool message.
+    Items that the model produced are assistant messages, some without text; results are tool
+    messages.
 
     Raises:
         RequestError: if `strict` and an item is of the wrong kind.
@@ -53,7 +53,7 @@ def messages(value: object, strict: bool) -> list[Message]:
 
 
 def _kind(item: _Item) -> str:
-    """The type of an item, which may be left out where the other fields tell it."""
+    """The type of an item. The service lets clients omit it in messages and references."""
     kind = item.get("type")
     if isinstance(kind, str):
         return kind
@@ -102,7 +102,8 @@ def _message(item: _Item, where: str, strict: bool) -> Message:
 
 
 def _check_parts(parts: list[Any], assistant: bool, where: str) -> None:
-    """Refuses content that is not of the role's: the model outputs, everyone else inputs."""
+    """Raises for parts that a role cannot have: `output_text` is the assistant's, `input_text`
+    everyone else's."""
     allowed = _OUTPUT_PARTS if assistant else _INPUT_PARTS
     for k, part in enumerate(parts):
         kind = mapping(part).get("type")
@@ -151,14 +152,14 @@ _READERS: dict[str, Callable[[_Item, str, bool], Message]] = {
     "item_reference": _reference,
 }
 _CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
-_RESULTS = {f"{kind}_output": words for kind, words in _CALLS.items()}
+_RESULTS = {f"{kind}_output": title for kind, title in _CALLS.items()}
 
 
 def check_pairs(body: Mapping[str, Any]) -> None:
-    """Refuses a call without its result, and a result without its call before it.
+    """Raises for a call without its result, and for a result without its call before it.
 
-    Calls that the service keeps are not in the input: with `previous_response_id`, a
-    conversation or references to items, only the caller can tell whether a result has one.
+    With `previous_response_id`, a conversation or references to items, the call of a result may
+    be stored by the service; such results are accepted here.
 
     Raises:
         RequestError: with the call's id in its message.
@@ -183,9 +184,9 @@ def check_pairs(body: Mapping[str, Any]) -> None:
                     f"No tool call found for {_RESULTS[kind]} output with call_id {id}.",
                     param=f"input[{i}].call_id",
                 )
-    for id, words in calls.items():
+    for id, title in calls.items():
         if id not in answered:
-            raise RequestError(f"No tool output found for {words} {id}.", param="input")
+            raise RequestError(f"No tool output found for {title} {id}.", param="input")
 
 
 # Lookups
@@ -199,29 +200,29 @@ def input_items(
     limit: int = 20,
     after: str | None = None,
 ) -> dict[str, Any]:
-    """The list that `GET /v1/responses/{id}/input_items` answers with.
+    """The body of `GET /v1/responses/{id}/input_items`.
 
     Args:
-        body: the request that the response with this token answered.
-        order: `desc`, newest first as the service does, or `asc`.
-        limit: the most items to list.
-        after: the id of the item before the first one wanted.
+        body: the request of the response with this token.
+        order: `desc`, newest first, which is the service's default, or `asc`.
+        limit: how many items to list at most.
+        after: the id of the item before the first one to list.
     """
     value = body.get("input")
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     items = value if isinstance(value, list) else []
-    shown = [_shown(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
     if order != "asc":
-        shown.reverse()
-    ids = [item["id"] for item in shown]
+        stored.reverse()
+    ids = [item["id"] for item in stored]
     start = ids.index(after) + 1 if after in ids else 0
-    page = shown[start : start + limit]
+    page = stored[start : start + limit]
     return {
         "object": "list",
         "data": page,
         "first_id": page[0]["id"] if page else None,
-        "has_more": start + limit < len(shown),
+        "has_more": start + limit < len(stored),
         "last_id": page[-1]["id"] if page else None,
     }
 
@@ -230,14 +231,14 @@ _PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "f
 _PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
 
 
-def _shown(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
+def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
     """An item of the input in the form in which the service stores it."""
     kind = _kind(item)
     digits = derive(token, "input", i, length=50, hex=True)
     id = string(item.get("id")) or f"{_PREFIXES.get(kind, 'item')}_{digits}"
     if kind == "message":
         assistant = item.get("role") == "assistant"
-        content = [_shown_part(part, assistant) for part in _parts(item.get("content"))]
+        content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]
         role = item.get("role")
         return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
     status = {"status": "completed"} if kind in _CALLS or kind in _RESULTS else {}
@@ -250,7 +251,7 @@ def _parts(content: object) -> list[Any]:
     return [{"text": string(content)}]
 
 
-def _shown_part(part: object, assistant: bool) -> dict[str, Any]:
+def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
     given = dict(mapping(part))
     if assistant:
         if given.get("type") == "refusal":
@@ -262,5 +263,5 @@ def _shown_part(part: object, assistant: bool) -> dict[str, Any]:
 
 
 def deleted(response_id: str) -> dict[str, Any]:
-    """The answer to `DELETE /v1/responses/{id}`."""
+    """The body of `DELETE /v1/responses/{id}`."""
     return {"id": response_id, "object": "response", "deleted": True}

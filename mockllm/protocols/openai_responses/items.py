@@ -1,7 +1,7 @@
-"""One item of a Responses stream as it comes in, and what events add to it.
+"""The output items of a Responses stream while they arrive, and what events add to them.
 
-Parts get keys that sort as the finished output does. Nothing here knows what events are
-called, or which item they belong to.
+The keys of parts sort in the order of the finished output. This module knows neither the names of
+events (`decoder`) nor which item an event belongs to (`assembly`).
 """
 
 from __future__ import annotations
@@ -15,33 +15,40 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
 __all__ = [
+    "CONTENT_PARTS",
+    "EVENT_PARTS",
     "ITEM",
     "KINDS",
-    "PARTS",
-    "SHAPES",
-    "Item",
-    "Shape",
-    "Slot",
-    "add",
+    "IncomingItem",
+    "IncomingPart",
+    "PartType",
+    "add_content",
+    "add_fragment",
+    "add_rest",
     "arguments_of",
-    "settle",
-    "settle_part",
     "whole_number",
 ]
 
 KINDS = frozenset({"message", "reasoning", "function_call"})
-"""The items that the neutral vocabulary can say; others are kept as frames."""
+"""The types of items that have neutral parts; others are kept as frames."""
 
 ITEM = 1 << 64
-"""How far apart the keys of two items are."""
+"""The distance between the keys of two items."""
 
 _CONTENT = 1 << 56  # of an item: summaries first, then contents
-_PART = 1 << 32  # between two parts; frames kept as they are take the room in between
+_PART = 1 << 32  # between two parts; the keys of `Raw` frames are in between
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How one kind of text is written: in which kind of item, under which names."""
+class PartType:
+    """One kind of part on the wire.
+
+    Args:
+        item: the type of its item.
+        kind: the kind of text.
+        index: the field of events with its index in the item.
+        value: the field of `done` events and contents with the whole text.
+    """
 
     item: str
     kind: str
@@ -49,22 +56,22 @@ class Shape:
     value: str
 
 
-_OUTPUT_TEXT = Shape("message", "text", "content_index", "text")
-_REFUSAL = Shape("message", "refusal", "content_index", "refusal")
-_REASONING = Shape("reasoning", "reasoning", "content_index", "text")
-_SUMMARY = Shape("reasoning", "summary", "summary_index", "text")
-_ARGUMENTS = Shape("function_call", "arguments", "", "arguments")
+_OUTPUT_TEXT = PartType("message", "text", "content_index", "text")
+_REFUSAL = PartType("message", "refusal", "content_index", "refusal")
+_REASONING = PartType("reasoning", "reasoning", "content_index", "text")
+_SUMMARY = PartType("reasoning", "summary", "summary_index", "text")
+_ARGUMENTS = PartType("function_call", "arguments", "", "arguments")
 
-SHAPES = {
+EVENT_PARTS = {
     "output_text": _OUTPUT_TEXT,
     "refusal": _REFUSAL,
     "reasoning_text": _REASONING,
     "reasoning_summary_text": _SUMMARY,
     "function_call_arguments": _ARGUMENTS,
 }
-"""By the word that delta and done events have in their type."""
+"""By the part of the type that `.delta` and `.done` events share."""
 
-PARTS = {
+CONTENT_PARTS = {
     "output_text": _OUTPUT_TEXT,
     "text": _OUTPUT_TEXT,
     "refusal": _REFUSAL,
@@ -75,24 +82,24 @@ PARTS = {
 
 
 @dataclass(slots=True)
-class Slot:
-    """One part of the answer as it comes in; `settled` once its whole value has come."""
+class IncomingPart:
+    """One part while it arrives; `done` once its complete value has come."""
 
     key: int
     kind: str
-    pieces: list[str] = field(default_factory=list)
-    settled: bool = False
+    fragments: list[str] = field(default_factory=list)
+    done: bool = False
     annotations: list[Any] = field(default_factory=list)
     cited: int = 0
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return "".join(self.fragments)
 
 
 @dataclass(slots=True)
-class Item:
-    """One output item as it comes in; `wire_index` is the `output_index` it goes by."""
+class IncomingItem:
+    """One output item while it arrives; `wire_index` is its `output_index`."""
 
     base: int
     kind: str
@@ -104,138 +111,149 @@ class Item:
     added: bool = False
     announced: bool = False
     closed: bool = False
-    slots: dict[tuple[str, int], Slot] = field(default_factory=dict)
+    parts: dict[tuple[str, int], IncomingPart] = field(default_factory=dict)
 
     @property
     def last_key(self) -> int:
-        return max((slot.key for slot in self.slots.values()), default=self.base)
+        return max((part.key for part in self.parts.values()), default=self.base)
 
-    def slot(self, shape: Shape, index: object = 0) -> Slot:
-        """The part of this shape at this content or summary index, made if need be."""
-        place = shape.kind, whole_number(index) or 0
-        if place not in self.slots:
-            key = self.base + place[1] * _PART
-            if shape.kind in ("text", "refusal", "reasoning"):
+    def part(self, part_type: PartType, index: object = 0) -> IncomingPart:
+        """The part of this type at this content or summary index, created if it is new."""
+        wire_key = part_type.kind, whole_number(index) or 0
+        if wire_key not in self.parts:
+            key = self.base + wire_key[1] * _PART
+            if part_type.kind in ("text", "refusal", "reasoning"):
                 key += _CONTENT
-            if any(slot.key == key for slot in self.slots.values()):
+            if any(part.key == key for part in self.parts.values()):
                 key = self.last_key + _PART  # two kinds of content under one index
-            self.slots[place] = Slot(key, shape.kind)
-        return self.slots[place]
+            self.parts[wire_key] = IncomingPart(key, part_type.kind)
+        return self.parts[wire_key]
 
-    def identify(self, shown: Mapping[str, Any]) -> None:
-        """Fills in what is not known yet; the first id and name of a call are the call's."""
-        self.id = self.id or string(shown.get("id"))
-        self.call_id = self.call_id or string(shown.get("call_id"))
-        self.name = self.name or string(shown.get("name"))
+    def identify(self, fields: Mapping[str, Any]) -> None:
+        """Sets ids and name that are not known yet; later values do not replace the first."""
+        self.id = self.id or string(fields.get("id"))
+        self.call_id = self.call_id or string(fields.get("call_id"))
+        self.name = self.name or string(fields.get("name"))
 
     def announce(self) -> Iterator[ev.Event]:
-        """Opens the call, once, and says the arguments that came before its name was known."""
+        """The start of the call, once, and the arguments that came before its name was known."""
         if self.kind == "function_call" and not self.announced:
             self.announced = True
             yield ev.ToolStart(self.base, self.call_id or self.id, self.name)
-            yield from [ev.ToolArgs(self.base, piece) for piece in self.slot(_ARGUMENTS).pieces]
+            yield from [
+                ev.ToolArgs(self.base, fragment) for fragment in self.part(_ARGUMENTS).fragments
+            ]
 
-    def complete(self, shown: Mapping[str, Any]) -> Iterator[ev.Event]:
-        """All that the finished item tells beyond what has come."""
+    def complete(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
+        """The events of what only the finished item has, and of its end."""
         if self.closed:
             return
-        self.identify(shown)
+        self.identify(fields)
         yield from self.announce()
         if self.kind == "function_call":
-            yield from settle(self, self.slot(_ARGUMENTS), arguments_of(shown))
+            yield from add_rest(self, self.part(_ARGUMENTS), arguments_of(fields))
         for name, fallback in (("summary", _SUMMARY), ("content", None)):
-            contents = shown.get(name)
-            for k, part in enumerate(contents if isinstance(contents, list) else ()):
-                shape = PARTS.get(string(mapping(part).get("type")), fallback)
-                if shape is not None and shape.item == self.kind:
-                    yield from settle_part(self, self.slot(shape, k), mapping(part), shape)
+            contents = fields.get(name)
+            for k, content in enumerate(contents if isinstance(contents, list) else ()):
+                part_type = CONTENT_PARTS.get(string(mapping(content).get("type")), fallback)
+                if part_type is not None and part_type.item == self.kind:
+                    yield from add_content(
+                        self, self.part(part_type, k), mapping(content), part_type
+                    )
         if self.kind == "reasoning":
-            yield from self._proof(string(shown.get("encrypted_content")))
+            yield from self._signature(string(fields.get("encrypted_content")))
         yield from self.finish()
 
-    def _proof(self, encrypted: str) -> Iterator[ev.Event]:
-        """The signature of a reasoning item, or a sign that it was there without any words."""
+    def _signature(self, encrypted: str) -> Iterator[ev.Event]:
+        """The signature of a reasoning item; an empty fragment where it has no text either.
+
+        The service sends reasoning items without summary, which must not get lost.
+        """
         if encrypted:
             yield ev.Signature(self.last_key, encrypted)
-        elif not self.slots:
+        elif not self.parts:
             yield ev.ReasoningDelta(self.base, "")
 
     def finish(self) -> Iterator[ev.Event]:
-        """Closes the item with what is known of it."""
+        """Closes the item, once."""
         if self.closed:
             return
         yield from self.announce()
         if self.kind == "function_call":
-            slot = self.slot(_ARGUMENTS)
-            if not slot.text and self.early_arguments:
-                yield from add(self, slot, self.early_arguments)
+            part = self.part(_ARGUMENTS)
+            if not part.text and self.early_arguments:
+                yield from add_fragment(self, part, self.early_arguments)
         self.closed = True
-        for slot in self.slots.values():
-            yield from _cites(slot, slot.annotations)
-            yield ev.PartEnd(slot.key)
+        for part in self.parts.values():
+            yield from _cites(part, part.annotations)
+            yield ev.PartEnd(part.key)
 
 
-def add(item: Item, slot: Slot, text: str, logprobs: bool = False) -> Iterator[ev.Event]:
-    """One more fragment of a part."""
-    slot.pieces.append(text)
-    match slot.kind:
+def add_fragment(
+    item: IncomingItem, part: IncomingPart, text: str, logprobs: bool = False
+) -> Iterator[ev.Event]:
+    """Adds a fragment to a part."""
+    part.fragments.append(text)
+    match part.kind:
         case "text":
-            yield ev.TextDelta(slot.key, text, logprobs)
+            yield ev.TextDelta(part.key, text, logprobs)
         case "refusal":
-            yield ev.RefusalDelta(slot.key, text)
+            yield ev.RefusalDelta(part.key, text)
         case "arguments":
             if item.announced:
-                yield ev.ToolArgs(slot.key, text)
+                yield ev.ToolArgs(part.key, text)
         case kind:
-            yield ev.ReasoningDelta(slot.key, text, kind == "summary")
+            yield ev.ReasoningDelta(part.key, text, kind == "summary")
 
 
-def settle(item: Item, slot: Slot, whole: object, logprobs: bool = False) -> Iterator[ev.Event]:
-    """Adds what the whole value has beyond the fragments that came.
+def add_rest(
+    item: IncomingItem, part: IncomingPart, whole: object, logprobs: bool = False
+) -> Iterator[ev.Event]:
+    """Adds what the whole value has beyond the fragments so far.
 
-    Nothing that was sent can be taken back: where the value contradicts its fragments, they
-    stay as they are.
+    Events that were returned cannot be withdrawn: fragments that contradict the value stay.
     """
     if not isinstance(whole, str) or item.closed:
         return
-    slot.settled = True
-    so_far = slot.text
-    missing = whole.startswith(so_far) and (whole != so_far or not slot.pieces)
-    if missing and (whole or slot.kind != "arguments"):
-        yield from add(item, slot, whole[len(so_far) :], logprobs)
+    part.done = True
+    so_far = part.text
+    missing = whole.startswith(so_far) and (whole != so_far or not part.fragments)
+    if missing and (whole or part.kind != "arguments"):
+        yield from add_fragment(item, part, whole[len(so_far) :], logprobs)
 
 
-def settle_part(
-    item: Item, slot: Slot, part: Mapping[str, Any], shape: Shape
+def add_content(
+    item: IncomingItem, part: IncomingPart, content: Mapping[str, Any], part_type: PartType
 ) -> Iterator[ev.Event]:
-    """Adds what a finished content or summary has beyond what came of it."""
-    yield from settle(item, slot, part.get(shape.value), bool(part.get("logprobs")))
-    told = part.get("annotations")
-    yield from _cites(slot, told if isinstance(told, list) and told else slot.annotations)
+    """Adds what a finished content or summary has beyond the fragments so far."""
+    yield from add_rest(item, part, content.get(part_type.value), bool(content.get("logprobs")))
+    annotations = content.get("annotations")
+    if not isinstance(annotations, list) or not annotations:
+        annotations = part.annotations
+    yield from _cites(part, annotations)
 
 
-def _cites(slot: Slot, annotations: list[Any]) -> Iterator[ev.Event]:
-    """The citations not said yet; their words are known only once the text is whole."""
+def _cites(part: IncomingPart, annotations: list[Any]) -> Iterator[ev.Event]:
+    """The new citations of a text; their cited text is cut from the complete text."""
     cites = [a for a in map(mapping, annotations) if a.get("type") == "url_citation"]
-    if slot.kind != "text" or len(cites) <= slot.cited:
+    if part.kind != "text" or len(cites) <= part.cited:
         return
-    text = slot.text
-    for cite in cites[slot.cited :]:
+    text = part.text
+    for cite in cites[part.cited :]:
         start, end = (whole_number(cite.get(f"{edge}_index")) or 0 for edge in ("start", "end"))
-        words = text[start:end]
-        yield ev.Cite(slot.key, string(cite.get("url")), string(cite.get("title")), words)
-    slot.cited = len(cites)
+        yield ev.Cite(part.key, string(cite.get("url")), string(cite.get("title")), text[start:end])
+    part.cited = len(cites)
 
 
-def arguments_of(shown: Mapping[str, Any]) -> str:
-    """Arguments as JSON text; some servers send them parsed."""
-    arguments = shown.get("arguments")
+def arguments_of(fields: Mapping[str, Any]) -> str:
+    """Arguments as JSON text; some compatible servers send an object."""
+    arguments = fields.get("arguments")
     return dumps(arguments) if isinstance(arguments, Mapping) else string(arguments)
 
 
 def whole_number(value: object) -> int | None:
     """The value if it can be an index or a count, else None."""
-    # Beyond that it is no index, and would run into the keys of other items.
+    # Larger numbers would run into the keys of other items.
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 20:
         return value
     return None

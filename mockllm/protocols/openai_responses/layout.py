@@ -1,7 +1,8 @@
-"""Which part of a turn becomes which content of which output item of a response.
+"""The assignment of a turn's parts to output items and their contents.
 
-A turn is laid out once, before anything is sent. Stream and body are both cut from that
-layout, so they cannot disagree. Only pure functions and data may live here.
+The layout is made once, before anything is sent, because the first event of an item has its index
+and id. Stream and body use the same layout, so they agree. Only pure functions and data may live
+here.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content
 from mockllm.protocols.values import json_object
 
-__all__ = ["Item", "Layout", "Place", "bare", "lay_out", "opening", "sequence"]
+__all__ = ["Item", "Layout", "Position", "bare", "lay_out", "opening", "sequence"]
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One output item: its kind, the parts it is made of, and its finished JSON form."""
+    """One output item: its type, its parts by their indexes, and its finished JSON form."""
 
     id: str
     output_index: int
@@ -34,29 +35,29 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a part goes: its item, and which content (or summary) of the item it is."""
+class Position:
+    """The position of a part: its item, and the index of its content or summary there."""
 
     item: Item
     index: int
 
     @property
     def last(self) -> bool:
-        """Whether the item ends with this part."""
+        """Whether it is the last part of its item."""
         return self.index == len(self.item.parts) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where each part of a turn goes, and the finished `output` of the response."""
+    """The position of each part of a turn, and the finished `output` of the response."""
 
-    places: Mapping[int, Place]
+    positions: Mapping[int, Position]
     output: list[Any]
 
 
 @dataclass(slots=True)
 class _Group:
-    """Parts that will share one item."""
+    """Parts that share one item."""
 
     kind: str
     output_index: int
@@ -64,11 +65,10 @@ class _Group:
 
 
 def lay_out(turn: Turn, reply: Reply) -> Layout:
-    """Decides which part becomes which content of which output item.
+    """Assigns each part to a content of an output item.
 
-    Parts that follow each other share an item where the service would put them into one: text
-    and refusals in a message, summaries (or texts) of reasoning up to a signature. Frames kept
-    as they are take the `output_index` that they name.
+    Consecutive parts share an item as the service groups them: text and refusals in a message,
+    summaries (or texts) of reasoning up to a signature. Opaque frames keep their `output_index`.
     """
     groups: list[_Group | dict[str, Any]] = []
     spans = _spans(turn)
@@ -89,21 +89,21 @@ def lay_out(turn: Turn, reply: Reply) -> Layout:
     unfinished = max(spans, key=lambda i: spans[i][1]) if spans else -1
     if turn.finish not in INCOMPLETE:
         unfinished = -1
-    places: dict[int, Place] = {}
+    positions: dict[int, Position] = {}
     output: list[Any] = []
     for entry in groups:
         if isinstance(entry, _Group):
             status = "incomplete" if unfinished in entry.parts else "completed"
             item = _item(turn, reply, entry, status)
-            places |= {i: Place(item, k) for k, i in enumerate(item.parts)}
+            positions |= {i: Position(item, k) for k, i in enumerate(item.parts)}
             output.append(item.value)
         else:
             output.append(entry)
-    return Layout(places, output)
+    return Layout(positions, output)
 
 
 def sequence(turn: Turn) -> tuple[int, ...]:
-    """The index of the part that each beat belongs to."""
+    """The index of the part of each beat (see `Turn.order`)."""
     one_by_one = chain.from_iterable([i] * beats(part) for i, part in enumerate(turn.parts))
     return turn.order or tuple(one_by_one)
 
@@ -127,13 +127,13 @@ def _kind(part: Part) -> str:
 
 
 def bare(part: Part) -> bool:
-    """Whether a part is reasoning without words: an item that has, at most, encrypted content."""
+    """Whether a part is reasoning without text: its item has at most encrypted content."""
     return isinstance(part, Reasoning) and not part.summary and part.fragments == ("",)
 
 
 def _joins(turn: Turn, spans: dict[int, tuple[int, int]], group: _Group, i: int) -> bool:
     part, before = turn.parts[i], turn.parts[group.parts[-1]]
-    # Contents of one item are never open at the same time; items may be.
+    # The service opens the contents of one item one after the other; items may overlap.
     if _kind(part) != group.kind or spans[i][0] < spans[group.parts[-1]][1]:
         return False
     if isinstance(part, Reasoning) and isinstance(before, Reasoning):
@@ -182,8 +182,8 @@ def _item(turn: Turn, reply: Reply, group: _Group, status: str) -> Item:
 def _reasoning_fields(
     reply: Reply, group: _Group, parts: list[Part], last: Reasoning, status: str
 ) -> dict[str, Any]:
-    # A signature that the scenario has is always sent. One is made up only for a client that
-    # asks for it, which may rely on it to continue without stored responses.
+    # The scenario's signature is always sent. A derived one is sent only if the request includes
+    # `reasoning.encrypted_content`: such clients send it back instead of using stored responses.
     signature = last.signature
     if not signature and reply.options.encrypted:
         signature = "gAAAAA" + derive(reply.seed, "encrypted", group.output_index, length=82)
@@ -197,6 +197,6 @@ def _reasoning_fields(
 
 
 def opening(item: Item) -> dict[str, Any]:
-    """The item as `response.output_item.added` shows it: in progress and empty."""
+    """The item in `response.output_item.added`: in progress and empty."""
     empty = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
     return {key: empty.get(key, value) for key, value in item.value.items()}

@@ -1,4 +1,4 @@
-"""What a turn loses on its way through the Responses API: in words, and as a function.
+"""What the Responses API cannot express: the projection of a turn, and a list of the losses.
 
 Only pure functions may live here.
 """
@@ -12,31 +12,37 @@ from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_responses.decoder import understands
 from mockllm.protocols.openai_responses.layout import sequence
-from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, incomplete_reason, said
+from mockllm.protocols.openai_responses.objects import (
+    API,
+    INCOMPLETE,
+    complete_error,
+    incomplete_reason,
+)
 
 __all__ = ["LOSSES", "project"]
 
 LOSSES = (
-    "Why a complete answer ended is read off its parts: with calls `tool_calls`, with a refusal "
-    "and no calls `refusal`, otherwise `stop`. The wire's own word for the end is kept for "
-    "incomplete answers only, and of other services' words none.",
+    "The finish of a complete answer is derived from its parts: `tool_calls` with calls, "
+    "`refusal` with a refusal and no calls, otherwise `stop`. A raw finish reason is kept only "
+    "for incomplete answers, and only if it is one of this service.",
     "Calls have no signature.",
-    "A citation keeps its cited text only where the text has those words.",
-    "An error always has type and code; a body tells the code alone.",
-    "Of items, contents and the response only the fields that neutral parts have come back: not "
+    "A citation keeps its cited text only if the text contains it.",
+    "An error always has type and code; a body has the code only.",
+    "Of items, contents and the response only the fields with a neutral form come back: not "
     "`phase`, `namespace`, real log probabilities, or citations of files in finished contents. "
-    "They cannot be frames: the official client stops at a second `done` of an item.",
-    "A stream that is cut tells no usage.",
-    "Frames of other protocols, comments, and frames that say what neutral parts say are not "
-    "read back as frames. A body has of a hosted tool's frames the finished item only.",
+    "They cannot be kept as frames, because the official client fails at a second `done` of an "
+    "item.",
+    "A stream that is cut has no usage.",
+    "Frames of other protocols, comments, and frames with a neutral form do not come back as "
+    "frames. Of a hosted tool's frames a body has the finished item only.",
 )
 
 
 def project(turn: Turn) -> Turn:
-    """The turn as it comes back from the stream; `LOSSES` says what is missing.
+    """The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is dropped.
 
-    A frame kept as it is stays in its place as long as it does not name the `output_index` of
-    another item and parts do not interleave around it.
+    An opaque frame keeps its position, unless it names the `output_index` of another item or
+    parts interleave around it.
     """
     kept = [i for i, part in enumerate(turn.parts) if _survives(part)]
     parts = tuple(_projected(turn.parts[i]) for i in kept)
@@ -49,7 +55,7 @@ def project(turn: Turn) -> Turn:
             order=order,
             gaps=gaps,
             usage=turn.usage if over else None,
-            error=said(turn.error) if turn.error else None,
+            error=complete_error(turn.error) if turn.error else None,
             finish=None if turn.error else _finish(turn, parts),
             finish_raw=None if turn.error else _raw_finish(turn),
         )
@@ -64,8 +70,9 @@ def _projected(part: Part) -> Part:
     match part:
         case Text(citations=citations) if citations:
             text = part.text
-            told = (c if c.cited_text in text else replace(c, cited_text="") for c in citations)
-            return replace(part, citations=tuple(told))
+            # Citations have offsets on the wire, so only text that is in the answer is kept.
+            kept = (c if c.cited_text in text else replace(c, cited_text="") for c in citations)
+            return replace(part, citations=tuple(kept))
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
@@ -82,23 +89,23 @@ def _finish(turn: Turn, parts: tuple[Part, ...]) -> ev.FinishReason | None:
 
 
 def _raw_finish(turn: Turn) -> str | None:
-    word = incomplete_reason(turn)
-    return None if word in INCOMPLETE.values() else word
+    reason = incomplete_reason(turn)
+    return None if reason in INCOMPLETE.values() else reason
 
 
 def _without(turn: Turn, kept: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Order and gaps with only the beats of the parts kept; pauses go to the next beat."""
-    place = {old: new for new, old in enumerate(kept)}
+    """Order and gaps of the kept parts; the pauses before dropped beats move to the next beat."""
+    new_index = {old: new for new, old in enumerate(kept)}
     order, gaps = [], []
     waited = 0
     for beat, old in enumerate(sequence(turn)):
         waited += turn.gaps[beat] if turn.gaps else 0
-        if old in place:
-            order.append(place[old])
+        if old in new_index:
+            order.append(new_index[old])
             gaps.append(waited)
             waited = 0
     if not turn.gaps:
         return tuple(order), ()
     if not order and turn.finish is None and turn.error is None:
-        return (), turn.gaps[:1]  # all that such a stream tells is when it began
+        return (), turn.gaps[:1]  # such a stream has the time of its beginning only
     return tuple(order), (*gaps, waited + turn.gaps[-1])

@@ -1,8 +1,8 @@
-"""What Responses makes up in its events."""
+"""The fields of Responses that the service generates anew for each answer."""
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Normalisation
+from mockllm.protocols.records import Normalisation
 
 __all__ = ["NORMALISATION"]
 

@@ -23,6 +23,7 @@ __all__ = [
     "INCOMPLETE",
     "Options",
     "annotation",
+    "complete_error",
     "content",
     "frame_of",
     "incomplete_reason",
@@ -30,7 +31,6 @@ __all__ = [
     "logprobs",
     "response_id",
     "response_object",
-    "said",
     "terminal",
     "token_logprob",
     "token_of",
@@ -39,7 +39,7 @@ __all__ = [
 API = "responses"
 
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""Neutral finish reasons that end in `response.incomplete`, and the service's word for each."""
+"""The neutral finish reasons that end in `response.incomplete`, with the service's `reason`."""
 
 _RAW_REASONS = frozenset({"max_messages", "steered"})
 _ID = re.compile(r"(?:resp_([0-9a-f]{40})|(?:msg|fc|rs)_([0-9a-f]{40})([0-9a-f]{4,6}))\Z")
@@ -47,12 +47,12 @@ _ID = re.compile(r"(?:resp_([0-9a-f]{40})|(?:msg|fc|rs)_([0-9a-f]{40})([0-9a-f]{
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a request the answer's bytes depend on.
+    """The parts of a request that the bytes of its answer depend on.
 
     Args:
         echo: the fields that the response object repeats, as compact JSON text.
-        obfuscation: whether deltas carry random padding.
-        encrypted: whether reasoning items must carry `encrypted_content`.
+        obfuscation: whether deltas have padding (`stream_options.include_obfuscation`).
+        encrypted: whether reasoning items must have `encrypted_content`.
     """
 
     echo: str = "{}"
@@ -66,13 +66,13 @@ def response_id(token: str) -> str:
 
 
 def token_of(id: str) -> str | None:
-    """The token inside an identifier of a response or output item of ours; None if not ours."""
+    """The token in an id that mockllm gave to a response or output item; None for other ids."""
     match = _ID.match(id)
     return (match[1] or match[2]) if match else None
 
 
 def item_of(id: str) -> tuple[str, int] | None:
-    """Token and `output_index` inside an identifier of an output item of ours, else None."""
+    """Token and `output_index` in an id that mockllm gave to an output item; None for other ids."""
     match = _ID.match(id)
     return (match[2], int(match[3], 16)) if match and match[2] else None
 
@@ -96,9 +96,9 @@ def content(part: Part, finished: bool = True) -> dict[str, Any]:
 
 
 def logprobs(part: Text, with_bytes: bool = False) -> list[dict[str, Any]]:
-    """Log probabilities of a text's fragments, as if each were a token; empty if not wanted.
+    """Derived log probabilities of a text's fragments, one token each; [] if the text has none.
 
-    Contents of items tell the `bytes` of a token, events do not.
+    The service sends the `bytes` of a token in contents of items, and not in events.
     """
     if not part.logprobs:
         return []
@@ -112,13 +112,13 @@ def token_logprob(token: str, with_bytes: bool = False) -> dict[str, Any]:
 
 
 def annotation(cite: Cite, text: str) -> dict[str, Any]:
-    """A citation of `text`; its place is the first that holds the cited words, else the end."""
+    """A citation of `text`; its span is the first that holds the cited text, else the end."""
     start = text.find(cite.cited_text) if cite.cited_text else -1
-    place = (start, start + len(cite.cited_text)) if start >= 0 else (len(text), len(text))
+    span = (start, start + len(cite.cited_text)) if start >= 0 else (len(text), len(text))
     return {
         "type": "url_citation",
-        "start_index": place[0],
-        "end_index": place[1],
+        "start_index": span[0],
+        "end_index": span[1],
         "title": cite.title,
         "url": cite.url,
     }
@@ -136,7 +136,7 @@ def response_object(
     error: StreamError | None = None,
     reason: str | None = None,
 ) -> dict[str, Any]:
-    """The whole response object, which repeats what the request asked for.
+    """The whole response object, which repeats most fields of the request.
 
     Args:
         status: `in_progress`, `completed`, `incomplete` or `failed`.
@@ -197,10 +197,10 @@ def frame_of(type: str, sequence_number: int, fields: Mapping[str, Any]) -> Fram
 
 
 def terminal(turn: Turn, reply: Reply, output: list[Any]) -> dict[str, Any]:
-    """The response as the end of the stream, or the body, tells it."""
+    """The response object in the last event of the stream, and in the body."""
     usage = turn.usage
     if turn.error is not None:
-        error = said(turn.error)
+        error = complete_error(turn.error)
         return response_object(reply, "failed", output=output, usage=usage, error=error)
     if turn.finish in INCOMPLETE:
         reason = incomplete_reason(turn)
@@ -211,13 +211,13 @@ def terminal(turn: Turn, reply: Reply, output: list[Any]) -> dict[str, Any]:
 
 
 def incomplete_reason(turn: Turn) -> str | None:
-    """The service's word for why a turn is incomplete; None for one that is not."""
+    """The `reason` in `incomplete_details`; None for a turn that is complete."""
     if turn.finish == "length" and turn.finish_raw in _RAW_REASONS:
         return turn.finish_raw
     return INCOMPLETE.get(turn.finish or "")
 
 
-def said(error: StreamError) -> StreamError:
-    """The error with type and code filled in as the service does: they are never missing."""
+def complete_error(error: StreamError) -> StreamError:
+    """The error with type and code, which the service always sends."""
     type = error.type or "server_error"
     return StreamError(error.message, type, error.code or type)

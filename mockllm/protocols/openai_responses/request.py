@@ -1,8 +1,8 @@
-"""Reads requests of the Responses API, and refuses what the service would refuse.
+"""Requests of the Responses API: the body to the neutral request, with the service's validation.
 
 https://platform.openai.com/docs/api-reference/responses/create
 
-Refusals are worded and coded like the service's own. Only pure functions may live here.
+Errors have the service's messages and codes. Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _Body = Mapping[str, Any]
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request that a body makes.
+    """The neutral request of a body.
 
     Args:
-        strict: refuse what the service refuses; otherwise what makes no sense is passed over.
+        strict: refuse what the service refuses; otherwise invalid values are ignored.
 
     Raises:
         RequestError: with `param` and `code` as the service sets them.
@@ -59,7 +59,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     )
 
 
-# The fields by themselves
+# Checks of single fields
 
 
 _TEXT = of_kind(str, "a string")
@@ -104,7 +104,7 @@ _MOVED = {
 
 
 def _check(body: _Body) -> None:
-    """Refuses fields that are missing, of the wrong kind, or of the other API."""
+    """Raises for fields that are missing, of the wrong kind, or of Chat Completions."""
     for name, value in body.items():
         if name in _MOVED:
             raise _moved(name)
@@ -168,7 +168,7 @@ def _wants_reasoning(value: object) -> bool:
     return any(reasoning.get(name) for name in ("effort", "summary", "generate_summary"))
 
 
-# What the answer repeats
+# The fields that the answer repeats
 
 _ECHOED = (
     "background",
@@ -197,12 +197,12 @@ _ECHOED = (
 
 
 def options(request: Request) -> Options:
-    """What of the request the answer's bytes depend on."""
+    """The options for the encoder; never fails, whatever the body holds."""
     body = request.body
     echo = {name: body[name] for name in _ECHOED if _fit(name, body.get(name))}
-    for name, shown in _SHOWN.items():
+    for name, echoed in _ECHO_FORMS.items():
         if name in echo:
-            echo[name] = shown(echo[name])
+            echo[name] = echoed(echo[name])
     if not _conversation(body.get("conversation")):
         echo.pop("conversation", None)
     include = body.get("include")
@@ -214,7 +214,7 @@ def options(request: Request) -> Options:
 
 
 def _fit(name: str, value: object) -> bool:
-    """Whether a field may be repeated: lenient parsing lets anything through."""
+    """Whether a field may be repeated; without strict checks the body may hold anything."""
     if value is None:
         return False
     try:
@@ -225,14 +225,14 @@ def _fit(name: str, value: object) -> bool:
 
 
 def _sound(text: str) -> str:
-    """The text without lone surrogates, which JSON can escape and UTF-8 cannot hold."""
+    """The text with lone surrogates replaced: JSON can escape them, UTF-8 cannot encode them."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _shown_tools(tools: list[Any]) -> list[Any]:
-    """Tools with what the service fills in for functions."""
+def _echoed_tools(tools: list[Any]) -> list[Any]:
+    """Tools with the defaults that the service adds to functions."""
     usual = {"type": "function", "description": None, "name": "", "parameters": None}
     return [
         {**usual, **tool, "strict": tool.get("strict", True)}
@@ -243,13 +243,13 @@ def _shown_tools(tools: list[Any]) -> list[Any]:
     ]
 
 
-def _given(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
-_SHOWN: dict[str, Callable[[Any], Any]] = {
+_ECHO_FORMS: dict[str, Callable[[Any], Any]] = {
     "conversation": lambda value: {"id": _conversation(value)},
-    "reasoning": _given,
-    "text": _given,
-    "tools": _shown_tools,
+    "reasoning": _without_nulls,
+    "text": _without_nulls,
+    "tools": _echoed_tools,
 }

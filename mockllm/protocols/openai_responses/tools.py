@@ -1,4 +1,4 @@
-"""The tools and the form of answer that a Responses request asks for.
+"""The tools, the tool choice and the output schema of a Responses request.
 
 Only pure functions may live here.
 """
@@ -21,7 +21,7 @@ _FORMATS = ("json_object", "json_schema", "text")
 
 
 def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
-    """The tools that the client runs itself; what the service runs is left out.
+    """The tools that the client runs itself, without those that the service hosts.
 
     Raises:
         RequestError: if `strict` and a tool is one that the service would refuse.
@@ -55,13 +55,13 @@ def _check_offer(tool: object, where: str) -> None:
 def tool_choice(value: object, tools: object, strict: bool) -> str:
     """`auto`, `none`, `required`, or the name of the tool that must be called.
 
-    Where any of several allowed tools must be called, it is the first of them.
+    For `allowed_tools` with mode `required`, it is the first of the allowed tools.
 
     Args:
         tools: the `tools` of the request, hosted ones included.
 
     Raises:
-        RequestError: if `strict` and it is no choice, or names a tool that is not offered.
+        RequestError: if `strict` and it is not valid, or names a tool that is not offered.
     """
     if value is None:
         return "auto"
@@ -129,10 +129,10 @@ def _not_found(name: str, where: str) -> RequestError:
 
 
 def output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
-    """The JSON Schema that `text.format` asks for, `{}` for any object, None for plain text.
+    """The JSON Schema in `text.format`; {} for any object, None for plain text.
 
     Raises:
-        RequestError: if `strict` and the format is none that the service knows.
+        RequestError: if `strict` and the service does not know the format.
     """
     format = mapping(value).get("format")
     if format is None:

@@ -1,7 +1,7 @@
 """The quirks of AG-UI, group K.
 
-`agui_calls` has those of tool calls; here are those of the run around them. Each change stands
-above the quirk that it makes.
+`calls` has those of tool calls; here are those of the run around them; `events` is the access to
+events that they share. Each change stands above its quirk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mockllm.quirks.agui.calls import (
     SUCCESS_PENDING,
     ZERO_ARG,
 )
-from mockllm.quirks.agui.events import ENDINGS, kind, last, made
+from mockllm.quirks.agui.events import ENDINGS, kind, last, new_event
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 
 __all__ = ["QUIRKS"]
@@ -31,19 +31,19 @@ __all__ = ["QUIRKS"]
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-def _crlf(pieces: list[TimedBytes], context: Context) -> list[TimedBytes]:
-    return [TimedBytes(piece.at, _LINE_END.sub(b"\r\n", piece.data)) for piece in pieces]
+def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
+    return [TimedBytes(timed.at, _LINE_END.sub(b"\r\n", timed.data)) for timed in stream]
 
 
 _CRLF = Quirk(
     name="agui-crlf",
     group="K",
     only=("agui",),
-    title="Lines end in CR LF",
-    servers="sse-starlette, unless told otherwise",
+    title="Lines end in CRLF",
+    servers="sse-starlette by default",
     right="same",
-    correct="read events by the rules of SSE, which know three ends of lines",
-    faults="events are cut at LF LF only: the whole stream is one event, and no JSON",
+    correct="accept all three line ends of the SSE specification",
+    faults='splits at "\\n\\n" only: the whole stream is one event, and not JSON',
     invariant="chunking-free",
     sample=samples.TEXT,
     variants=(Variant("", r"data: {...}\r\n\r\n", bytes=_crlf),),
@@ -61,11 +61,11 @@ _DONE_SENTINEL = Quirk(
     name="agui-done-sentinel",
     group="K",
     only=("agui",),
-    title="[DONE] follows the end of the run",
-    servers="servers that pass on the stream of a model",
+    title="`[DONE]` follows the end of the run",
+    servers="servers that forward the stream of a model",
     right="either",
-    correct="pass over it, or say that it is no event",
-    faults="a crash of the parser of JSON",
+    correct="ignore it, or report that it is not an event",
+    faults="crashes in the JSON parser",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(Variant("", "data: [DONE] after RUN_FINISHED", _sentinel),),
@@ -90,7 +90,7 @@ def _unfinished(items: list[Item], context: Context) -> list[Item]:
 
 
 def _unclosed(items: list[Item], context: Context) -> list[Item]:
-    """Leaves out the end of the run, and the ends of what was closed right before it."""
+    """Removes the end of the run, and the events directly before it that close something."""
     end = last(items, *ENDINGS)
     if end is None:
         return items
@@ -111,17 +111,17 @@ _NO_RUN_FINISHED = Quirk(
     name="agui-no-run-finished",
     group="K",
     only=("agui",),
-    title="The stream ends, the run does not",
+    title="The stream ends before the run does",
     servers="servers that crashed",
     right="error",
     correct="report that the run was cut",
-    faults="taken for a run that finished",
+    faults="treats the run as finished",
     invariant="truncated-is-not-complete",
     sample=samples.TEXT,
     variants=(
-        Variant("after-message", "ends after TEXT_MESSAGE_END", _unfinished, meaning=_cut),
-        Variant("inside-message", "ends after the last fragment", _unclosed, meaning=_cut),
-        Variant("empty", "not a single event", _nothing, meaning=lambda _: Turn()),
+        Variant("after-message", "ends after TEXT_MESSAGE_END", _unfinished, expected=_cut),
+        Variant("inside-message", "ends after the last fragment", _unclosed, expected=_cut),
+        Variant("empty", "no events at all", _nothing, expected=lambda _: Turn()),
     ),
     sources=("ag-ui-protocol/ag-ui#2300", "ag-ui-protocol/ag-ui#2354", "agno-agi/agno#7593"),
 )
@@ -135,7 +135,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
         changed.append(item)
         if kind(item) == "TEXT_MESSAGE_START":
             id = item.data.get("messageId")
-            changed.append(made(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta=""))
+            changed.append(new_event(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta=""))
     return changed
 
 
@@ -144,10 +144,10 @@ _EMPTY_DELTA = Quirk(
     group="K",
     only=("agui",),
     title="A fragment of text is empty",
-    servers="agents that pass on the first chunk of a model",
+    servers="agents that forward the first chunk of a model",
     right="same",
-    correct="add nothing",
-    faults="the run is refused",
+    correct="append nothing",
+    faults="rejects the run",
     invariant="text-accumulates",
     sample=samples.TEXT,
     variants=(Variant("", '"delta":"" before the first fragment', _empty_first),),
@@ -162,14 +162,14 @@ _EMPTY_DELTA = Quirk(
 
 
 def _after_start(*types: str) -> FramesChange:
-    """Puts events without fields behind the first RUN_STARTED."""
+    """Adds events without fields after the first RUN_STARTED."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
         start = next((i for i, item in enumerate(items, 1) if kind(item) == "RUN_STARTED"), None)
         if start is None:
             return items
         at = items[start - 1].at
-        return [*items[:start], *(made(at, type) for type in types), *items[start:]]
+        return [*items[:start], *(new_event(at, type) for type in types), *items[start:]]
 
     return change
 
@@ -178,11 +178,11 @@ _UNKNOWN_EVENT = Quirk(
     name="agui-unknown-event",
     group="K",
     only=("agui",),
-    title="An event that this version of the protocol does not have",
+    title="An event type that this version of the protocol does not have",
     servers="agents of another version",
     right="same",
-    correct="pass over it, with a warning",
-    faults="an exception",
+    correct="ignore it, with a warning",
+    faults="raises an error",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(

@@ -1,7 +1,4 @@
-"""The quirks of tool calls in AG-UI.
-
-Each change stands above the quirk that it makes.
-"""
+"""Quirks of tool calls in AG-UI. Each change stands above its quirk."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from mockllm.quirks.agui.events import (
     in_runs,
     kind,
     last,
-    made,
+    new_event,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 
@@ -38,15 +35,15 @@ __all__ = [
     "ZERO_ARG",
 ]
 
-# Calls side by side
+# Parallel calls
 
 
 def _of(call: list[Item], *types: str) -> list[Item]:
     return [item for item in call if kind(item) in types]
 
 
-def _rounds(calls: Calls) -> list[Item]:
-    """The starts, then the arguments of all calls in turn."""
+def _alternating(calls: Calls) -> list[Item]:
+    """The starts of all calls, then their arguments, one fragment of each call at a time."""
     starts = [item for call in calls for item in _of(call, START)]
     arguments = zip_longest(*(_of(call, ARGS) for call in calls))
     return [*starts, *(item for turn in arguments for item in turn if item is not None)]
@@ -56,11 +53,11 @@ def _ends(calls: Calls) -> list[Item]:
     return [item for call in calls for item in call if kind(item) not in (START, ARGS)]
 
 
-def _side_by_side(calls: Calls) -> list[Item]:
-    return [*_rounds(calls), *_ends(calls)]
+def _all_open(calls: Calls) -> list[Item]:
+    return [*_alternating(calls), *_ends(calls)]
 
 
-_parallel = in_runs(_side_by_side)
+_parallel = in_runs(_all_open)
 
 PARALLEL_CALLS = Quirk(
     name="agui-parallel-calls",
@@ -69,8 +66,8 @@ PARALLEL_CALLS = Quirk(
     title="Several calls are open at once",
     servers="adapters of LangGraph and of Strands",
     right="same",
-    correct="put each fragment where its toolCallId says",
-    faults="the run is refused, the second call is lost, or results are made up",
+    correct="route each fragment by its toolCallId",
+    faults="rejects the run, loses the second call, or invents results",
     invariant="arguments-concatenate",
     sample=samples.TWO_CALLS,
     variants=(Variant("", "START c1, START c2, ARGS c1, ARGS c2, ...", _parallel),),
@@ -84,25 +81,32 @@ PARALLEL_CALLS = Quirk(
 
 
 def _as_chunks(calls: Calls) -> list[Item]:
-    chunks, proofs = _rounds(calls), [item for item in _ends(calls) if kind(item) != END]
+    chunks = _alternating(calls)
+    signatures = [item for item in _ends(calls) if kind(item) != END]
     for item in chunks:
         item.data["type"] = "TOOL_CALL_CHUNK"
-    return [*chunks, *proofs]
+    return [*chunks, *signatures]
 
 
 CHUNK_INTERLEAVE = Quirk(
     name="agui-chunk-interleave",
     group="K",
     only=("agui",),
-    title="TOOL_CALL_CHUNKs of two calls alternate",
+    title="TOOL_CALL_CHUNK events of two calls alternate",
     servers="adapters",
     right="either",
-    correct="put each where its toolCallId says, or refuse one that has no name to open a call",
-    faults="fragments end up in the call that came last",
+    correct=(
+        "route each by its toolCallId, or reject one that cannot open a call for lack of a name"
+    ),
+    faults="appends fragments to the call that opened last",
     invariant="arguments-concatenate",
     sample=samples.TWO_CALLS,
     variants=(
-        Variant("", "chunks of c1, c2, c1, c2, named only the first time", in_runs(_as_chunks)),
+        Variant(
+            "",
+            "chunks of c1, c2, c1, c2, with names only in the first of each",
+            in_runs(_as_chunks),
+        ),
     ),
 )
 
@@ -110,7 +114,7 @@ CHUNK_INTERLEAVE = Quirk(
 
 
 def _left_open(items: list[Item], context: Context) -> list[Item]:
-    """Opens the calls side by side, and never ends the last of them."""
+    """Opens all calls at once, and never ends the last of them."""
     items = _parallel(items, context)
     finish, end = last(items, "RUN_FINISHED"), last(items, END)
     if finish is None or end is None:
@@ -119,28 +123,32 @@ def _left_open(items: list[Item], context: Context) -> list[Item]:
 
 
 def _opened(type: str, **fields: Any) -> FramesChange:
-    """Opens something right before the run finishes."""
+    """Adds an event that opens something directly before the run finishes."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
         finish = last(items, "RUN_FINISHED")
         if finish is None:
             return items
-        return [*items[:finish], made(items[finish].at, type, **fields), *items[finish:]]
+        return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
 
     return change
 
 
 def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
-    """What is left of a run that a client has to refuse when it finishes; where `called`, only
-    of one that has calls."""
+    """The turn of a run that a client has to refuse when it finishes.
 
-    def meaning(turn: Turn) -> Turn:
+    Args:
+        what: what is open then, for the message.
+        called: leave turns without calls unchanged.
+    """
+
+    def expected(turn: Turn) -> Turn:
         if turn.finish is None or (called and not turn.tool_calls):
             return turn
         error = StreamError(f"the run finishes while {what} is open")
         return replace(turn, finish=None, finish_raw=None, usage=None, error=error)
 
-    return meaning
+    return expected
 
 
 OPEN_CALL_AT_FINISH = Quirk(
@@ -148,10 +156,10 @@ OPEN_CALL_AT_FINISH = Quirk(
     group="K",
     only=("agui",),
     title="The run finishes while something in it is open",
-    servers="adapters of Strands and of LangGraph, with calls side by side",
+    servers="adapters of Strands and of LangGraph, with parallel calls",
     right="error",
-    correct="refuse the run: what is open is not complete",
-    faults="the call that is open is made, or lost without a word",
+    correct="reject the run: an open part is not complete",
+    faults="runs the open call, or silently loses it",
     invariant="truncated-is-not-complete",
     sample=samples.TWO_CALLS,
     variants=(
@@ -159,25 +167,25 @@ OPEN_CALL_AT_FINISH = Quirk(
             "call",
             "START c1, START c2, ARGS c1, ARGS c2, END c1, RUN_FINISHED",
             _left_open,
-            meaning=_refused("a call", called=True),
+            expected=_refused("a call", called=True),
         ),
         Variant(
             "message",
             "TEXT_MESSAGE_START, RUN_FINISHED",
             _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
-            meaning=_refused("a message"),
+            expected=_refused("a message"),
         ),
         Variant(
             "step",
             "STEP_STARTED, RUN_FINISHED",
             _opened("STEP_STARTED", stepName="open"),
-            meaning=_refused("a step"),
+            expected=_refused("a step"),
         ),
         Variant(
             "reasoning",
             "REASONING_START, RUN_FINISHED",
             _opened("REASONING_START", messageId="msg_open"),
-            meaning=_refused("reasoning"),
+            expected=_refused("reasoning"),
         ),
     ),
     sources=("ag-ui-protocol/ag-ui#2024",),
@@ -202,11 +210,11 @@ SUCCESS_PENDING = Quirk(
     name="agui-success-pending",
     group="K",
     only=("agui",),
-    title="The run is a success, and calls wait for their results",
+    title="The run succeeds although calls have no results yet",
     servers="adapters",
     right="same",
-    correct="make the calls without a result, and go on in a new run",
-    faults="the conversation is taken to be over",
+    correct="run the calls without a result, and continue in a new run",
+    faults="treats the conversation as finished",
     invariant="finish-and-usage",
     sample=samples.CALL,
     variants=(Variant("", '"outcome":{"type":"success"} without pendingToolCallIds', _success),),
@@ -224,7 +232,7 @@ def _wrong_id(items: list[Item], context: Context) -> list[Item]:
 
 
 def _abandoned(turn: Turn) -> Turn:
-    """Without the calls whose arguments name another call, and refused because of them."""
+    """The turn without the calls whose arguments name another call, and with an error."""
     broken = [part for part in turn.parts if isinstance(part, ToolCall) and part.fragments]
     if not broken or turn.error is not None:
         return turn
@@ -239,11 +247,11 @@ ARGS_WRONG_ID = Quirk(
     title="Arguments name a call that is not open",
     servers="faulty servers",
     right="error",
-    correct="refuse them",
-    faults="they end up in the call that came last",
+    correct="reject them",
+    faults="appends them to the call that opened last",
     invariant="arguments-concatenate",
     sample=samples.CALL,
-    variants=(Variant("", "START c1, ARGS of another id, END c1", _wrong_id, meaning=_abandoned),),
+    variants=(Variant("", "START c1, ARGS of another id, END c1", _wrong_id, expected=_abandoned),),
     sources=("microsoft/agent-framework#6342",),
 )
 
@@ -262,8 +270,8 @@ PHANTOM_PARENT = Quirk(
     title="A call belongs to a message that was never sent",
     servers="adapters",
     right="same",
-    correct="take the call; it needs no message to be in",
-    faults="the call is lost with the message that is not there",
+    correct="accept the call; it does not need a parent message",
+    faults="loses the call with the missing message",
     invariant="surface-once",
     sample=samples.TEXT_AND_CALL,
     variants=(Variant("", '"parentMessageId":"nope"', _phantom),),
@@ -292,7 +300,7 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
     for item in _no_args(items, context):
         changed.append(item)
         if kind(item) == START and call_id(item) in zero:
-            changed.append(made(item.at, ARGS, toolCallId=call_id(item), delta=""))
+            changed.append(new_event(item.at, ARGS, toolCallId=call_id(item), delta=""))
     return changed
 
 
@@ -303,8 +311,8 @@ ZERO_ARG = Quirk(
     title="A call without arguments has no TOOL_CALL_ARGS, or an empty one",
     servers="any agent",
     right="same",
-    correct="the arguments are {}",
-    faults='the arguments stay "", which is no JSON',
+    correct="make the call with the arguments {}",
+    faults='keeps the arguments "", which is not JSON',
     invariant="zero-arguments",
     sample=samples.ZERO,
     variants=(

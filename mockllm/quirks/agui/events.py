@@ -1,7 +1,7 @@
-"""What changes of AG-UI streams have in common: what an event is, and new events.
+"""Access to events of AG-UI streams for the quirks, and new events.
 
-Frames that a scenario holds as they are may say anything: whatever is no event counts as an
-empty one here. Only small functions on items may live here.
+A scenario may send raw frames with any content. A frame that is not an event counts as an empty
+event. Only small functions on items may live here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "in_runs",
     "kind",
     "last",
-    "made",
+    "new_event",
 ]
 
 START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
@@ -33,18 +33,18 @@ ENDINGS = ("RUN_FINISHED", "RUN_ERROR")
 
 
 def event(item: Item) -> dict[str, Any]:
-    """The event in an item; an empty one where it holds none."""
+    """The event in an item; {} where it holds none."""
     data = item.data
     return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
 
 
 def kind(item: Item) -> str:
-    """The type of the event in an item; `""` where it holds none."""
+    """The type of the event in an item; "" where it holds none."""
     return str(event(item).get("type", ""))
 
 
 def call_id(item: Item) -> str | None:
-    """The call that an event is about."""
+    """The id of the call that an event belongs to; None where it belongs to none."""
     value = event(item)
     named = value.get("toolCallId")
     if value.get("subtype") == "tool-call":
@@ -53,27 +53,27 @@ def call_id(item: Item) -> str | None:
 
 
 def last(items: list[Item], *types: str) -> int | None:
-    """The place of the last event that has one of these types."""
+    """The position of the last event that has one of these types; None where none has."""
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
 
 
-def made(at: int, type: str, **fields: Any) -> Item:
+def new_event(at: int, type: str, **fields: Any) -> Item:
     """A new event."""
     return Item(at, {"type": type, **fields})
 
 
-# Calls next to each other
+# Consecutive calls
 
 Calls = list[list[Item]]
 """The events of several calls, each from its start to its end."""
 
 
 def in_runs(change: Callable[[Calls], list[Item]]) -> FramesChange:
-    """Makes a change wherever several calls come one after the other, or interleaved, with
-    nothing between them.
+    """Changes each run of several calls with no other event between them.
 
-    `change` gets the events of these calls and gives the events in their place; each place
-    keeps its time.
+    Args:
+        change: from the events of these calls, the events that replace them. Each position keeps
+            its time.
     """
 
     def changed(items: list[Item], context: Context) -> list[Item]:
@@ -88,8 +88,7 @@ def in_runs(change: Callable[[Calls], list[Item]]) -> FramesChange:
 
 
 def _whole_calls(run: list[Item]) -> Calls:
-    """The calls of a run; none where one of them is not there from start to end, or its id
-    stands for two."""
+    """The calls of a run; none where one of them is incomplete, or where two share an id."""
     calls: defaultdict[str | None, list[Item]] = defaultdict(list)
     for item in run:
         calls[call_id(item)].append(item)
@@ -99,12 +98,12 @@ def _whole_calls(run: list[Item]) -> Calls:
 def _whole(call: list[Item]) -> bool:
     kinds = [kind(item) for item in call]
     end = kinds.index(END) if END in kinds else 0
-    inside, behind = kinds[1:end], kinds[end + 1 :]
+    inside, after = kinds[1:end], kinds[end + 1 :]
     return (
         kinds[0] == START
         and end > 0
-        and all(word == ARGS for word in inside)
-        and all(word == "REASONING_ENCRYPTED_VALUE" for word in behind)
+        and all(type == ARGS for type in inside)
+        and all(type == "REASONING_ENCRYPTED_VALUE" for type in after)
     )
 
 

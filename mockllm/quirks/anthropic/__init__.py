@@ -1,8 +1,7 @@
 """The quirks of Anthropic Messages, group H.
 
-`anthropic_stream` has those of the stream around the blocks, `anthropic_calls` those of tool
-calls, `anthropic_blocks` those of other content blocks, `anthropic_endings` those of how it ends;
-`anthropic_events` is what they share.
+`stream` has those of the stream around the blocks, `calls` those of tool calls, `blocks` those of
+other content blocks, `endings` those of the end; `events` is the access to events that they share.
 """
 
 from __future__ import annotations

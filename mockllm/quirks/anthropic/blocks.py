@@ -13,10 +13,10 @@ from mockllm.quirks.anthropic.events import (
     blocks,
     delta,
     event,
+    fragment_of,
     index_of,
-    started,
+    started_block,
     without,
-    words,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
@@ -39,23 +39,26 @@ def _renumbered(number: Callable[[int], int]) -> FramesChange:
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
-    """Gives the blocks of the type that began last the lowest indexes. Blocks of one type keep
-    their order, so that whoever reads by arrival and whoever sorts by index agree."""
+    """Gives the lowest indexes to the blocks of the type that began last.
+
+    Blocks of one type keep their order, so that clients that read by arrival and clients that
+    sort by index get the same texts and calls.
+    """
     types: dict[int, str] = {}
     for block in blocks(items):
         types.setdefault(block.index, block.kind)
-    last = {type: place for place, type in enumerate(dict.fromkeys(types.values()))}
+    last = {type: position for position, type in enumerate(dict.fromkeys(types.values()))}
     order = sorted(types, key=lambda index: -last[types[index]])
     numbers = dict(zip(order, sorted(types), strict=True))
     return _renumbered(lambda index: numbers.get(index, index))(items, _)
 
 
 def _alone(found: Sequence[Block]) -> list[bool]:
-    """Of each block, whether no other is open while it is."""
+    """Whether no other block is open at the same time, for each block."""
     alone = []
     latest = -1
     for block, following in zip_longest(found, found[1:]):
-        end = block.places[-1]
+        end = block.positions[-1]
         before = following is None or end < following.start
         alone.append(latest < block.start and before)
         latest = max(latest, end)
@@ -74,27 +77,28 @@ def _interleaved(items: list[Item], _: Context) -> list[Item]:
         turns = zip_longest(*(block.deltas for block in run))
         order = [
             *(block.start for block in run),
-            *(place for each in turns for place in each if place is not None),
+            *(position for each in turns for position in each if position is not None),
             *(block.stop for block in run if block.stop is not None),
         ]
-        moved = [items[place] for place in order]
-        # The moments stay with the places, or all that comes later would be late.
+        moved = [items[position] for position in order]
+        # Times stay with the positions: `change_frames` never lets them decrease, so an event
+        # that moved forward with its time would delay all events after it.
         slots = sorted(order)
-        moments = [items[place].at for place in slots]
-        for place, at, item in zip(slots, moments, moved, strict=True):
-            items[place] = replace(item, at=at)
+        times = [items[position].at for position in slots]
+        for position, at, item in zip(slots, times, moved, strict=True):
+            items[position] = replace(item, at=at)
     return items
 
 
 def _runs(found: Sequence[Block]) -> Iterator[list[Block]]:
-    """Blocks that follow each other and may be open at once: calls, and not more than one of
-    text and of thinking, whose words would mix."""
+    """Runs of blocks that may be open at once: calls, and at most one block of text and one of
+    thinking, because clients that ignore the index would mix two texts."""
     run: list[Block] = []
     for block, alone in zip(found, _alone(found), strict=True):
-        wordy = block.kind != "tool_use" and block.kind in [other.kind for other in run]
+        second_text = block.kind != "tool_use" and block.kind in [other.kind for other in run]
         unfinished = bool(run) and run[-1].stop is None
         fits = alone and block.kind in NEUTRAL
-        if run and (not fits or wordy or unfinished):
+        if run and (not fits or second_text or unfinished):
             yield run
             run = []
         if fits:
@@ -129,17 +133,17 @@ def _split_signature(items: list[Item], _: Context) -> list[Item]:
 
 
 def _text_in_start(*, whole: bool) -> FramesChange:
-    """Has the first fragment that says something, or all of them, in the start of its block."""
+    """Moves the first fragment that is not empty, or the whole text, to the start of its block."""
 
     def change(items: list[Item], _: Context) -> list[Item]:
         dropped: list[int] = []
         for block in blocks(items):
-            own = started(items[block.start])
-            telling = [place for place in block.deltas if words(items[place])]
-            if block.kind == "text" and own.get("text") == "" and telling:
-                taken = telling if whole else telling[:1]
-                own["text"] = "".join(words(items[place]) for place in taken)
-                dropped += taken
+            own = started_block(items[block.start])
+            deltas = [position for position in block.deltas if fragment_of(items[position])]
+            if block.kind == "text" and own.get("text") == "" and deltas:
+                moved = deltas if whole else deltas[:1]
+                own["text"] = "".join(fragment_of(items[position]) for position in moved)
+                dropped += moved
         return without(items, dropped)
 
     return change
@@ -155,8 +159,8 @@ BLOCKS: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="oMLX, converters that leave thinking out",
         right="same",
-        correct="the index is a key and no place in a list",
-        faults="an IndexError, or the block is lost without a word",
+        correct="use the index as a key, not as a position in a list",
+        faults="fails with an IndexError, or silently loses the block",
         invariant="arguments-concatenate",
         sample=TEXT_AND_CALL,
         variants=(
@@ -181,15 +185,17 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-index-all-zero",
         group="H",
-        title="Every block has the index 0",
+        title="Every block has index 0",
         only=("anthropic",),
         servers="converters",
         right="same",
-        correct="a start begins another block, whatever its index",
-        faults="adds the input of a call to the text before it, or loses it",
+        correct="open another block at each start, whatever its index",
+        faults="appends the input of a call to the text before it, or loses it",
         invariant="arguments-concatenate",
         sample=TEXT_AND_CALL,
-        variants=(Variant(says="text with index 0, then a call with index 0", frames=_all_zero),),
+        variants=(
+            Variant(description="text with index 0, then a call with index 0", frames=_all_zero),
+        ),
     ),
     Quirk(
         name="anth-interleaved",
@@ -198,28 +204,28 @@ BLOCKS: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="converters from parallel calls of other APIs",
         right="same",
-        correct="each delta belongs to the block of its index",
-        faults="adds all deltas to the block that started last",
+        correct="route each delta by its index",
+        faults="appends all deltas to the block that started last",
         invariant="arguments-concatenate",
         sample=TWO_CALLS,
-        variants=(Variant(says="deltas with index 0, 1, 0, 1", frames=_interleaved),),
+        variants=(Variant(description="deltas with index 0, 1, 0, 1", frames=_interleaved),),
     ),
     Quirk(
         name="anth-signature",
         group="H",
-        title="Thinking has no signature, or one in pieces",
+        title="Thinking has no signature, or one in several fragments",
         only=("anthropic",),
-        servers="llama.cpp, lmdeploy and gateways leave it out; none is known to split it",
+        servers="llama.cpp, lmdeploy and gateways omit it; no server is known to split it",
         right="same",
-        correct="without one, do not send the block back as signed; pieces are left open",
-        faults="the next request is refused; only the last piece is kept",
+        correct="send a block without signature back unsigned; fragments may be joined or not",
+        faults="gets its next request refused; keeps only the last fragment",
         invariant="null-tolerant",
         sample=REASONING,
         variants=(
             Variant(
-                "missing", "no `signature_delta`", frames=_unsigned, meaning=_without_signatures
+                "missing", "no `signature_delta`", frames=_unsigned, expected=_without_signatures
             ),
-            Variant("split", "two of `signature_delta`", frames=_split_signature),
+            Variant("split", "two `signature_delta` events", frames=_split_signature),
         ),
         sources=(
             "ggml-org/llama.cpp#20090",
@@ -231,12 +237,12 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-text-in-start",
         group="H",
-        title="The start of a text has its first words already",
+        title="The start of a text block already has text",
         only=("anthropic",),
         servers="converters",
         right="same",
-        correct="the text is that of the start and then of the deltas",
-        faults="loses the first words",
+        correct="begin with the text of the start, and append the deltas",
+        faults="loses the beginning of the text",
         invariant="text-accumulates",
         sample=TEXT,
         variants=(

@@ -1,4 +1,4 @@
-"""The quirks of tool calls in the Messages API: where their input is, and where it breaks off."""
+"""Quirks of tool calls in the Messages API: where their input is, and where it is cut."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks.anthropic.events import (
     Block,
-    after,
     arguments,
     blocks,
     calls,
     cut,
     delta,
-    started,
+    fragment_of,
+    insert_after,
+    started_block,
     stop_reason,
     without,
-    words,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.samples import CALL, ZERO
@@ -31,24 +31,24 @@ __all__ = ["CALLS"]
 
 def _no_delta(items: list[Item], _: Context) -> list[Item]:
     empty = (block for block, text in calls(items) if not text)
-    return without(items, (place for block in empty for place in block.deltas))
+    return without(items, (position for block in empty for position in block.deltas))
 
 
 def _empty_deltas(items: list[Item], _: Context) -> list[Item]:
     first = {block.deltas[0] for block, text in calls(items) if not text and block.deltas}
-    for place in sorted(first, reverse=True):
-        items = after(items, place, items[place].copy())
+    for position in sorted(first, reverse=True):
+        items = insert_after(items, position, items[position].copy())
     return items
 
 
 def _input_in_start(keep: Callable[[Block], Iterable[int]]) -> FramesChange:
-    """Has the input in the start of its block, and of the deltas those at places to keep."""
+    """Puts the input into the start of its block; `keep` gives the positions of deltas to keep."""
 
     def change(items: list[Item], _: Context) -> list[Item]:
         dropped: set[int] = set()
         for block, text in calls(items):
             if input := arguments(text):
-                started(items[block.start])["input"] = input
+                started_block(items[block.start])["input"] = input
                 dropped |= set(block.deltas) - set(keep(block))
         return without(items, dropped)
 
@@ -56,20 +56,20 @@ def _input_in_start(keep: Callable[[Block], Iterable[int]]) -> FramesChange:
 
 
 def _input_empty(items: list[Item], _: Context) -> list[Item]:
-    """Has the input in the start of its block, and one delta, which is empty."""
+    """Puts the input into the start of its block, and leaves one empty delta."""
     items = _input_in_start(lambda block: block.deltas[:1])(items, _)
     for block, _text in calls(items):
-        if started(items[block.start]).get("input") and block.deltas:
+        if started_block(items[block.start]).get("input") and block.deltas:
             delta(items[block.deltas[0]])["partial_json"] = ""
     return items
 
 
 def _started_with(**input: Any) -> FramesChange:
-    """Starts calls with another `input`, or with none at all."""
+    """Starts calls with another `input`, or without one."""
 
     def change(items: list[Item], _: Context) -> list[Item]:
         for block, _text in calls(items):
-            own = started(items[block.start])
+            own = started_block(items[block.start])
             own.pop("input", None)
             own |= input
         return items
@@ -81,7 +81,7 @@ def _started_with(**input: Any) -> FramesChange:
 
 
 def _limit(text: str) -> int:
-    """How much is left of arguments: two thirds, and never all of them."""
+    """How many characters of the arguments are kept: two thirds, and never all of them."""
     size = len(text.rstrip())
     return min(size - 1, -(-2 * size // 3))
 
@@ -91,32 +91,32 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
     if not found or not any(map(stop_reason, items)):
         return items
     block, text = found[-1]
-    fragments = [words(items[place]) for place in block.deltas]
+    fragments = [fragment_of(items[position]) for position in block.deltas]
     kept = cut(fragments, _limit(text))
-    for place, fragment in zip(block.deltas, kept, strict=False):
-        delta(items[place])["partial_json"] = fragment
+    for position, fragment in zip(block.deltas, kept, strict=False):
+        delta(items[position])["partial_json"] = fragment
     for item in items:
         if stop_reason(item):
-            told = delta(item)
-            told |= {"stop_reason": "max_tokens", "stop_sequence": None}
-            told.pop("stop_details", None)
+            fields = delta(item)
+            fields |= {"stop_reason": "max_tokens", "stop_sequence": None}
+            fields.pop("stop_details", None)
     dropped = block.deltas[len(kept) :] + ([] if block.stop is None else [block.stop])
     for later in blocks(items):
-        dropped += later.places if later.start > block.start else []
+        dropped += later.positions if later.start > block.start else []
     return without(items, dropped)
 
 
 def _call_incomplete(turn: Turn) -> Turn:
     calls = [
-        (place, part)
-        for place, part in enumerate(turn.parts)
+        (position, part)
+        for position, part in enumerate(turn.parts)
         if isinstance(part, ToolCall) and part.fragments and arguments(part.arguments)
     ]
     if not calls or turn.finish is None:
         return turn
-    place, call = calls[-1]
+    position, call = calls[-1]
     call = replace(call, fragments=cut(call.fragments, _limit(call.arguments)))
-    parts = (*turn.parts[:place], call)
+    parts = (*turn.parts[:position], call)
     return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
 
 
@@ -130,8 +130,8 @@ CALLS: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="Anthropic itself",
         right="same",
-        correct="the input is `{}`",
-        faults='parses the empty string; drops the call as if it had no value; sends `""` on',
+        correct="make the call with the input `{}`",
+        faults='parses the empty string; drops the call as if it had no input; passes on `""`',
         invariant="zero-arguments",
         sample=ZERO,
         variants=(
@@ -156,12 +156,12 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-input-in-start",
         group="H",
-        title="The start of a call has its input already",
+        title="The start of a call already has its input",
         only=("anthropic",),
         servers="converters and proxies",
         right="same",
-        correct="what the deltas say counts; the start does where they say nothing",
-        faults="passes over it, has the input twice, or breaks",
+        correct="use the input of the deltas; use that of the start if the deltas have none",
+        faults="ignores it, doubles the input, or fails",
         invariant="arguments-concatenate",
         sample=CALL,
         variants=(
@@ -190,8 +190,8 @@ CALLS: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="llama.cpp",
         right="same",
-        correct="it is `{}` until deltas come",
-        faults="refuses the event",
+        correct="assume `{}` until deltas come",
+        faults="rejects the event",
         invariant="null-tolerant",
         sample=CALL,
         variants=(
@@ -204,19 +204,19 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-tool-cut-by-limit",
         group="H",
-        title="The token limit ends the answer inside of a call, whose block never stops",
+        title="The token limit cuts a call, whose block never stops",
         only=("anthropic",),
         servers="Anthropic itself",
         right="either",
-        correct="never run it: report it, or hand on the call as what it is, with its broken text",
-        faults="takes `{}`, or what a repair made of the input, for the input",
+        correct="never run it: report it, or pass on the incomplete call with its raw text",
+        faults="uses `{}`, or a repaired input, as the input",
         invariant="surface-complete",
         sample=CALL,
         variants=(
             Variant(
-                says="the input breaks off, and `max_tokens` follows without a stop",
+                description="the input is cut off, and `max_tokens` follows without a stop",
                 frames=_cut_by_limit,
-                meaning=_call_incomplete,
+                expected=_call_incomplete,
             ),
         ),
     ),

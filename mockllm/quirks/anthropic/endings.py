@@ -1,4 +1,4 @@
-"""The quirks of how Messages streams end: reason and usage, errors, cuts, a second beginning."""
+"""Quirks of the end of Messages streams: reason and usage, errors, cuts, a second beginning."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.blocks import request_id
 from mockllm.quirks.anthropic.events import (
-    ended,
-    ending,
+    end_position,
     event,
+    first_output,
     kind,
-    made,
-    said,
+    new_event,
     start_of,
     stop_reason,
-    until,
+    until_first_output,
+    without_finish,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
@@ -46,15 +46,17 @@ def _usage_unknown(turn: Turn) -> Turn:
 
 
 def _second_delta(*, behind: bool) -> FramesChange:
-    """A `message_delta` without a reason, behind the one that has it or before it."""
+    """Adds a `message_delta` without a stop reason, after (`behind`) or before the real one."""
 
     def change(items: list[Item], _: Context) -> list[Item]:
-        place = next((place for place, item in enumerate(items) if stop_reason(item)), None)
-        if place is None:
+        position = next(
+            (position for position, item in enumerate(items) if stop_reason(item)), None
+        )
+        if position is None:
             return items
-        second = items[place].copy()
+        second = items[position].copy()
         event(second)["delta"] = {"stop_reason": None, "stop_sequence": None}
-        here = place + behind
+        here = position + behind
         return [*items[:here], second, *items[here:]]
 
     return change
@@ -65,36 +67,36 @@ def _second_delta(*, behind: bool) -> FramesChange:
 _OVERLOADED = StreamError("Overloaded", "overloaded_error")
 
 
-def _error(place: Callable[[list[Item]], int]) -> FramesChange:
-    """An error in place of all events from a place on."""
+def _error(position: Callable[[list[Item]], int]) -> FramesChange:
+    """Replaces all events from a position on by an error."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        kept = place(items)
-        near = items[kept : kept + 1] or items[-1:]
+        kept = position(items)
+        replaced = items[kept : kept + 1] or items[-1:]
+        at = replaced[0].at if replaced else 0
         error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
         id = request_id(context.reply.seed)
-        told = made(near[0].at if near else 0, "error", error=error, request_id=id)
-        return [*items[:kept], told]
+        return [*items[:kept], new_event(at, "error", error=error, request_id=id)]
 
     return change
 
 
 def _behind_first(items: list[Item]) -> int:
-    """The place behind the first event that says something, or of the end where none does."""
-    first = said(items)
-    return ending(items) if first is None else first + 1
+    """The position after the first output; that of the end where there is none."""
+    first = first_output(items)
+    return end_position(items) if first is None else first + 1
 
 
-def _failed(told: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(ended(told(turn)), error=_OVERLOADED)
+def _failed(kept: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+    return lambda turn: replace(without_finish(kept(turn)), error=_OVERLOADED)
 
 
-def _cut(place: Callable[[list[Item]], int]) -> FramesChange:
-    return lambda items, _: items[: place(items)]
+def _cut(position: Callable[[list[Item]], int]) -> FramesChange:
+    return lambda items, _: items[: position(items)]
 
 
 def _behind_first_input(items: list[Item]) -> int:
-    first = said(items, "tool_use")
+    first = first_output(items, "tool_use")
     return len(items) if first is None else first + 1
 
 
@@ -106,8 +108,11 @@ def _unstopped(items: list[Item], _: Context) -> list[Item]:
 
 
 def _started_twice(begun: Callable[[list[Item]], int | None]) -> FramesChange:
-    """The beginning of a first attempt, and all of a second: `begun` gives the place of the last
-    event of the first, or None where that has only its start."""
+    """Puts the beginning of a first attempt before the stream.
+
+    Args:
+        begun: gives the position of the first attempt's last event; None: only its start is sent.
+    """
 
     def change(items: list[Item], _: Context) -> list[Item]:
         start = start_of(items)
@@ -130,32 +135,32 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-error-event",
         group="H",
-        title="An error event inside of the stream",
+        title="An error event in the stream",
         only=("anthropic",),
-        servers="Anthropic itself when it is overloaded",
+        servers="Anthropic itself, if it is overloaded",
         right="error",
-        correct="report it as an error of its type, which a retry may mend",
-        faults="passes over it, or reports an error that has status 200 and no name",
+        correct="raise an error of its type, so that a retry is possible",
+        faults="ignores it, or raises an error with status 200 and no type",
         invariant="error-ends",
         sample=TEXT,
         variants=(
             Variant(
                 "behind-delta",
-                "`event: error` behind the first fragment",
+                "`event: error` after the first fragment",
                 frames=_error(_behind_first),
-                meaning=_failed(until),
+                expected=_failed(until_first_output),
             ),
             Variant(
                 "first",
-                "`event: error` in place of the whole answer",
+                "`event: error` instead of the whole answer",
                 frames=_error(lambda _: 0),
-                meaning=_failed(lambda _: Turn()),
+                expected=_failed(lambda _: Turn()),
             ),
             Variant(
                 "at-the-end",
-                "`event: error` in place of reason and usage",
-                frames=_error(ending),
-                meaning=_failed(lambda turn: turn),
+                "`event: error` instead of stop reason and usage",
+                frames=_error(end_position),
+                expected=_failed(lambda turn: turn),
             ),
         ),
         sources=(
@@ -172,12 +177,12 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-cut",
         group="H",
-        title="The stream ends, the message does not",
+        title="The stream ends before the message does",
         only=("anthropic",),
         servers="networks",
         right="error",
         correct="report that the stream was cut",
-        faults="takes what came for the whole answer; runs a call with `{}`",
+        faults="treats the partial answer as complete; runs a call with `{}`",
         invariant="truncated-is-not-complete",
         sample=TEXT_AND_CALL,
         variants=(
@@ -185,23 +190,23 @@ ENDINGS: tuple[Quirk, ...] = (
                 "behind-delta",
                 "nothing follows the first fragment",
                 frames=_cut(_behind_first),
-                meaning=lambda turn: ended(until(turn)),
+                expected=lambda turn: without_finish(until_first_output(turn)),
             ),
             Variant(
                 "in-call",
                 "nothing follows the first fragment of an input",
                 frames=_cut(_behind_first_input),
-                meaning=lambda turn: until(turn, call=True),
+                expected=lambda turn: until_first_output(turn, call=True),
             ),
             Variant(
                 "before-end",
                 "neither `message_delta` nor `message_stop`",
-                frames=_cut(ending),
-                meaning=ended,
+                frames=_cut(end_position),
+                expected=without_finish,
             ),
             Variant(
                 "before-stop",
-                "the reason is there, `message_stop` is not",
+                "`message_delta` is there, `message_stop` is not",
                 frames=_unstopped,
                 right="either",
             ),
@@ -217,12 +222,12 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-usage-missing",
         group="H",
-        title="An event that should tell the usage does not",
+        title="An event that should have the usage has none",
         only=("anthropic",),
-        servers="compatible servers",
+        servers="Anthropic-compatible servers",
         right="same",
-        correct="it is unknown",
-        faults="breaks on the missing value",
+        correct="treat the usage as unknown",
+        faults="fails on the missing value",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
@@ -230,7 +235,7 @@ ENDINGS: tuple[Quirk, ...] = (
                 "message-delta",
                 "`message_delta` without `usage`",
                 frames=_without_usage(start=False, end=True),
-                meaning=_usage_unknown,
+                expected=_usage_unknown,
             ),
             Variant(
                 "message-start",
@@ -241,30 +246,30 @@ ENDINGS: tuple[Quirk, ...] = (
                 "both",
                 "no `usage` anywhere",
                 frames=_without_usage(start=True, end=True),
-                meaning=_usage_unknown,
+                expected=_usage_unknown,
             ),
         ),
     ),
     Quirk(
         name="anth-two-message-delta",
         group="H",
-        title="A second message_delta, without a reason",
+        title="A second `message_delta` has no stop reason",
         only=("anthropic",),
         servers="converters",
         right="same",
-        correct="the last reason that is one counts, and so does the last usage",
-        faults="forgets the reason; adds the usages up",
+        correct="keep the last stop reason that is not null, and the last usage",
+        faults="forgets the stop reason; adds the usages up",
         invariant="finish-and-usage",
         sample=CALL,
         variants=(
             Variant(
                 "null-after",
-                '`"stop_reason":null` behind the one that counts',
+                '`"stop_reason":null` after the real one',
                 frames=_second_delta(behind=True),
             ),
             Variant(
                 "null-before",
-                '`"stop_reason":null` before the one that counts',
+                '`"stop_reason":null` before the real one',
                 frames=_second_delta(behind=False),
             ),
         ),
@@ -276,19 +281,19 @@ ENDINGS: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="proxies that fall back on another server",
         right="either",
-        correct="report it, or forget what came before",
-        faults="adds the blocks of both attempts up",
+        correct="report it, or discard the first attempt",
+        faults="adds the blocks of both attempts together",
         invariant="text-accumulates",
         sample=TEXT,
         variants=(
             Variant(
                 "in-block",
-                "the first attempt breaks off inside of a block",
-                frames=_started_twice(said),
+                "the first attempt is cut inside a block",
+                frames=_started_twice(first_output),
             ),
             Variant(
                 "at-once",
-                "one `message_start` follows the other",
+                "one `message_start` directly after the other",
                 frames=_started_twice(lambda _: None),
             ),
         ),

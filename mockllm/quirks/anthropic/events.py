@@ -1,7 +1,7 @@
-"""Events of the Messages API as quirks take them apart: blocks, what their deltas say, ends.
+"""Access to events of the Messages API for the quirks: blocks, deltas, ends.
 
-Frames that a scenario holds as they are may say anything: what is no event of the expected shape
-counts as an empty one, and is left as it is.
+A scenario may send raw frames with any content. A frame that is not an event of the expected shape
+counts as an empty event, and is not changed.
 """
 
 from __future__ import annotations
@@ -19,88 +19,88 @@ from mockllm.quirks.framing.changes import is_end
 __all__ = [
     "NEUTRAL",
     "Block",
-    "after",
     "arguments",
     "blocks",
     "calls",
     "cut",
     "delta",
-    "ended",
-    "ending",
+    "end_position",
     "event",
+    "first_output",
+    "fragment_of",
     "index_of",
+    "insert_after",
     "kind",
-    "made",
-    "said",
+    "new_event",
     "start_of",
-    "started",
+    "started_block",
     "stop_reason",
-    "until",
+    "until_first_output",
     "without",
-    "words",
+    "without_finish",
 ]
 
 _Json = dict[str, Any]
 
 NEUTRAL = frozenset({"text", "thinking", "tool_use"})
-_WORDS = {
+_FRAGMENT_FIELDS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "input_json_delta": "partial_json",
 }
 
 
-# What an event is about
+# Reading
 
 
 def event(item: Item) -> _Json:
-    """The event in an item; an empty one where it holds none."""
+    """The event in an item; {} where it holds none."""
     return item.data if item.raw is None and isinstance(item.data, dict) else {}
 
 
 def kind(item: Item) -> str:
-    """The type of the event in an item; `""` where it holds none."""
+    """The type of the event in an item; "" where it holds none."""
     return string(event(item).get("type"))
 
 
 def index_of(item: Item) -> int | None:
-    """The block that an event belongs to."""
+    """The index of the block that an event belongs to; None where it has none."""
     index = event(item).get("index")
     return index if type(index) is int else None
 
 
-def started(item: Item) -> _Json:
-    """The block that an event starts; its values are the item's own."""
+def started_block(item: Item) -> _Json:
+    """The block that an event starts; {} where it starts none. Changes of it change the event."""
     block = event(item).get("content_block") if kind(item) == "content_block_start" else None
     return block if isinstance(block, dict) else {}
 
 
 def delta(item: Item) -> _Json:
-    """What an event adds to its block, or to the message; its values are the item's own."""
+    """The delta of an event; {} where it has none. Changes of it change the event."""
     added = event(item).get("delta")
     return added if isinstance(added, dict) else {}
 
 
-def words(item: Item) -> str:
-    """The fragment of text, of reasoning or of arguments that an event adds."""
-    name = _WORDS.get(string(delta(item).get("type")))
+def fragment_of(item: Item) -> str:
+    """The fragment of text, reasoning or arguments in an event; "" where it has none."""
+    name = _FRAGMENT_FIELDS.get(string(delta(item).get("type")))
     return string(delta(item).get(name)) if name else ""
 
 
 def stop_reason(item: Item) -> str:
-    """Why the answer ends, where an event says so."""
+    """The stop reason in an event; "" where it has none."""
     return string(delta(item).get("stop_reason")) if kind(item) == "message_delta" else ""
 
 
-def ending(items: Sequence[Item]) -> int:
-    """The place of the event that begins the end; behind the last item where none does."""
-    ends = (place for place, item in enumerate(items) if is_end(event(item), "anthropic"))
+def end_position(items: Sequence[Item]) -> int:
+    """The position of the event that begins the end; the number of items where none does."""
+    ends = (position for position, item in enumerate(items) if is_end(event(item), "anthropic"))
     return next(ends, len(items))
 
 
 def start_of(items: Sequence[Item]) -> int | None:
-    """The place of the event that starts the message."""
-    starts = (place for place, item in enumerate(items) if kind(item) == "message_start")
+    """The position of the event that starts the message; None where none does."""
+    starts = (position for position, item in enumerate(items) if kind(item) == "message_start")
     return next(starts, None)
 
 
@@ -109,7 +109,7 @@ def start_of(items: Sequence[Item]) -> int | None:
 
 @dataclass(slots=True)
 class Block:
-    """A content block: its index and type, and the places of its events among the items."""
+    """A content block: its index and type, and the positions of its events among the items."""
 
     index: int
     kind: str
@@ -118,8 +118,8 @@ class Block:
     stop: int | None = None
 
     @property
-    def places(self) -> list[int]:
-        """The places of all of its events, in order."""
+    def positions(self) -> list[int]:
+        """The positions of all of its events, in order."""
         return [self.start, *self.deltas, *(() if self.stop is None else (self.stop,))]
 
 
@@ -127,33 +127,33 @@ def blocks(items: Iterable[Item]) -> list[Block]:
     """All blocks, in the order in which they start."""
     found: list[Block] = []
     running: dict[int, Block] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         index = index_of(item)
         if index is None:
             continue
         match kind(item):
             case "content_block_start":
-                running[index] = Block(index, string(started(item).get("type")), place)
+                running[index] = Block(index, string(started_block(item).get("type")), position)
                 found.append(running[index])
             case "content_block_delta" if index in running:
-                running[index].deltas.append(place)
+                running[index].deltas.append(position)
             case "content_block_stop" if index in running:
-                running.pop(index).stop = place
+                running.pop(index).stop = position
     return found
 
 
 def calls(items: Sequence[Item]) -> list[tuple[Block, str]]:
     """The blocks of tool calls, each with its arguments as JSON text."""
     return [
-        (block, "".join(words(items[place]) for place in block.deltas))
+        (block, "".join(fragment_of(items[position]) for position in block.deltas))
         for block in blocks(items)
         if block.kind == "tool_use"
     ]
 
 
 def arguments(text: str) -> _Json:
-    """The JSON object that arguments are; an empty one where they are none, or hold what an
-    event cannot (NaN, half a surrogate pair)."""
+    """The JSON object in the arguments; {} where they are not one, or where JSON text cannot hold
+    a value in it (NaN, a lone surrogate)."""
     value = json_object(text)
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -162,50 +162,53 @@ def arguments(text: str) -> _Json:
     return value or {}
 
 
-def said(items: Sequence[Item], *kinds: str) -> int | None:
-    """The place of the first event that says something in a block of these types (default:
-    all that are parts of a turn)."""
-    wanted = kinds or NEUTRAL
-    places = (
-        place
+def first_output(items: Sequence[Item], *kinds: str) -> int | None:
+    """The position of the first fragment that is not empty; None where there is none.
+
+    Args:
+        kinds: the types of blocks to look at; by default those that are parts of a turn.
+    """
+    looked_at = kinds or NEUTRAL
+    positions = (
+        position
         for block in blocks(items)
-        if block.kind in wanted
-        for place in block.deltas
-        if words(items[place])
+        if block.kind in looked_at
+        for position in block.deltas
+        if fragment_of(items[position])
     )
-    return min(places, default=None)
+    return min(positions, default=None)
 
 
 # Changes of items
 
 
-def made(at: int, type: str, **fields: Any) -> Item:
+def new_event(at: int, type: str, **fields: Any) -> Item:
     """A new event, due at a time in microseconds."""
     return Item(at, {"type": type, **fields}, event=type)
 
 
-def without(items: Iterable[Item], places: Iterable[int]) -> list[Item]:
-    """The items but for those at some places."""
-    dropped = frozenset(places)
-    return [item for place, item in enumerate(items) if place not in dropped]
+def without(items: Iterable[Item], positions: Iterable[int]) -> list[Item]:
+    """The items without those at some positions."""
+    dropped = frozenset(positions)
+    return [item for position, item in enumerate(items) if position not in dropped]
 
 
-def after(items: Sequence[Item], place: int, *more: Item) -> list[Item]:
-    """The items with more behind that at a place, due when that is."""
-    new = [replace(item, at=items[place].at) for item in more]
-    return [*items[: place + 1], *new, *items[place + 1 :]]
+def insert_after(items: Sequence[Item], position: int, *more: Item) -> list[Item]:
+    """The items with more after a position, due at the time of the item there."""
+    new = [replace(item, at=items[position].at) for item in more]
+    return [*items[: position + 1], *new, *items[position + 1 :]]
 
 
 # The same for turns
 
 
-def ended(turn: Turn) -> Turn:
-    """A turn of which all is said, but not how it ended."""
+def without_finish(turn: Turn) -> Turn:
+    """The turn without finish, usage and error."""
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
 def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
-    """Fragments up to so many characters in all."""
+    """The fragments, cut after `limit` characters in all."""
     kept = []
     for fragment in fragments:
         if limit <= 0:
@@ -215,23 +218,26 @@ def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def until(turn: Turn, *, call: bool = False) -> Turn:
-    """A turn cut behind the first fragment that says something, of a call if `call`; the same
-    turn where none does. `said` finds that place in its stream.
+def until_first_output(turn: Turn, *, call: bool = False) -> Turn:
+    """The turn cut after its first fragment that is not empty; the same turn where all are empty.
 
-    Blocks open in the order of the parts, so those before that part have begun.
+    `first_output` finds the same position in the stream. Blocks open in the order of the parts,
+    so all parts before that one have begun.
+
+    Args:
+        call: look for a fragment of a call's arguments.
     """
     seen = [0] * len(turn.parts)
     for index in turn.order or _sequential(turn):
         part = turn.parts[index]
         seen[index] += 1
-        if _fragment(part, seen[index]) and (isinstance(part, ToolCall) or not call):
-            opened = max(place for place, count in enumerate(seen) if count)
+        if _beat_text(part, seen[index]) and (isinstance(part, ToolCall) or not call):
+            opened = max(position for position, count in enumerate(seen) if count)
             parts = tuple(
-                _told(turn.parts[place], seen[place], here=place == index)
-                for place in range(opened + 1)
+                _beginning(turn.parts[position], seen[position], cut=position == index)
+                for position in range(opened + 1)
             )
-            return replace(ended(turn), parts=parts, order=(), gaps=())
+            return replace(without_finish(turn), parts=parts, order=(), gaps=())
     return turn
 
 
@@ -239,8 +245,8 @@ def _sequential(turn: Turn) -> list[int]:
     return [index for index, part in enumerate(turn.parts) for _ in range(beats(part))]
 
 
-def _fragment(part: Part, beat: int) -> str:
-    """What a beat of a part (from 1) says; a call only opens with its first."""
+def _beat_text(part: Part, beat: int) -> str:
+    """The fragment of a beat (from 1) of a part; the first beat of a call is its opening."""
     match part:
         case ToolCall():
             return part.fragments[beat - 2] if beat > 1 else ""
@@ -249,10 +255,13 @@ def _fragment(part: Part, beat: int) -> str:
     return part.fragments[beat - 1]
 
 
-def _told(part: Part, count: int, *, here: bool) -> Part:
-    """What so many beats tell of a part; of the one that the cut is in (`here`), its end with
-    its signature or citations is not told any more."""
-    if isinstance(part, Opaque) or (count == beats(part) and not here):
+def _beginning(part: Part, count: int, *, cut: bool) -> Part:
+    """The first `count` beats of a part.
+
+    Args:
+        cut: the stream is cut in this part, so its end, with signature or citations, is missing.
+    """
+    if isinstance(part, Opaque) or (count == beats(part) and not cut):
         return part
     fragments = part.fragments[: max(0, count - isinstance(part, ToolCall))]
     match part:

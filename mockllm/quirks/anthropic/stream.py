@@ -1,4 +1,4 @@
-"""The quirks of Messages streams that change no block: events that say nothing, other forms."""
+"""Quirks of Messages streams that change no block: further events, other forms of events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from mockllm.quirks.anthropic.events import (
     NEUTRAL,
-    after,
     blocks,
     event,
+    insert_after,
     kind,
-    made,
+    new_event,
     start_of,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
@@ -19,7 +19,7 @@ from mockllm.quirks.samples import TEXT
 __all__ = ["STREAM"]
 
 
-# Events that say nothing
+# Further events
 
 
 def _pings(data: str, name: str | None = "ping") -> FramesChange:
@@ -39,28 +39,28 @@ def _ping_first(items: list[Item], _: Context) -> list[Item]:
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:
-    """A block of a new type behind those that are there."""
+    """Adds a block of a new type after all others."""
     found = blocks(items)
     stops = [block.stop for block in found if block.stop is not None]
-    place = max(stops) if stops else None if found else start_of(items)
-    if place is None:
+    position = max(stops) if stops else None if found else start_of(items)
+    if position is None:
         return items
     index = max((block.index for block in found), default=-1) + 1
-    start = made(0, "content_block_start", index=index, content_block={"type": "kit_block"})
-    return after(items, place, start, made(0, "content_block_stop", index=index))
+    start = new_event(0, "content_block_start", index=index, content_block={"type": "kit_block"})
+    return insert_after(items, position, start, new_event(0, "content_block_stop", index=index))
 
 
 def _unknown_event(items: list[Item], _: Context) -> list[Item]:
     start = start_of(items)
-    return items if start is None else after(items, start, made(0, "vertex_event"))
+    return items if start is None else insert_after(items, start, new_event(0, "vertex_event"))
 
 
 def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
     block = next((block for block in blocks(items) if block.kind in NEUTRAL), None)
     if block is None:
         return items
-    added = made(0, "content_block_delta", index=block.index, delta={"type": "kit_delta"})
-    return after(items, block.start, added)
+    added = new_event(0, "content_block_delta", index=block.index, delta={"type": "kit_delta"})
+    return insert_after(items, block.start, added)
 
 
 def _done(items: list[Item], _: Context) -> list[Item]:
@@ -93,12 +93,12 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-ping",
         group="H",
-        title="Pings come anywhere",
+        title="Pings come between any two events",
         only=("anthropic",),
         servers="Anthropic itself; proxies send `{}`",
         right="same",
-        correct="pass over them",
-        faults="expects a delta behind a start, or a start behind a stop",
+        correct="ignore them",
+        faults="expects a delta after a start, or a start after a stop",
         invariant="unknown-event",
         sample=TEXT,
         variants=(
@@ -109,7 +109,9 @@ STREAM: tuple[Quirk, ...] = (
             ),
             Variant("first", "a ping before `message_start`", frames=_ping_first),
             Variant(
-                "untyped", "`event: ping` with `data: {}` between any two", frames=_pings("{}")
+                "untyped",
+                "`event: ping` with `data: {}` between any two events",
+                frames=_pings("{}"),
             ),
             Variant(
                 "bare",
@@ -125,31 +127,31 @@ STREAM: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="proxies",
         right="either",
-        correct="go by the `type` in the JSON, or report it clearly",
-        faults="drops all events without a word",
+        correct="use the `type` in the JSON, or report it clearly",
+        faults="silently drops all events",
         invariant="null-tolerant",
         sample=TEXT,
-        variants=(Variant(says="only data lines", frames=_without_event_lines),),
+        variants=(Variant(description="only data lines", frames=_without_event_lines),),
         sources=("earendil-works/pi#1983", "earendil-works/pi#1984", "earendil-works/pi#1992"),
     ),
     Quirk(
         name="anth-unknown-types",
         group="H",
-        title="A block, an event or a delta of a new type",
+        title="A block, an event or a delta has a new type",
         only=("anthropic",),
         servers="Vertex AI (`vertex_event`), new features",
         right="same",
-        correct="pass over it and keep the rest",
+        correct="ignore it and keep the rest",
         faults="refuses the whole stream",
         invariant="unknown-event",
         sample=TEXT,
         variants=(
             Variant(
                 "block",
-                '`"content_block":{"type":"kit_block"}` behind the last block',
+                '`"content_block":{"type":"kit_block"}` after the last block',
                 frames=_unknown_block,
             ),
-            Variant("event", "`event: vertex_event` behind `message_start`", frames=_unknown_event),
+            Variant("event", "`event: vertex_event` after `message_start`", frames=_unknown_event),
             Variant("delta", '`"delta":{"type":"kit_delta"}` in a block', frames=_unknown_delta),
         ),
     ),
@@ -160,7 +162,7 @@ STREAM: tuple[Quirk, ...] = (
         only=("anthropic",),
         servers="Anthropic itself",
         right="same",
-        correct="white space in JSON says nothing",
+        correct="ignore white space in JSON",
         faults="compares bytes",
         invariant="chunking-free",
         sample=TEXT,
@@ -172,14 +174,14 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-done-sentinel",
         group="H",
-        title="[DONE] follows the end of the message",
+        title="`[DONE]` follows the end of the message",
         only=("anthropic",),
         servers="converters from Chat Completions",
         right="same",
-        correct="pass over it",
+        correct="ignore it",
         faults="parses it as JSON",
         invariant="unknown-event",
         sample=TEXT,
-        variants=(Variant(says="`data: [DONE]` behind `message_stop`", frames=_done),),
+        variants=(Variant(description="`data: [DONE]` after `message_stop`", frames=_done),),
     ),
 )

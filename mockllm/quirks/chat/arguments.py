@@ -1,5 +1,4 @@
-"""Group B: how Chat Completions servers send the arguments of tool calls. Those that nobody can
-put right have a file of their own."""
+"""Group B: quirks of the arguments of tool calls; `broken` has those that make them malformed."""
 
 from __future__ import annotations
 
@@ -16,8 +15,10 @@ __all__ = ["QUIRKS"]
 
 
 def _is_json(value: dict[str, Any]) -> bool:
-    """Whether a value can be sent: a number beyond the range of floats, and half of a
-    surrogate pair, read from escaped JSON, are no JSON again."""
+    """Whether a value can be encoded as JSON again.
+
+    Numbers beyond the range of floats and escaped lone surrogates can be read but not written.
+    """
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
@@ -37,7 +38,7 @@ def _zero_calls(items: list[Item]) -> list[list[Fragment]]:
 
 
 def _bare(items: list[Item], found: list[list[Fragment]]) -> list[Item]:
-    """The items with nothing but the opening of some calls."""
+    """The items without any but the opening fragments of some calls."""
     return removed(items, [fragment for _opening, *others in found for fragment in others])
 
 
@@ -77,7 +78,8 @@ def _as_object(items: list[Item], _: Context) -> list[Item]:
 
 
 def _before_name(items: list[Item], _: Context) -> list[Item]:
-    """The first character goes into the opening, the name into the fragment that it is from."""
+    """Moves the first character of the arguments to the opening, and the name to the fragment
+    that the character comes from."""
     for opening, *others in calls(items):
         first = next((fragment for fragment in others if fragment.arguments), None)
         if first is None or opening.arguments or not opening.function.get("name"):
@@ -94,31 +96,31 @@ def _before_name(items: list[Item], _: Context) -> list[Item]:
 _NULL_FIRST = Quirk(
     name="chat-args-null-first",
     group="B",
-    title="The arguments are null in the opening",
+    title="The arguments are null in the opening entry",
     only=("chat",),
     servers="gateways to Bedrock",
     right="same",
-    correct="null is an empty fragment",
-    faults="fails to append to null, and loses other calls with that",
+    correct="treat null as an empty fragment",
+    faults="fails to append to null, and loses other calls of the answer",
     invariant="null-tolerant",
     sample=CALL,
-    variants=(Variant(says="null, then fragments", frames=_null_first),),
+    variants=(Variant(description="null, then fragments", frames=_null_first),),
     sources=("agentgateway/agentgateway#1988", "agentgateway/agentgateway#1989"),
 )
 
 _NULL_ONLY = Quirk(
     name="chat-args-null-only",
     group="B",
-    title="A call without arguments never gets any, not even an empty text",
+    title="A call without arguments has null or no `arguments`, not even an empty string",
     only=("chat",),
     servers="parsers in vLLM, proxies",
     right="same",
-    correct="a call with the arguments {}",
-    faults='parses null or an empty text, or sends "null" back',
+    correct="make the call with the arguments {}",
+    faults='parses null or an empty string, or sends "null" back',
     invariant="zero-arguments",
     sample=ZERO,
     variants=(
-        Variant(says="the arguments are null", frames=_null_only),
+        Variant(description="the arguments are null", frames=_null_only),
         Variant("absent", "there is no arguments field", _absent),
     ),
     sources=("vllm-project/vllm#21046", "vllm-project/vllm#19419"),
@@ -127,15 +129,17 @@ _NULL_ONLY = Quirk(
 _EMPTY_ZERO = Quirk(
     name="chat-args-empty-zero",
     group="B",
-    title="The arguments of a call without arguments are an empty text",
+    title="The arguments of a call without arguments are an empty string",
     only=("chat",),
     servers="vLLM, converters from Anthropic",
     right="same",
-    correct="a call with the arguments {}",
-    faults="parses an empty text, or leaves the call out because of it",
+    correct="make the call with the arguments {}",
+    faults="parses the empty string as JSON, or drops the call because the string is falsy",
     invariant="zero-arguments",
     sample=ZERO,
-    variants=(Variant(says='"" in the opening, and no fragment', frames=_empty_only),),
+    variants=(
+        Variant(description='"" in the opening entry, and no further fragment', frames=_empty_only),
+    ),
     sources=(
         "vllm-project/vllm#28806",
         "vllm-project/vllm#47901",
@@ -148,44 +152,46 @@ _EMPTY_ZERO = Quirk(
 _ALL_AT_ONCE = Quirk(
     name="chat-args-whole",
     group="B",
-    title="The opening has all the arguments",
+    title="The opening entry has all the arguments",
     only=("chat",),
     servers="Groq, Mistral, Ollama, Gemini's OpenAI-compatible endpoint",
     right="same",
-    correct="one call, complete with its opening",
+    correct="make one call; it is complete with its opening entry",
     faults="waits for fragments that never come",
     invariant="arguments-concatenate",
     sample=CALL,
-    variants=(Variant(says="one entry for a call", frames=_whole),),
+    variants=(Variant(description="one entry for each call", frames=_whole),),
 )
 
 _OBJECT = Quirk(
     name="chat-args-object",
     group="B",
-    title="The arguments are a JSON object and not a text",
+    title="The arguments are a JSON object, not a string",
     only=("chat",),
     servers="servers built on Ollama, gateways",
     right="either",
-    correct="take the object, or report it",
-    faults='makes the text "[object Object]" of it, or fails on the type',
+    correct="accept the object, or report it",
+    faults='turns it into the text "[object Object]", or raises a TypeError',
     invariant="arguments-concatenate",
     sample=CALL,
-    variants=(Variant(says="an object, whole, in the opening", frames=_as_object),),
+    variants=(Variant(description="the complete object in the opening entry", frames=_as_object),),
     sources=("BerriAI/litellm#37792",),
 )
 
 _BEFORE_NAME = Quirk(
     name="chat-args-before-name",
     group="B",
-    title="The arguments begin before the name is there",
+    title="The arguments begin before the name is sent",
     only=("chat",),
     servers="parsers in self-hosted servers",
     right="same",
-    correct="keep the fragments, and announce the call once its name is known",
+    correct="buffer the fragments, and announce the call once its name is known",
     faults="rejects a call that opens without a name",
     invariant="surface-complete",
     sample=CALL,
-    variants=(Variant(says="{ without a name, then name and rest", frames=_before_name),),
+    variants=(
+        Variant(description="{ without a name, then the name and the rest", frames=_before_name),
+    ),
     sources=("jjang-ai/vmlx#244",),
 )
 

@@ -1,7 +1,7 @@
-"""Chunks of Chat Completions as quirks take them apart: choices, deltas, fragments of calls.
+"""Access to chunks of Chat Completions for the quirks: choices, deltas, fragments of calls.
 
-Only what is formed as our encoder forms it is found: chunks that a scenario gives as raw frames
-may hold anything, and what is not understood is left as it is.
+Only chunks with the shape of our encoder are found. A scenario may send raw frames with any
+content; chunks of another shape are not changed.
 """
 
 from __future__ import annotations
@@ -13,64 +13,64 @@ from typing import Any
 from mockllm.quirks.base import Item
 
 __all__ = [
+    "Choice",
     "Fragment",
-    "Spot",
-    "alike",
     "by_choice",
     "calls",
+    "choices_of",
     "contiguous",
+    "continuations",
     "finishes",
     "fragments",
     "inserted",
-    "later",
-    "put",
     "removed",
-    "spots",
+    "set_fields",
     "whole",
+    "with_delta",
 ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spot:
-    """A choice of a chunk; its values are the item's own and may be changed."""
+class Choice:
+    """An element of `choices`. Changes of `fields` change the chunk."""
 
     item: Item
-    choice: dict[str, Any]
+    fields: dict[str, Any]
 
     @property
     def delta(self) -> dict[str, Any]:
-        """What the choice says."""
-        delta: dict[str, Any] = self.choice["delta"]
+        """Its delta."""
+        delta: dict[str, Any] = self.fields["delta"]
         return delta
 
     @property
     def index(self) -> int:
-        """Which of the `n` answers it belongs to."""
-        index: int = self.choice["index"]
+        """Its `index`: which of the `n` answers it belongs to."""
+        index: int = self.fields["index"]
         return index
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """An entry of `tool_calls`; its values are the item's own and may be changed."""
+    """An element of `tool_calls`. Changes of `entry` change the chunk."""
 
-    spot: Spot
+    choice: Choice
     entry: dict[str, Any]
 
     @property
     def function(self) -> dict[str, Any]:
-        """Name and arguments, as far as they are there."""
+        """Its `function`: name and arguments, either may be missing."""
         function: dict[str, Any] = self.entry["function"]
         return function
 
     @property
     def arguments(self) -> str:
-        """The fragment of the arguments; empty where there is none."""
+        """The fragment of the arguments; "" where there is none."""
         text = self.function.get("arguments")
         return text if isinstance(text, str) else ""
 
 
-def spots(items: Iterable[Item]) -> Iterator[Spot]:
+def choices_of(items: Iterable[Item]) -> Iterator[Choice]:
     """Every choice of every chunk that has an index and a delta, in order."""
     for item in items:
         choices = item.data.get("choices") if isinstance(item.data, dict) else None
@@ -78,25 +78,25 @@ def spots(items: Iterable[Item]) -> Iterator[Spot]:
             if not isinstance(choice, dict) or type(choice.get("index")) is not int:
                 continue
             if isinstance(choice.get("delta"), dict):
-                yield Spot(item, choice)
+                yield Choice(item, choice)
 
 
 def fragments(items: Iterable[Item]) -> Iterator[Fragment]:
     """Every entry of every `tool_calls` that has an index and a function, in order."""
-    for spot in spots(items):
-        entries = spot.delta.get("tool_calls")
+    for choice in choices_of(items):
+        entries = choice.delta.get("tool_calls")
         for entry in entries if isinstance(entries, list) else ():
             if not isinstance(entry, dict) or type(entry.get("index")) is not int:
                 continue
             if isinstance(entry.get("function"), dict):
-                yield Fragment(spot, entry)
+                yield Fragment(choice, entry)
 
 
 def by_choice(items: Iterable[Item]) -> list[list[Fragment]]:
     """The fragments of all calls of each choice, in order."""
     found: dict[int, list[Fragment]] = {}
     for fragment in fragments(items):
-        found.setdefault(fragment.spot.index, []).append(fragment)
+        found.setdefault(fragment.choice.index, []).append(fragment)
     return list(found.values())
 
 
@@ -104,66 +104,65 @@ def calls(items: Iterable[Item]) -> list[list[Fragment]]:
     """The fragments of each call, in order of the openings; each choice has its own calls."""
     found: dict[tuple[int, int], list[Fragment]] = {}
     for fragment in fragments(items):
-        key = fragment.spot.index, fragment.entry["index"]
+        key = fragment.choice.index, fragment.entry["index"]
         found.setdefault(key, []).append(fragment)
     return list(found.values())
 
 
-def later(items: Iterable[Item]) -> Iterator[tuple[Fragment, Fragment]]:
-    """Every fragment but the openings, each behind the opening of its call."""
+def continuations(items: Iterable[Item]) -> Iterator[tuple[Fragment, Fragment]]:
+    """Every fragment but the openings, each as a pair: the opening of its call, the fragment."""
     for opening, *others in calls(items):
         for fragment in others:
             yield opening, fragment
 
 
-def finishes(items: Iterable[Item]) -> list[Spot]:
-    """The choices that tell a finish reason."""
-    told = [(spot, spot.choice.get("finish_reason")) for spot in spots(items)]
-    return [spot for spot, word in told if word and isinstance(word, str)]
+def finishes(items: Iterable[Item]) -> list[Choice]:
+    """The choices that have a finish reason."""
+    reasons = [(choice, choice.fields.get("finish_reason")) for choice in choices_of(items)]
+    return [choice for choice, reason in reasons if reason and isinstance(reason, str)]
 
 
-def put(fragment: Fragment, **fields: Any) -> None:
-    """Sets fields of an entry, in the order given; they come right after its index."""
+def set_fields(fragment: Fragment, **fields: Any) -> None:
+    """Sets fields of an entry, in the order given, directly after its index."""
     rest = {key: value for key, value in fragment.entry.items() if key not in fields}
     index = rest.pop("index")
     fragment.entry.clear()
     fragment.entry.update({"index": index, **fields, **rest})
 
 
-def alike(spot: Spot, delta: dict[str, Any]) -> Item:
-    """A chunk like the one of `spot`, for the same choice and time, with another delta; it
-    tells no finish reason and no usage."""
-    item = Item(spot.item.at, {**spot.item.data})
+def with_delta(choice: Choice, delta: dict[str, Any]) -> Item:
+    """A copy of a choice's chunk with another delta, without finish reason and usage."""
+    item = Item(choice.item.at, {**choice.item.data})
     if "usage" in item.data:
         item.data["usage"] = None
-    choice: dict[str, Any] = {"index": spot.index, "delta": delta}
-    if "logprobs" in spot.choice:
-        choice["logprobs"] = None
-    choice["finish_reason"] = None
-    item.data["choices"] = [choice]
+    fields: dict[str, Any] = {"index": choice.index, "delta": delta}
+    if "logprobs" in choice.fields:
+        fields["logprobs"] = None
+    fields["finish_reason"] = None
+    item.data["choices"] = [fields]
     return item.copy()
 
 
 def inserted(
-    items: Sequence[Item], near: Item, new: Iterable[Item], *, before: bool = False
+    items: Sequence[Item], anchor: Item, new: Iterable[Item], *, before: bool = False
 ) -> list[Item]:
-    """The items with `new` ones behind (or `before`) the one that `near` is."""
-    place = next(i for i, item in enumerate(items) if item is near)
-    place += not before
-    return [*items[:place], *new, *items[place:]]
+    """The items with `new` ones after (or `before`) `anchor`, which is found by identity."""
+    index = next(i for i, item in enumerate(items) if item is anchor)
+    index += not before
+    return [*items[:index], *new, *items[index:]]
 
 
 def removed(items: Sequence[Item], gone: Iterable[Fragment]) -> list[Item]:
-    """The items without some fragments; a chunk that says nothing without them goes, too."""
+    """The items without some fragments, and without the chunks that are empty then."""
     emptied: set[int] = set()
     for fragment in gone:
-        delta, item = fragment.spot.delta, fragment.spot.item
+        delta, item = fragment.choice.delta, fragment.choice.item
         entries = [entry for entry in delta["tool_calls"] if entry is not fragment.entry]
         if entries:
             delta["tool_calls"] = entries
             continue
         del delta["tool_calls"]
-        if not _says(item.data):
+        if not _has_content(item.data):
             emptied.add(id(item))
     return [item for item in items if id(item) not in emptied]
 
@@ -180,8 +179,10 @@ def whole(items: Sequence[Item]) -> list[Item]:
 
 
 def contiguous(items: Sequence[Item]) -> list[Item]:
-    """The items with the fragments of each call in a row: what would come after the opening of
-    another call is said with the last fragment before it."""
+    """The items with the fragments of each call in a row.
+
+    Arguments that come after the opening of another call move to the last fragment before it.
+    """
     gone: list[Fragment] = []
     for own in by_choice(items):
         latest: dict[int, Fragment] = {}
@@ -198,8 +199,8 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
     return removed(items, gone)
 
 
-def _says(chunk: dict[str, Any]) -> bool:
-    """Whether a chunk says anything besides what is in each chunk."""
+def _has_content(chunk: dict[str, Any]) -> bool:
+    """Whether a chunk has usage, a delta or a finish reason."""
     return bool(chunk.get("usage")) or any(
         not isinstance(choice, dict)
         or bool(choice.get("delta"))

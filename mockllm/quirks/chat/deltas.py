@@ -1,4 +1,4 @@
-"""What is inside of the deltas of Chat Completions: several calls, roles, types, nulls."""
+"""Group D: quirks of the deltas of Chat Completions: several calls, roles, types, nulls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import (
     Fragment,
-    alike,
     calls,
+    choices_of,
     finishes,
     fragments,
     inserted,
     removed,
-    spots,
+    with_delta,
 )
 from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS
 
@@ -25,7 +25,7 @@ __all__ = ["QUIRKS"]
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
     answers: dict[int, list[list[Fragment]]] = {}
     for call in calls(items):
-        answers.setdefault(call[0].spot.index, []).append(call)
+        answers.setdefault(call[0].choice.index, []).append(call)
     for several in answers.values():
         if len(several) > 1:
             items = _joined(items, several)
@@ -33,13 +33,13 @@ def _one_chunk(items: list[Item], context: Context) -> list[Item]:
 
 
 def _joined(items: list[Item], several: list[list[Fragment]]) -> list[Item]:
-    """The items with calls whole in one chunk, where the last fragment of them was."""
+    """The items with complete calls in one chunk, at the position of their last fragment."""
     parts = [fragment for call in several for fragment in call]
-    places = {id(item): place for place, item in enumerate(items)}
-    last = max(parts, key=lambda fragment: places[id(fragment.spot.item)])
+    indexes = {id(item): index for index, item in enumerate(items)}
+    last = max(parts, key=lambda fragment: indexes[id(fragment.choice.item)])
     entries = sorted(map(_whole, several), key=lambda entry: int(entry["index"]))
-    chunk = alike(last.spot, {"tool_calls": entries})
-    return removed(inserted(items, last.spot.item, [chunk]), parts)
+    chunk = with_delta(last.choice, {"tool_calls": entries})
+    return removed(inserted(items, last.choice.item, [chunk]), parts)
 
 
 def _whole(call: Iterable[Fragment]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
     queues: dict[tuple[int, int], list[Item]] = {}
     for fragment in fragments(items):
         if _is_only(fragment):
-            key = fragment.spot.index, fragment.entry["index"]
-            queues.setdefault(key, []).append(fragment.spot.item)
+            key = fragment.choice.index, fragment.entry["index"]
+            queues.setdefault(key, []).append(fragment.choice.item)
     turns = (item for row in zip_longest(*queues.values()) for item in row if item is not None)
     moved = {id(item) for queue in queues.values() for item in queue}
     times = [item.at for item in items]
@@ -65,30 +65,35 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
 
 def _is_only(fragment: Fragment) -> bool:
     """Whether a chunk has this fragment and nothing else."""
-    spot = fragment.spot
-    alone = len(spot.item.data["choices"]) == len(spot.delta) == len(spot.delta["tool_calls"]) == 1
-    return alone and spot.choice.get("finish_reason") is None
+    choice = fragment.choice
+    alone = (
+        len(choice.item.data["choices"])
+        == len(choice.delta)
+        == len(choice.delta["tool_calls"])
+        == 1
+    )
+    return alone and choice.fields.get("finish_reason") is None
 
 
 def _role_everywhere(items: list[Item], context: Context) -> list[Item]:
-    for spot in spots(items):
-        spot.choice["delta"] = {"role": "assistant", **spot.delta}
+    for choice in choices_of(items):
+        choice.fields["delta"] = {"role": "assistant", **choice.delta}
     return items
 
 
 def _role(value: str | None) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        for spot in spots(items):
-            if spot.delta:
-                spot.choice["delta"] = {"role": value, **spot.delta} | {"role": value}
+        for choice in choices_of(items):
+            if choice.delta:
+                choice.fields["delta"] = {"role": value, **choice.delta} | {"role": value}
         return items
 
     return change
 
 
 def _role_never(items: list[Item], context: Context) -> list[Item]:
-    for spot in spots(items):
-        spot.delta.pop("role", None)
+    for choice in choices_of(items):
+        choice.delta.pop("role", None)
     return items
 
 
@@ -100,25 +105,25 @@ def _type_missing(items: list[Item], context: Context) -> list[Item]:
 
 def _no_calls(value: list[Any] | None) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        for spot in spots(items):
-            if "content" in spot.delta and "tool_calls" not in spot.delta:
-                spot.delta["tool_calls"] = value if value is None else [*value]
+        for choice in choices_of(items):
+            if "content" in choice.delta and "tool_calls" not in choice.delta:
+                choice.delta["tool_calls"] = value if value is None else [*value]
         return items
 
     return change
 
 
 def _delta_null(items: list[Item], context: Context) -> list[Item]:
-    for spot in finishes(items):
-        if not spot.delta:
-            spot.choice["delta"] = None
+    for choice in finishes(items):
+        if not choice.delta:
+            choice.fields["delta"] = None
     return items
 
 
 def _delta_absent(items: list[Item], context: Context) -> list[Item]:
-    for spot in finishes(items):
-        if not spot.delta:
-            del spot.choice["delta"]
+    for choice in finishes(items):
+        if not choice.delta:
+            del choice.fields["delta"]
     return items
 
 
@@ -126,7 +131,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-two-calls-one-chunk",
         group="D",
-        title="Several calls come whole in one chunk",
+        title="Several calls come complete in one chunk",
         only=("chat",),
         servers="Mistral, Gemini's compatible endpoint, Groq, Ollama",
         right="same",
@@ -136,7 +141,9 @@ QUIRKS: tuple[Quirk, ...] = (
         sample=TWO_CALLS,
         variants=(
             Variant(
-                says='`"tool_calls":[{"index":0,…},{"index":1,…}]`, each with all its arguments',
+                description=(
+                    '`"tool_calls":[{"index":0,…},{"index":1,…}]`, each with all its arguments'
+                ),
                 frames=_one_chunk,
             ),
         ),
@@ -149,13 +156,13 @@ QUIRKS: tuple[Quirk, ...] = (
         only=("chat",),
         servers="GLM on Fireworks, Qwen's servers, Bedrock",
         right="same",
-        correct="the index says to which call a fragment belongs",
+        correct="route each fragment by its index",
         faults="appends each fragment to the call that opened last",
         invariant="arguments-concatenate",
         sample=TWO_CALLS,
         variants=(
             Variant(
-                says="a fragment with index 0, one with index 1, one with index 0, …",
+                description="a fragment with index 0, one with index 1, one with index 0, …",
                 frames=_interleaved,
             ),
         ),
@@ -174,13 +181,14 @@ QUIRKS: tuple[Quirk, ...] = (
         only=("chat",),
         servers="Ollama, OpenRouter, Together, z.ai, DeepSeek on Azure, Perplexity",
         right="same",
-        correct="the role is set, not appended",
-        faults="makes a role of `assistantassistant`",
+        correct="set the role; do not append it",
+        faults="builds the role `assistantassistant`",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
             Variant(
-                says='`{"delta":{"role":"assistant","content":"lo"}}`', frames=_role_everywhere
+                description='`{"delta":{"role":"assistant","content":"lo"}}`',
+                frames=_role_everywhere,
             ),
         ),
         sources=("ollama/ollama#7626", "ollama/ollama#17166", "pydantic/logfire#545"),
@@ -188,17 +196,17 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-role-null-empty-never",
         group="D",
-        title="The role is null, or empty, or never there",
+        title="The role is null, empty or never sent",
         only=("chat",),
         servers="Cloudflare, gateways that convert from other APIs",
         right="same",
-        correct="take the role for `assistant`",
-        faults="fails because the role is none of the known ones, or missing",
+        correct="assume `assistant`",
+        faults="fails because the role is unknown or missing",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
-            Variant("null", '`"role":null` in every delta that says something', frames=_role(None)),
-            Variant("empty", '`"role":""` in every delta that says something', frames=_role("")),
+            Variant("null", '`"role":null` in every delta that is not empty', frames=_role(None)),
+            Variant("empty", '`"role":""` in every delta that is not empty', frames=_role("")),
             Variant("never", "no delta has a role", frames=_role_never),
         ),
         sources=("Effect-TS/effect#8333",),
@@ -210,13 +218,13 @@ QUIRKS: tuple[Quirk, ...] = (
         only=("chat",),
         servers="Gemini's compatible endpoint and others",
         right="same",
-        correct="take the type for `function`",
+        correct="assume `function`",
         faults="fails because the type is missing",
         invariant="null-tolerant",
         sample=CALL,
         variants=(
             Variant(
-                says='`{"index":0,"id":"call_A1","function":{…}}` opens the call',
+                description='`{"index":0,"id":"call_A1","function":{…}}` opens the call',
                 frames=_type_missing,
             ),
         ),
@@ -224,11 +232,11 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-tool-calls-null",
         group="D",
-        title="Chunks of text have `tool_calls`, null or empty",
+        title="Chunks of text have `tool_calls` that are null or empty",
         only=("chat",),
         servers="Inception Mercury, Kimi and many others",
         right="same",
-        correct="take it as absent",
+        correct="treat them as absent",
         faults="iterates over null",
         invariant="null-tolerant",
         sample=TEXT,
@@ -241,11 +249,11 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-delta-null",
         group="D",
-        title="The chunk with the finish reason has a delta of null, or none",
+        title="The finish chunk has a null delta, or none",
         only=("chat",),
         servers="Azure OpenAI with its asynchronous filter",
         right="same",
-        correct="take the delta for empty, and read the finish reason",
+        correct="treat the delta as empty, and read the finish reason",
         faults="fails on the missing delta, or loses the finish reason",
         invariant="null-tolerant",
         sample=TEXT,

@@ -1,4 +1,4 @@
-"""How Chat Completions streams end: with or without the marks of it, and what comes behind them."""
+"""Group C: quirks of the end of a stream: no finish reason, no `[DONE]`, chunks after the end."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from dataclasses import replace
 
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import Spot, alike, finishes, inserted, spots
+from mockllm.quirks.chat.chunks import Choice, choices_of, finishes, inserted, with_delta
 from mockllm.quirks.samples import TEXT
-from mockllm.quirks.usage import tells_only_usage
+from mockllm.quirks.usage import is_usage_chunk
 
-__all__ = ["QUIRKS", "tells_only_finish"]
+__all__ = ["QUIRKS", "is_finish_chunk"]
 
 _DONE = "[DONE]"
 
 
-def tells_only_finish(spot: Spot) -> bool:
-    """Whether a chunk tells a finish reason and nothing else but perhaps usage."""
-    return not spot.delta and len(spot.item.data["choices"]) == 1
+def is_finish_chunk(choice: Choice) -> bool:
+    """Whether a chunk has a finish reason, and nothing else but usage."""
+    return not choice.delta and len(choice.item.data["choices"]) == 1
 
 
 def _never(*, done: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        told = finishes(items)
-        if not told:
+        finished = finishes(items)
+        if not finished:
             return items
-        gone = {id(spot.item) for spot in told if tells_only_finish(spot)}
-        for spot in told:
-            spot.choice["finish_reason"] = None
-            if spot.item.data.get("usage"):
-                spot.item.data["usage"] = None
-        # What breaks off before the finish breaks off before the usage, which comes later.
-        items = [item for item in items if id(item) not in gone and not tells_only_usage(item)]
+        gone = {id(choice.item) for choice in finished if is_finish_chunk(choice)}
+        for choice in finished:
+            choice.fields["finish_reason"] = None
+            if choice.item.data.get("usage"):
+                choice.item.data["usage"] = None
+        # Usage follows the finish chunk, so a stream that is cut before the one lacks the other.
+        items = [item for item in items if id(item) not in gone and not is_usage_chunk(item)]
         return items if done else _no_done(items, context)
 
     return change
@@ -49,32 +49,32 @@ def _no_done(items: list[Item], context: Context) -> list[Item]:
 
 def _after_done(items: list[Item], context: Context) -> list[Item]:
     done = next((item for item in items if item.data == _DONE), None)
-    like = next(spots(items), None)
-    if done is None or like is None:
+    first = next(choices_of(items), None)
+    if done is None or first is None:
         return items
-    late = alike(like, {"content": "late"})
+    late = with_delta(first, {"content": "late"})
     late.at = items[-1].at
     return [*items, late]
 
 
 def _after_finish(items: list[Item], context: Context) -> list[Item]:
     last: dict[int, Item] = {}
-    for spot in list(spots(items)):
-        if isinstance(spot.choice.get("finish_reason"), str):
-            moved = last.pop(spot.index, None)
+    for choice in list(choices_of(items)):
+        if isinstance(choice.fields.get("finish_reason"), str):
+            moved = last.pop(choice.index, None)
             if moved is not None:
-                moved.at = spot.item.at
+                moved.at = choice.item.at
                 others = [item for item in items if item is not moved]
-                items = inserted(others, spot.item, [moved])
-        elif _is_text(spot):
-            last[spot.index] = spot.item
+                items = inserted(others, choice.item, [moved])
+        elif _is_text(choice):
+            last[choice.index] = choice.item
     return items
 
 
-def _is_text(spot: Spot) -> bool:
+def _is_text(choice: Choice) -> bool:
     """Whether a chunk is a fragment of text and nothing else."""
-    content = spot.delta.get("content")
-    only = len(spot.delta) == 1 and len(spot.item.data["choices"]) == 1
+    content = choice.delta.get("content")
+    only = len(choice.delta) == 1 and len(choice.item.data["choices"]) == 1
     return only and isinstance(content, str) and bool(content)
 
 
@@ -84,7 +84,7 @@ QUIRKS: tuple[Quirk, ...] = (
         group="C",
         title="The stream ends without any finish reason",
         only=("chat",),
-        servers="overloaded proxies, servers that are killed",
+        servers="overloaded proxies, killed servers",
         right="error",
         correct="report the answer as interrupted",
         faults="reports it as complete",
@@ -95,13 +95,13 @@ QUIRKS: tuple[Quirk, ...] = (
                 "done",
                 "`[DONE]` follows the last fragment",
                 frames=_never(done=True),
-                meaning=_unfinished,
+                expected=_unfinished,
             ),
             Variant(
                 "end",
                 "nothing follows the last fragment",
                 frames=_never(done=False),
-                meaning=_unfinished,
+                expected=_unfinished,
             ),
         ),
         sources=(
@@ -113,43 +113,47 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-no-done",
         group="C",
-        title="There is no `[DONE]`",
+        title="The stream has no `[DONE]`",
         only=("chat",),
-        servers="gateways like Azure's, several servers",
+        servers="gateways like Azure's, several other servers",
         right="same",
-        correct="the finish reason says that the answer is complete",
+        correct="treat the finish reason as the end of the answer",
         faults="waits for more, or reports an error",
         invariant="finish-and-usage",
         sample=TEXT,
-        variants=(Variant(says="the chunk with the finish or the usage is last", frames=_no_done),),
+        variants=(
+            Variant(
+                description="the chunk with the finish reason or the usage is last", frames=_no_done
+            ),
+        ),
     ),
     Quirk(
         name="chat-data-after-done",
         group="C",
-        title="More data follow `[DONE]`",
+        title="Another chunk follows `[DONE]`",
         only=("chat",),
         servers="faulty proxies",
         right="same",
-        correct="pass over everything after `[DONE]`",
+        correct="ignore everything after `[DONE]`",
         faults="appends it to the answer",
         invariant="text-accumulates",
         sample=TEXT,
-        variants=(Variant(says="a chunk with text follows `[DONE]`", frames=_after_done),),
+        variants=(Variant(description="a chunk with text follows `[DONE]`", frames=_after_done),),
     ),
     Quirk(
         name="chat-delta-after-finish",
         group="C",
         title="The last fragment of text follows the finish reason",
         only=("chat",),
-        servers="proxies that change the order",
+        servers="proxies that reorder chunks",
         right="same",
-        correct="go on reading until the stream ends",
+        correct="read until the stream ends",
         faults="loses the fragment",
         invariant="text-accumulates",
         sample=TEXT,
         variants=(
             Variant(
-                says='`{"delta":{"content":"lo"}}` behind the chunk with `finish_reason`',
+                description='`{"delta":{"content":"lo"}}` after the chunk with `finish_reason`',
                 frames=_after_finish,
             ),
         ),

@@ -1,11 +1,11 @@
-"""Group D: the chunks of Chat Completions and (`chat_deltas`) what is inside of their deltas."""
+"""Group D: quirks of the chunks of Chat Completions around their deltas."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import Spot, alike, fragments, inserted, spots
+from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, with_delta
 from mockllm.quirks.chat.deltas import QUIRKS as DELTAS
 from mockllm.quirks.samples import CALL, REASONING, TEXT
 
@@ -15,101 +15,103 @@ _SAFE = {
     kind: {"filtered": False, "severity": "safe"}
     for kind in ("hate", "self_harm", "sexual", "violence")
 }
-_NOBODY = {"created": 0, "id": "", "model": "", "object": ""}
+# Azure's filter sends chunks of its own, which have no identity (see `chat-object-empty`).
+_NO_IDENTITY = {"created": 0, "id": "", "model": "", "object": ""}
 
 
 def _prompt_filter(items: list[Item], context: Context) -> list[Item]:
-    if next(spots(items), None) is None:
+    if next(choices_of(items), None) is None:
         return items
     results = [{"prompt_index": 0, "content_filter_results": _SAFE}]
-    chunk = {"choices": [], **_NOBODY, "prompt_filter_results": results}
+    chunk = {"choices": [], **_NO_IDENTITY, "prompt_filter_results": results}
     return [Item(items[0].at, chunk).copy(), *items]
 
 
 def _async_filter(items: list[Item], context: Context) -> list[Item]:
     lengths: dict[int, int] = {}
-    for spot in list(spots(items)):
-        text = _text(spot)
+    for choice in list(choices_of(items)):
+        text = _text(choice)
         if text:
-            start = lengths.get(spot.index, 0)
-            lengths[spot.index] = start + len(text)
-            checked = _checked(spot, start, start + len(text))
-            items = inserted(items, spot.item, [checked])
+            start = lengths.get(choice.index, 0)
+            lengths[choice.index] = start + len(text)
+            result = _filter_result(choice, start, start + len(text))
+            items = inserted(items, choice.item, [result])
     return items
 
 
-def _text(spot: Spot) -> str:
-    content = spot.delta.get("content")
+def _text(choice: Choice) -> str:
+    content = choice.delta.get("content")
     return content if isinstance(content, str) else ""
 
 
-def _checked(spot: Spot, start: int, end: int) -> Item:
-    """What the asynchronous filter says of the text between two offsets."""
-    choice = {
+def _filter_result(choice: Choice, start: int, end: int) -> Item:
+    """A chunk of the asynchronous filter with its result for the text between two offsets."""
+    fields = {
         "content_filter_offsets": {"check_offset": end, "start_offset": start, "end_offset": end},
         "content_filter_results": _SAFE,
         "finish_reason": None,
-        "index": spot.index,
+        "index": choice.index,
     }
-    return Item(spot.item.at, {"choices": [choice], **_NOBODY}).copy()
+    return Item(choice.item.at, {"choices": [fields], **_NO_IDENTITY}).copy()
 
 
 def _text_parts(items: list[Item], context: Context) -> list[Item]:
-    for spot in spots(items):
-        if _text(spot):
-            spot.delta["content"] = [{"type": "text", "text": spot.delta["content"]}]
+    for choice in choices_of(items):
+        if _text(choice):
+            choice.delta["content"] = [{"type": "text", "text": choice.delta["content"]}]
     return items
 
 
 def _thinking_parts(items: list[Item], context: Context) -> list[Item]:
     items = _text_parts(items, context)
-    for spot in _thoughts(items):
-        thought = spot.delta.pop("reasoning_content")
+    for choice in _reasoning_only(items):
+        thought = choice.delta.pop("reasoning_content")
         if thought:
             inner = [{"type": "text", "text": thought}]
-            spot.delta["content"] = [{"type": "thinking", "thinking": inner}]
+            choice.delta["content"] = [{"type": "thinking", "thinking": inner}]
         else:
-            spot.delta["content"] = ""
+            choice.delta["content"] = ""
     return items
 
 
-def _thoughts(items: list[Item]) -> list[Spot]:
-    """The chunks with reasoning and no text."""
+def _reasoning_only(items: list[Item]) -> list[Choice]:
+    """The choices with reasoning and no text."""
     return [
-        spot
-        for spot in spots(items)
-        if isinstance(spot.delta.get("reasoning_content"), str) and not spot.delta.get("content")
+        choice
+        for choice in choices_of(items)
+        if isinstance(choice.delta.get("reasoning_content"), str)
+        and not choice.delta.get("content")
     ]
 
 
-def _null_when_told(items: list[Item], context: Context) -> list[Item]:
-    if _thoughts(items):
-        for spot in spots(items):
-            if "content" in spot.delta:
-                spot.delta.setdefault("reasoning_content", None)
+def _null_beside_text(items: list[Item], context: Context) -> list[Item]:
+    if _reasoning_only(items):
+        for choice in choices_of(items):
+            if "content" in choice.delta:
+                choice.delta.setdefault("reasoning_content", None)
     return items
 
 
 def _reasoning(*, both: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        for spot in _thoughts(items):
-            thought = spot.delta.pop("reasoning_content")
-            spot.delta["reasoning"] = thought
+        for choice in _reasoning_only(items):
+            thought = choice.delta.pop("reasoning_content")
+            choice.delta["reasoning"] = thought
             if both:
-                spot.delta["reasoning_content"] = thought
+                choice.delta["reasoning_content"] = thought
         return items
 
     return change
 
 
 def _details(items: list[Item], context: Context) -> list[Item]:
-    for spot in _thoughts(items):
-        thought = spot.delta.pop("reasoning_content")
-        spot.delta["content"] = ""
-        spot.delta["reasoning"] = thought
+    for choice in _reasoning_only(items):
+        thought = choice.delta.pop("reasoning_content")
+        choice.delta["content"] = ""
+        choice.delta["reasoning"] = thought
         if thought:
             detail = {"type": "reasoning.text", "text": thought, "format": "unknown", "index": 0}
-            spot.delta["reasoning_details"] = [detail]
+            choice.delta["reasoning_details"] = [detail]
     return items
 
 
@@ -124,69 +126,73 @@ def _ids_change(items: list[Item], context: Context) -> list[Item]:
 
 def _two_choices(*, first: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        if any(spot.index for spot in spots(items)):
+        if any(choice.index for choice in choices_of(items)):
             return items
-        told: list[Item] = []
+        doubled: list[Item] = []
         for item in items:
-            others = [_other(spot) for spot in spots([item])]
-            told += [*others, item] if first else [item, *others]
-        return told
+            others = [_second_choice(choice) for choice in choices_of([item])]
+            doubled += [*others, item] if first else [item, *others]
+        return doubled
 
     return change
 
 
-def _other(spot: Spot) -> Item:
-    """The same step of another answer."""
-    item = alike(spot, {key: _said(key, value) for key, value in spot.delta.items()})
-    (choice,) = item.data["choices"]
-    choice["index"] = 1
-    choice["finish_reason"] = spot.choice.get("finish_reason")
+def _second_choice(choice: Choice) -> Item:
+    """A chunk for choice 1 that corresponds to one of choice 0."""
+    item = with_delta(
+        choice, {key: _second_value(key, value) for key, value in choice.delta.items()}
+    )
+    (fields,) = item.data["choices"]
+    fields["index"] = 1
+    fields["finish_reason"] = choice.fields.get("finish_reason")
     return item
 
 
-def _said(key: str, value: Any) -> Any:
-    """A field of a delta with other words, and calls with other ids."""
+def _second_value(key: str, value: Any) -> Any:
+    """A field of a delta with a different text, and calls with different ids."""
     if key == "tool_calls" and isinstance(value, list):
-        return [_renamed(entry) for entry in value]
+        return [_with_other_id(entry) for entry in value]
     if key == "annotations":
         return []
     return "Bye" if isinstance(value, str) and value and key != "role" else value
 
 
-def _renamed(entry: Any) -> Any:
+def _with_other_id(entry: Any) -> Any:
     if isinstance(entry, dict) and isinstance(entry.get("id"), str):
         return {**entry, "id": f"{entry['id']}_other"}
     return entry
 
 
 def _no_content(items: list[Item], context: Context) -> list[Item]:
-    calling = {fragment.spot.index for fragment in fragments(items)}
-    texts = {spot.index for spot in spots(items) if isinstance(spot.delta.get("content"), str)}
-    for spot in spots(items):
-        if spot.index in calling - texts and "content" in spot.delta:
-            told = {k: v for k, v in spot.delta.items() if k not in _UNSAID or v is not None}
-            spot.choice["delta"] = told
+    calling = {fragment.choice.index for fragment in fragments(items)}
+    texts = {
+        choice.index for choice in choices_of(items) if isinstance(choice.delta.get("content"), str)
+    }
+    for choice in choices_of(items):
+        if choice.index in calling - texts and "content" in choice.delta:
+            kept = {k: v for k, v in choice.delta.items() if k not in _NULLABLE or v is not None}
+            choice.fields["delta"] = kept
     return items
 
 
-_UNSAID = ("content", "refusal")
+_NULLABLE = ("content", "refusal")
 
 QUIRKS: tuple[Quirk, ...] = (
     *DELTAS,
     Quirk(
         name="chat-first-choices-empty",
         group="D",
-        title="The first chunk has no choices, but what a filter says of the prompt",
+        title="The first chunk has no choices, only the filter's results for the prompt",
         only=("chat",),
         servers="Azure OpenAI",
         right="same",
-        correct="pass over it",
+        correct="ignore it",
         faults="reads `choices[0]` and crashes",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
             Variant(
-                says='`{"choices":[],…,"prompt_filter_results":[…]}` comes first',
+                description='`{"choices":[],…,"prompt_filter_results":[…]}` comes first',
                 frames=_prompt_filter,
             ),
         ),
@@ -199,18 +205,20 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-object-empty",
         group="D",
-        title="Chunks without identity and delta tell what a filter found",
+        title="Chunks without id and delta report what a content filter found",
         only=("chat",),
         servers="Azure OpenAI with its asynchronous filter",
         right="same",
-        correct="pass over them, or keep what the filter says",
-        faults="reads the delta that is not there",
+        correct="ignore them, or keep the filter's results",
+        faults="reads the missing delta",
         invariant="unknown-event",
         sample=TEXT,
         variants=(
             Variant(
-                says='`{"choices":[{"content_filter_offsets":{…},"index":0}],"object":""}` '
-                "behind each fragment of text",
+                description=(
+                    '`{"choices":[{"content_filter_offsets":{…},"index":0}],"object":""}` '
+                    "after each fragment of text"
+                ),
                 frames=_async_filter,
             ),
         ),
@@ -221,7 +229,7 @@ QUIRKS: tuple[Quirk, ...] = (
         group="D",
         title="The content is a list of parts",
         only=("chat",),
-        servers="Mistral where it reasons, some gateways",
+        servers="Mistral's reasoning models, some gateways",
         right="same",
         correct="join the texts of the parts",
         faults="shows `[object Object]`, or fails",
@@ -239,29 +247,29 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-reasoning-fields",
         group="D",
-        title="Reasoning is in fields of its own, in some servers twice",
+        title="Reasoning is in non-standard fields, on some servers in two of them",
         only=("chat",),
         servers="DeepSeek, xAI, Alibaba; Groq, Together; StepFun; OpenRouter",
         right="same",
-        correct="one text of reasoning",
-        faults="drops it, or doubles it where two fields say it",
+        correct="produce one reasoning text",
+        faults="drops it, or doubles it if two fields hold it",
         invariant="text-accumulates",
         sample=REASONING,
         variants=(
             Variant(
                 "reasoning-content",
-                "`reasoning_content`, and null beside the text: DeepSeek",
-                frames=_null_when_told,
+                "`reasoning_content`, and null in the chunks of text: DeepSeek",
+                frames=_null_beside_text,
             ),
             Variant("reasoning", "`reasoning`: Groq, Together", frames=_reasoning(both=False)),
             Variant(
                 "both",
-                "`reasoning` and `reasoning_content` say the same: StepFun",
+                "the same text in `reasoning` and `reasoning_content`: StepFun",
                 frames=_reasoning(both=True),
             ),
             Variant(
                 "details",
-                "`reasoning` and `reasoning_details` say the same: OpenRouter",
+                "the same text in `reasoning` and `reasoning_details`: OpenRouter",
                 frames=_details,
             ),
         ),
@@ -269,25 +277,25 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-chunk-id-changes",
         group="D",
-        title="Every chunk has another id",
+        title="Every chunk has a different id",
         only=("chat",),
         servers="LM Studio, adapters of Ollama",
         right="same",
-        correct="one stream is one message",
+        correct="treat one stream as one message",
         faults="begins a message with each chunk",
         invariant="text-accumulates",
         sample=TEXT,
-        variants=(Variant(says='`"id":"c1"`, `"id":"c2"`, …', frames=_ids_change),),
+        variants=(Variant(description='`"id":"c1"`, `"id":"c2"`, …', frames=_ids_change),),
         sources=("BerriAI/litellm#37792",),
     ),
     Quirk(
         name="chat-n-choices",
         group="D",
-        title="A second choice that says something else",
+        title="The answer has a second choice with a different text",
         only=("chat",),
-        servers="any that is asked for several choices",
+        servers="any server, if the request has `n` above 1",
         right="either",
-        correct="keep choices apart by their index, or refuse several of them clearly",
+        correct="separate choices by their index, or clearly refuse several choices",
         faults="mixes the texts of both choices",
         invariant="text-accumulates",
         sample=TEXT,
@@ -307,17 +315,17 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-content-key-absent",
         group="D",
-        title="An answer of tool calls alone has no key `content`",
+        title="An answer with only tool calls has no `content` key",
         only=("chat",),
-        servers="several compatible servers",
+        servers="several OpenAI-compatible servers",
         right="same",
-        correct="take it for null",
+        correct="treat it as null",
         faults="fails on the missing key",
         invariant="null-tolerant",
         sample=CALL,
         variants=(
             Variant(
-                says='`{"role":"assistant","tool_calls":[…]}` opens the answer',
+                description='`{"role":"assistant","tool_calls":[…]}` opens the answer',
                 frames=_no_content,
             ),
         ),

@@ -1,5 +1,4 @@
-"""Group A: how Chat Completions tells which tool call a fragment is of. `index` has a file of
-its own; here are `id` and `name`."""
+"""Group A: quirks of `id` and `name`, by which a client finds the call of a fragment."""
 
 from __future__ import annotations
 
@@ -7,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat import index
 from mockllm.quirks.chat.chunks import (
     Fragment,
-    alike,
     by_choice,
     calls,
+    continuations,
     fragments,
     inserted,
-    later,
-    put,
+    set_fields,
+    with_delta,
 )
 from mockllm.quirks.samples import CALL
 
@@ -25,24 +24,24 @@ __all__ = ["QUIRKS"]
 
 
 def _id_repeated(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in later(items):
+    for opening, fragment in continuations(items):
         if "id" in opening.entry:
-            put(fragment, id=opening.entry["id"])
+            set_fields(fragment, id=opening.entry["id"])
     return items
 
 
 def _new_ids(items: list[Item], _: Context) -> list[Item]:
-    """The opening of call i has the id i + 1; the numbers beyond those are for the others."""
+    """Gives the opening of call i the id i + 1, and all other fragments higher numbers."""
     for own in by_choice(items):
         opened: set[int] = set()
         fresh = max(fragment.entry["index"] for fragment in own) + 2
         for fragment in own:
             index = fragment.entry["index"]
             if index in opened:
-                put(fragment, id=str(fresh))
+                set_fields(fragment, id=str(fresh))
                 fresh += 1
             else:
-                put(fragment, id=str(index + 1))
+                set_fields(fragment, id=str(index + 1))
                 opened.add(index)
     return items
 
@@ -50,10 +49,10 @@ def _new_ids(items: list[Item], _: Context) -> list[Item]:
 def _numbered(turn: Turn) -> Turn:
     parts = list(turn.parts)
     number = 0
-    for place, part in enumerate(parts):
+    for i, part in enumerate(parts):
         if isinstance(part, ToolCall):
             number += 1
-            parts[place] = replace(part, id=str(number))
+            parts[i] = replace(part, id=str(number))
     return replace(turn, parts=tuple(parts))
 
 
@@ -65,29 +64,32 @@ def _name(fragment: Fragment, value: Any) -> None:
 
 
 def _empty_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in later(items):
-        put(fragment, id="", type="function")
+    for _opening, fragment in continuations(items):
+        set_fields(fragment, id="", type="function")
         _name(fragment, "")
     return items
 
 
 def _empty_id_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in later(items):
-        put(fragment, id="")
+    for _opening, fragment in continuations(items):
+        set_fields(fragment, id="")
     return items
 
 
 def _null_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in later(items):
-        put(fragment, id=None, type=None)
+    for _opening, fragment in continuations(items):
+        set_fields(fragment, id=None, type=None)
         _name(fragment, None)
     return items
 
 
-def _null_words(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        put(opening, id="null")
-    return items
+def _opened_with_id(value: str | None) -> FramesChange:
+    def change(items: list[Item], _: Context) -> list[Item]:
+        for opening, *_others in calls(items):
+            set_fields(opening, id=value)
+        return items
+
+    return change
 
 
 def _null_names(items: list[Item], _: Context) -> list[Item]:
@@ -109,37 +111,25 @@ def _no_id(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _null_id(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        put(opening, id=None)
-    return items
-
-
-def _empty_id(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        put(opening, id="")
-    return items
-
-
 def _name_repeated(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in later(items):
+    for opening, fragment in continuations(items):
         if "name" in opening.function:
             _name(fragment, opening.function["name"])
     return items
 
 
 def _halves(name: object) -> tuple[str, str] | None:
-    """A name in two pieces, after a separator where there is one.
+    """A name cut in two, after a separator if it has one; None where no cut is possible.
 
-    The pieces differ: equal ones would be a name that is repeated. None where no cut does that.
+    The halves differ. Equal ones would look like a repeated name (`chat-name-repeated`).
     """
     if not isinstance(name, str):
         return None
-    words = [i for i in range(1, len(name)) if name[i - 1] in "_-"]
+    separators = [i for i in range(1, len(name)) if name[i - 1] in "_-"]
     middle = sorted(range(1, len(name)), key=lambda i: abs(2 * i - len(name)))
-    for place in (*words, *middle):
-        if name[:place] != name[place:]:
-            return name[:place], name[place:]
+    for cut in (*separators, *middle):
+        if name[:cut] != name[cut:]:
+            return name[:cut], name[cut:]
     return None
 
 
@@ -148,7 +138,7 @@ def _name_split(items: list[Item], _: Context) -> list[Item]:
         halves = _halves(opening.function.get("name"))
         if halves is not None:
             opening.function["name"] = halves[0]
-            items = _named(items, opening, halves[1])
+            items = _with_name_after(items, opening, halves[1])
     return items
 
 
@@ -158,7 +148,7 @@ def _name_split_first(items: list[Item], _: Context) -> list[Item]:
         if halves is not None and not opening.arguments:
             opening.function.pop("arguments", None)
             opening.function["name"] = halves[0]
-            items = _named(items, opening, halves[1])
+            items = _with_name_after(items, opening, halves[1])
     return items
 
 
@@ -167,14 +157,16 @@ def _name_late(items: list[Item], _: Context) -> list[Item]:
         name = opening.function.get("name")
         if isinstance(name, str) and name:
             opening.function["name"] = ""
-            items = _named(items, opening, name)
+            items = _with_name_after(items, opening, name)
     return items
 
 
-def _named(items: list[Item], opening: Fragment, name: str) -> list[Item]:
-    """The items with a chunk behind an opening that has more of its name."""
+def _with_name_after(items: list[Item], opening: Fragment, name: str) -> list[Item]:
+    """The items with another chunk after an opening, with the rest of its name."""
     entry = {"index": opening.entry["index"], "function": {"name": name, "arguments": ""}}
-    return inserted(items, opening.spot.item, [alike(opening.spot, {"tool_calls": [entry]})])
+    return inserted(
+        items, opening.choice.item, [with_delta(opening.choice, {"tool_calls": [entry]})]
+    )
 
 
 _ID_REPEATED = Quirk(
@@ -188,39 +180,43 @@ _ID_REPEATED = Quirk(
     faults="appends the id to itself",
     invariant="id-kept",
     sample=CALL,
-    variants=(Variant(says="the same id again and again", frames=_id_repeated),),
+    variants=(Variant(description="the same id in every fragment", frames=_id_repeated),),
     sources=("openai/openai-agents-python#990", "LionSR/TeXRA#4575"),
 )
 
 _NEW_IDS = Quirk(
     name="chat-id-new-every-chunk",
     group="A",
-    title="Every fragment has an id of its own",
+    title="Every fragment of a call has a new id",
     only=("chat",),
     servers="LM Studio",
     right="same",
-    correct="known index and no name: the fragment continues its call, whose first id stays",
-    faults="makes a call of each fragment, or keeps the last id",
+    correct="an entry with a known index and no name continues that call; keep its first id",
+    faults="makes a call from each fragment, or keeps the last id",
     invariant="id-kept",
     sample=CALL,
-    variants=(Variant(says='"1", "2", ... under one index', frames=_new_ids, meaning=_numbered),),
+    variants=(
+        Variant(
+            description='"1", "2", ... under the same index', frames=_new_ids, expected=_numbered
+        ),
+    ),
     sources=("NousResearch/hermes-agent#106943", "NousResearch/hermes-agent#5254"),
 )
 
 _EMPTY_LATER = Quirk(
     name="chat-id-empty-later",
     group="A",
-    title="The id is empty after the opening, and so is the name",
+    title="The id, and often the name, are empty after the opening entry",
     only=("chat",),
     servers="Alibaba DashScope (Qwen, GLM)",
     right="same",
-    correct="an empty string says nothing",
-    faults="opens a call with each fragment, or erases the name",
+    correct="treat an empty string as absent",
+    faults='opens a call at each fragment, or overwrites the name with ""',
     invariant="id-kept",
     sample=CALL,
     variants=(
-        Variant(says='id and name are ""', frames=_empty_later),
-        Variant("id-only", 'id is "", the name is not there', _empty_id_later),
+        Variant(description='id and name are ""', frames=_empty_later),
+        Variant("id-only", 'id is "", name is absent', _empty_id_later),
     ),
     sources=("anomalyco/opencode#37841",),
 )
@@ -228,15 +224,15 @@ _EMPTY_LATER = Quirk(
 _NULL_LATER = Quirk(
     name="chat-id-null-later",
     group="A",
-    title="Id, type and name are null after the opening",
+    title="Id, type and name are null after the opening entry",
     only=("chat",),
     servers="SGLang, Cloudflare Workers AI",
     right="same",
-    correct="null is the same as not there",
-    faults='rejects the chunk, fails, or makes the text "null" of it',
+    correct="treat null as absent",
+    faults='rejects the chunk, raises a TypeError, or stores the text "null"',
     invariant="null-tolerant",
     sample=CALL,
-    variants=(Variant(says="null in three fields", frames=_null_later),),
+    variants=(Variant(description="null in all three fields", frames=_null_later),),
     sources=("lidge-jun/opencodex#1754", "Effect-TS/effect#8333", "deathbyknowledge/gsv#268"),
 )
 
@@ -245,15 +241,17 @@ _NULL_WORD = Quirk(
     group="A",
     title='The id or the name of a call is the text "null"',
     only=("chat",),
-    servers="servers that put merged chunks together anew",
+    servers="servers that re-serialise merged chunks",
     right="either",
-    correct="report it; an id that several calls share links no result, a tool null is unknown",
-    faults="takes all such calls for one",
+    correct='report it: a shared id links no result, and no tool is called "null"',
+    faults="merges all such calls into one",
     invariant="id-kept",
     sample=CALL,
     variants=(
-        Variant(says="the id of each call", frames=_null_words, ids=False),
-        Variant("name", "the name of each call", _null_names, meaning=_called_null),
+        Variant(
+            description='the id of every call is "null"', frames=_opened_with_id("null"), ids=False
+        ),
+        Variant("name", 'the name of every call is "null"', _null_names, expected=_called_null),
     ),
     sources=("langchain-ai/langchainjs#11373", "pgadmin-org/pgadmin4#9828"),
 )
@@ -263,16 +261,16 @@ _NO_ID = Quirk(
     group="A",
     title="Calls have no id",
     only=("chat",),
-    servers="older Ollama and what is built on it, converters from Gemini",
+    servers="older Ollama and software built on it, converters from Gemini",
     right="same",
-    correct="make up an id, unique and the same from then on",
-    faults="loses the call, or cannot say which call a result belongs to",
+    correct="generate a unique id and keep it",
+    faults="loses the call, or cannot link a result to its call",
     invariant="missing-id",
     sample=CALL,
     variants=(
-        Variant(says="no id field", frames=_no_id, ids=False),
-        Variant("null", "the id is null", _null_id, ids=False),
-        Variant("empty", 'the id is ""', _empty_id, ids=False),
+        Variant(description="no id field", frames=_no_id, ids=False),
+        Variant("null", "the id is null", _opened_with_id(None), ids=False),
+        Variant("empty", 'the id is ""', _opened_with_id(""), ids=False),
     ),
     sources=("BerriAI/litellm#11262", "deepset-ai/haystack-core-integrations#3321"),
 )
@@ -284,11 +282,11 @@ _NAME_REPEATED = Quirk(
     only=("chat",),
     servers="MiniMax at NVIDIA NIM, parsers for Qwen, proxies",
     right="same",
-    correct="a name that equals the one known already says nothing",
+    correct="ignore a name that equals the name so far",
     faults="appends the name to itself",
     invariant="name-kept",
     sample=CALL,
-    variants=(Variant(says="the same name again and again", frames=_name_repeated),),
+    variants=(Variant(description="the same name in every fragment", frames=_name_repeated),),
     sources=(
         "NousResearch/hermes-agent#11984",
         "NousResearch/hermes-agent#8259",
@@ -300,18 +298,18 @@ _NAME_REPEATED = Quirk(
 _NAME_SPLIT = Quirk(
     name="chat-name-split",
     group="A",
-    title="The name comes in two pieces",
+    title="The name comes in two fragments",
     only=("chat",),
     servers="Gemini's OpenAI-compatible endpoint, parsers in llama.cpp and vLLM",
     right="same",
-    correct="append a piece that differs from what is there",
-    faults="keeps the last piece, or makes two calls",
+    correct="append a fragment that differs from the name so far",
+    faults="keeps the last fragment, or makes two calls",
     invariant="name-kept",
     sample=CALL,
     variants=(
-        Variant(says="the second piece in a chunk of its own", frames=_name_split),
+        Variant(description="the second fragment in a chunk of its own", frames=_name_split),
         Variant(
-            "before-arguments", "no arguments field before the name is whole", _name_split_first
+            "before-arguments", "no arguments field before the name is complete", _name_split_first
         ),
     ),
     sources=("continuedev/continue#5849",),
@@ -328,7 +326,7 @@ _NAME_LATE = Quirk(
     faults="loses the call, or rejects the chunk",
     invariant="name-kept",
     sample=CALL,
-    variants=(Variant(says='"", then the name', frames=_name_late),),
+    variants=(Variant(description='"", then the name', frames=_name_late),),
     sources=("jjang-ai/vmlx#244",),
 )
 

@@ -1,4 +1,4 @@
-"""Group A of Chat Completions, first half: what servers do to the `index` of tool calls."""
+"""Group A: quirks of the `index` of tool calls."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mockllm.quirks.chat.chunks import (
     by_choice,
     calls,
     contiguous,
+    continuations,
     fragments,
-    later,
-    put,
     removed,
+    set_fields,
     whole,
 )
 from mockllm.quirks.samples import CALL, TWO_CALLS
@@ -32,7 +32,7 @@ def _without_index(items: list[Item], _: Context) -> list[Item]:
 
 
 def _fragments_without_index(items: list[Item], _: Context) -> list[Item]:
-    # Without index and id, nothing but the order tells which call a fragment is of.
+    # Without index and id, only the order shows which call a fragment belongs to.
     items = contiguous(items)
     for fragment in list(fragments(items)):
         del fragment.entry["index"]
@@ -42,29 +42,29 @@ def _fragments_without_index(items: list[Item], _: Context) -> list[Item]:
 def _empty_id_without_index(items: list[Item], _: Context) -> list[Item]:
     items = whole(items)
     for fragment in list(fragments(items)):
-        put(fragment, id="", type="function")
+        set_fields(fragment, id="", type="function")
         del fragment.entry["index"]
     return items
 
 
-def _as_they_come(turn: Turn) -> Turn:
-    """The turn with its calls in the order of their openings: nothing tells another one."""
-    places = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-    arrival = [i for i in dict.fromkeys(turn.order) if i in places]
-    if arrival in ([], places):
+def _in_order_of_arrival(turn: Turn) -> Turn:
+    """The turn with its calls in the order of their openings; without indexes no other is known."""
+    calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
+    arrival = [i for i in dict.fromkeys(turn.order) if i in calls]
+    if arrival in ([], calls):
         return turn
-    moved = dict(zip(arrival, places, strict=True))
+    moved = dict(zip(arrival, calls, strict=True))
     parts = list(turn.parts)
-    for came, place in moved.items():
-        parts[place] = turn.parts[came]
+    for old, new in moved.items():
+        parts[new] = turn.parts[old]
     order = tuple(moved.get(i, i) for i in turn.order)
     return normal(replace(turn, parts=tuple(parts), order=order))
 
 
 def _index_first_only(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in later(items):
+    for opening, fragment in continuations(items):
         if "id" in opening.entry:
-            put(fragment, id=opening.entry["id"])
+            set_fields(fragment, id=opening.entry["id"])
             del fragment.entry["index"]
     return items
 
@@ -80,7 +80,7 @@ def _all_zero(items: list[Item], _: Context) -> list[Item]:
 
 
 def _fragments_all_zero(items: list[Item], _: Context) -> list[Item]:
-    # A fragment says no more than 0, so it has to follow the opening of its own call.
+    # Every fragment has index 0, so it has to follow the opening of its own call.
     return _zero(contiguous(items)) if _several(items) else items
 
 
@@ -97,24 +97,24 @@ def _same_one_chunk(items: list[Item], _: Context) -> list[Item]:
     for first, *others in by_choice(items):
         for fragment in others:
             gone.append(fragment)
-            first.spot.delta["tool_calls"].append({**fragment.entry})
+            first.choice.delta["tool_calls"].append({**fragment.entry})
     return _zero(removed(items, gone))
 
 
 def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     gone: list[Fragment] = []
     for opening, *others in calls(items):
-        entries = opening.spot.delta["tool_calls"]
-        place = _place(entries, opening)
+        entries = opening.choice.delta["tool_calls"]
+        after = _position(entries, opening) + 1
         moved = list(others)
         if len(moved) > 1 and not opening.arguments:
             opening.function["arguments"] = moved.pop(0).arguments
-        entries[place + 1 : place + 1] = [{**fragment.entry} for fragment in moved]
+        entries[after:after] = [{**fragment.entry} for fragment in moved]
         gone += others
     return removed(items, gone)
 
 
-def _place(entries: list[object], fragment: Fragment) -> int:
+def _position(entries: list[object], fragment: Fragment) -> int:
     return next(i for i, entry in enumerate(entries) if entry is fragment.entry)
 
 
@@ -131,7 +131,7 @@ def _gap(items: list[Item], _: Context) -> list[Item]:
 
 
 def _reversed(items: list[Item], _: Context) -> list[Item]:
-    """The entries change places; the chunks that they travel in stay."""
+    """Swaps the entries between the chunks; the chunks keep their positions."""
     for own in by_choice(items):
         ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
         entries = [{**fragment.entry} for fragment in ordered]
@@ -144,31 +144,34 @@ def _reversed(items: list[Item], _: Context) -> list[Item]:
 _MISSING = Quirk(
     name="chat-index-missing",
     group="A",
-    title="Entries of tool_calls have no index",
+    title="Entries of `tool_calls` have no `index`",
     only=("chat",),
     servers="Gemini's OpenAI-compatible endpoint, Mistral, mistral.rs, older Ollama, proxies",
     right="same",
-    correct="open a call at each new id (at each name where ids are empty); the rest continues it",
+    correct=(
+        "open a call at each new id (at each name if ids are empty); other entries "
+        "continue the last call"
+    ),
     faults="looks the call up under None, rejects the chunk, or loses the call",
     invariant="arguments-concatenate",
     sample=CALL,
     variants=(
         Variant(
-            says="each call whole, in one entry of id and function",
+            description="each call complete in one entry with id and function",
             frames=_without_index,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
         ),
         Variant(
             "fragments",
             "id and name in the opening entry, only arguments in the others",
             _fragments_without_index,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
         ),
         Variant(
             "empty-id",
-            'each call whole, and its id is ""',
+            'each call complete in one entry, and its id is ""',
             _empty_id_without_index,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
             ids=False,
         ),
     ),
@@ -195,7 +198,9 @@ _FIRST_ONLY = Quirk(
     faults="gives the arguments to another call, or to a new one",
     invariant="arguments-concatenate",
     sample=CALL,
-    variants=(Variant(says="id in place of index after the opening", frames=_index_first_only),),
+    variants=(
+        Variant(description="id in place of index after the opening", frames=_index_first_only),
+    ),
     sources=("diegosouzapw/OmniRoute#6905", "diegosouzapw/OmniRoute#6276"),
 )
 
@@ -206,21 +211,21 @@ _ALL_ZERO = Quirk(
     only=("chat",),
     servers="Ollama, proxies for Gemini, self-hosted servers",
     right="same",
-    correct="another id that comes with a name opens another call, whatever the index",
-    faults="joins the arguments, ids or names of all calls into one",
+    correct="a different id that comes with a name opens another call, whatever the index",
+    faults="joins the arguments, ids or names of all calls into one call",
     invariant="arguments-concatenate",
     sample=TWO_CALLS,
     variants=(
         Variant(
-            says="each call whole, in a chunk of its own",
+            description="each call complete, in a chunk of its own",
             frames=_all_zero,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
         ),
         Variant(
             "fragments",
             "each call in fragments, one after the other",
             _fragments_all_zero,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
         ),
     ),
     sources=(
@@ -239,19 +244,19 @@ _ALL_ZERO = Quirk(
 _SAME_ONE_CHUNK = Quirk(
     name="chat-index-same-one-chunk",
     group="A",
-    title="All calls come whole in one chunk, each with index 0",
+    title="All calls come complete in one chunk, each with index 0",
     only=("chat",),
     servers="Bedrock's OpenAI-compatible endpoint, Ollama",
     right="same",
-    correct="each entry has an id of its own and a name, so each is a call",
-    faults="takes them for one call",
+    correct="each entry has its own id and a name, so each entry is a call",
+    faults="merges them into one call",
     invariant="arguments-concatenate",
     sample=TWO_CALLS,
     variants=(
         Variant(
-            says="several entries with one index",
+            description="several entries with the same index",
             frames=_same_one_chunk,
-            meaning=_as_they_come,
+            expected=_in_order_of_arrival,
         ),
     ),
     sources=(
@@ -272,7 +277,12 @@ _DUPLICATE = Quirk(
     faults="stores the second fragment as a second call",
     invariant="arguments-concatenate",
     sample=CALL,
-    variants=(Variant(says="the opening and what follows it", frames=_duplicate_fragments),),
+    variants=(
+        Variant(
+            description="the opening entry and its continuation in one chunk",
+            frames=_duplicate_fragments,
+        ),
+    ),
     sources=("openai/openai-python#3201", "openai/openai-python#3425"),
 )
 
@@ -281,14 +291,14 @@ _FROM_ONE = Quirk(
     group="A",
     title="Indexes do not count up from 0",
     only=("chat",),
-    servers="converters from Anthropic that use the number of the content block",
+    servers="converters from Anthropic that use the index of the content block",
     right="same",
-    correct="take the index as a key and not as a place in a list",
-    faults="reaches beyond the end of a list",
+    correct="use the index as a key, not as a position in a list",
+    faults="fails with an index out of range",
     invariant="arguments-concatenate",
     sample=TWO_CALLS,
     variants=(
-        Variant(says="1, 2, ...", frames=_from_one),
+        Variant(description="1, 2, ...", frames=_from_one),
         Variant("gap", "0, 2, 4, ...", _gap),
     ),
     sources=("anthropics/anthropic-sdk-python#1192",),
@@ -301,11 +311,13 @@ _REVERSED = Quirk(
     only=("chat",),
     servers="none seen; the schema allows it",
     right="same",
-    correct="put the calls in the order of their indexes",
-    faults="reaches beyond the end of a list, or keeps the order of arrival",
+    correct="sort the calls by their indexes",
+    faults="fails with an index out of range, or keeps the order of arrival",
     invariant="order-by-index",
     sample=TWO_CALLS,
-    variants=(Variant(says="all of index 1, then all of index 0", frames=_reversed),),
+    variants=(
+        Variant(description="all entries of index 1, then all of index 0", frames=_reversed),
+    ),
 )
 
 QUIRKS: tuple[Quirk, ...] = (

@@ -1,7 +1,7 @@
 """Group F: how events are framed, and where the bytes are cut.
 
-The data of the events stay what they are, but for the few quirks that break or lose some; so
-these are met in every protocol, whatever server speaks it.
+Most of these quirks keep the data of all events, so they occur in every protocol. `changes` has
+the changes of bytes that they share.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quirks of framing: blocks and fields that say nothing."""
+"""Quirks of framing: blocks without data, and fields besides the data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BLOCKS = (
         title="Comments between the events",
         servers="OpenRouter, proxies that keep connections alive",
         right="same",
-        correct="Pass over lines that begin with a colon",
-        faults="The comment is parsed as JSON",
+        correct="ignore lines that begin with a colon",
+        faults="parses the comment as JSON",
         invariant="unknown-event",
         sample=TEXT,
         sources=(
@@ -25,7 +25,11 @@ BLOCKS = (
             "justlovemaki/AIClient2API#695",
         ),
         variants=(
-            Variant("keep-alive", "`: keep-alive` between", bytes=change.between(b": keep-alive")),
+            Variant(
+                "keep-alive",
+                "`: keep-alive` between the events",
+                bytes=change.between(b": keep-alive"),
+            ),
             Variant(
                 "processing",
                 "`: OPENROUTER PROCESSING` before the first event",
@@ -36,11 +40,11 @@ BLOCKS = (
     Quirk(
         name="sse-bare-colon",
         group="F",
-        title="Lines that are a colon and nothing else",
+        title="Lines that consist of a colon",
         servers="llama.cpp's server",
         right="same",
-        correct="It is an empty comment",
-        faults="The parser fails",
+        correct="treat it as an empty comment",
+        faults="fails in the parser",
         invariant="unknown-event",
         sample=TEXT,
         sources=("coder/coder#28185",),
@@ -52,32 +56,39 @@ BLOCKS = (
         title="A keep-alive comment sent as data",
         servers="partner models on Vertex (xAI), gateways",
         right="either",
-        correct="The server is wrong: report it clearly, or pass over it with a warning",
-        faults="An error about JSON that does not say what came",
+        correct="report the server's mistake clearly, or skip the event with a warning",
+        faults="raises a JSON error that does not name the data received",
         invariant="unknown-event",
         sample=TEXT,
         sources=("anomalyco/opencode#50871", "mnfst/llm-gateway#2053"),
         variants=(
-            Variant("", "`data: : keepalive` between", bytes=change.between(b"data: : keepalive")),
+            Variant(
+                "",
+                "`data: : keepalive` between the events",
+                bytes=change.between(b"data: : keepalive"),
+            ),
         ),
     ),
     Quirk(
         name="sse-id-then-comment",
         group="F",
-        title="Events with ids, and comments between them",
+        title="Events have ids, and comments stand between them",
         servers="sse-starlette and other EventSource servers, llmgateway",
         right="same",
-        correct="A block without data is no event, whatever the last id was",
-        faults="The remembered id makes an empty event of the comment, which is no JSON",
+        correct="dispatch no event for a block without data, whatever the last id was",
+        faults=(
+            "dispatches an empty event for the comment because of the remembered id, and "
+            "parses it as JSON"
+        ),
         invariant="unknown-event",
         sample=TEXT,
         sources=("openai/openai-python#2722", "theopenco/llmgateway#2334"),
         variants=(
             Variant(
                 "",
-                "an `id:` line in each event, `: ping` between",
-                bytes=lambda pieces, context: change.between(b": ping")(
-                    change.with_lines(b"id", lambda number: b"%d" % number)(pieces, context),
+                "an `id:` line in each event, `: ping` between the events",
+                bytes=lambda stream, context: change.between(b": ping")(
+                    change.with_lines(b"id", lambda number: b"%d" % number)(stream, context),
                     context,
                 ),
             ),
@@ -89,8 +100,8 @@ BLOCKS = (
         title="Blocks with an event name and no data",
         servers="gateways",
         right="same",
-        correct="A block without data is no event",
-        faults="An empty text is parsed as JSON",
+        correct="dispatch no event for a block without data",
+        faults="parses an empty string as JSON",
         invariant="unknown-event",
         sample=TEXT,
         sources=(
@@ -98,7 +109,9 @@ BLOCKS = (
             "anthropics/anthropic-sdk-typescript#861",
             "anthropics/anthropic-sdk-typescript#292",
         ),
-        variants=(Variant("", "`event: ping` between", bytes=change.between(b"event: ping")),),
+        variants=(
+            Variant("", "`event: ping` between the events", bytes=change.between(b"event: ping")),
+        ),
     ),
     Quirk(
         name="sse-empty-data",
@@ -106,8 +119,8 @@ BLOCKS = (
         title="Events whose data are empty",
         servers="gateways",
         right="same",
-        correct="There is nothing to parse: pass over it",
-        faults="An empty text is parsed as JSON",
+        correct="ignore an event with empty data",
+        faults="parses an empty string as JSON",
         invariant="unknown-event",
         sample=TEXT,
         variants=(Variant("", "`data: ` between the events", bytes=change.between(b"data: ")),),
@@ -115,11 +128,11 @@ BLOCKS = (
     Quirk(
         name="sse-retry-field",
         group="F",
-        title="The stream begins with the time after which to connect again",
+        title="The stream begins with a reconnection time",
         servers="general SSE frameworks",
         right="same",
-        correct="A block without data is no event",
-        faults="An empty event is made of it, which is no JSON",
+        correct="dispatch no event for a block without data",
+        faults="dispatches an empty event, and parses it as JSON",
         invariant="unknown-event",
         sample=TEXT,
         sources=("openai/openai-python#2722",),
@@ -129,10 +142,10 @@ BLOCKS = (
         name="sse-other-fields",
         group="F",
         title="Other fields before the data",
-        servers="Baidu Qianfan and many others",
+        servers="Baidu Qianfan and many other servers",
         right="same",
-        correct="Take the data lines for the data, and nothing else",
-        faults="The whole block is parsed as JSON",
+        correct="read the data lines only",
+        faults="parses the whole block as JSON",
         invariant="unknown-event",
         sample=TEXT,
         sources=("modelscope/evalscope#1474",),

@@ -14,7 +14,7 @@ __all__ = ["CUTS"]
 
 
 def _cut(turn: Turn) -> Turn:
-    """All that the turn says, but not that it is over."""
+    """The turn without finish, usage and error."""
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
@@ -26,11 +26,11 @@ CUTS = (
     Quirk(
         name="sse-utf8-split",
         group="F",
-        title="A character cut in two by the network",
-        servers="any",
+        title="A character is cut in two by the network",
+        servers="any server",
         right="same",
-        correct="Decode UTF-8 incrementally, or after the lines are cut",
-        faults="U+FFFD in the text, or the stream is given up",
+        correct="decode UTF-8 incrementally, or after splitting into lines",
+        faults="puts U+FFFD into the text, or aborts the stream",
         invariant="chunking-free",
         sample=UNICODE,
         sources=(
@@ -54,11 +54,11 @@ CUTS = (
     Quirk(
         name="sse-huge-event",
         group="F",
-        title="One event is far longer than a buffer",
-        servers="KoboldCpp with log probabilities, any with large tool results",
+        title="One event is far longer than a read buffer",
+        servers="KoboldCpp with log probabilities, any server with large tool results",
         right="same",
-        correct="Take it, up to a bound that is documented and told when it is passed",
-        faults="A line reader with a bound stops, and the rest is lost, at times in silence",
+        correct="accept it, up to a documented limit; report a longer one",
+        faults="stops at the limit of a line reader, and loses the rest, sometimes silently",
         invariant="chunking-free",
         sample=TEXT,
         sources=(
@@ -77,11 +77,11 @@ CUTS = (
     Quirk(
         name="sse-chunk-boundaries",
         group="F",
-        title="What is read at once is not an event",
-        servers="all",
+        title="One read is not one event",
+        servers="all servers",
         right="same",
-        correct="Buffer until the blank line",
-        faults="Half an event is parsed, or only the first of several",
+        correct="buffer until the blank line",
+        faults="parses half an event, or only the first of several",
         invariant="chunking-free",
         sample=TEXT,
         sources=("graniet/llm#90", "vllm-project/aibrix#2653"),
@@ -96,8 +96,8 @@ CUTS = (
         title="The last event is not followed by a blank line",
         servers="gateways that close early",
         right="either",
-        correct="The rules discard it; a robust client takes an event that is complete JSON",
-        faults="Usage or finish are lost",
+        correct="discard it, as the specification requires, or use it if its JSON is complete",
+        faults="loses the usage or the finish reason",
         invariant="finish-and-usage",
         sample=TEXT,
         sources=(
@@ -111,12 +111,12 @@ CUTS = (
     Quirk(
         name="sse-done-variants",
         group="F",
-        title="[DONE] in other spellings",
+        title="`[DONE]` in unusual forms",
         only=("chat",),
-        servers="various",
+        servers="various servers",
         right="same",
-        correct="Strip one space before it and any behind it; pass over repetitions",
-        faults='"[DONE] " is parsed as JSON',
+        correct="strip one space before it and any after it; ignore repetitions",
+        faults='parses "[DONE] " as JSON',
         invariant="finish-and-usage",
         sample=TEXT,
         variants=(
@@ -132,12 +132,12 @@ CUTS = (
             ),
             Variant(
                 "twice",
-                "the event comes twice",
+                "the event is sent twice",
                 bytes=change.done(lambda line, rest: (line + rest) * 2),
             ),
             Variant(
                 "unterminated",
-                "the stream ends behind it, without a line end",
+                "the stream ends after it, without a line end",
                 bytes=change.done(lambda line, _: line),
             ),
         ),
@@ -148,54 +148,52 @@ CUTS = (
         title="The stream ends in the middle of an event",
         servers="networks",
         right="error",
-        correct="Report that the answer was cut, in whichever way it ends",
-        faults="An answer that ends cleanly is taken for complete",
+        correct="report that the answer was cut, however the connection ends",
+        faults="treats an answer that ends cleanly as complete",
         invariant="truncated-is-not-complete",
         sample=TEXT,
         sources=("can1357/oh-my-pi#9433", "ag-ui-protocol/ag-ui#2300"),
         variants=(
-            Variant(
-                "eof", "the answer ends as HTTP wants it", bytes=change.cut_short, meaning=_cut
-            ),
+            Variant("eof", "the HTTP answer ends properly", bytes=change.cut_short, expected=_cut),
             Variant(
                 "closed",
                 "the connection is closed before the last chunk",
                 bytes=change.cut_short,
                 ending="closed",
-                meaning=_cut,
+                expected=_cut,
             ),
             Variant(
                 "reset",
                 "the connection is reset",
                 bytes=change.cut_short,
                 ending="reset",
-                meaning=_cut,
+                expected=_cut,
             ),
         ),
     ),
     Quirk(
         name="sse-malformed-json",
         group="F",
-        title="One event holds broken JSON",
+        title="One event has malformed JSON",
         servers="proxies",
         right="error",
-        correct="Report it",
-        faults="The event is passed over in silence, and its text is lost",
+        correct="report it",
+        faults="silently skips the event, and loses its text",
         invariant="error-ends",
         sample=TEXT,
         sources=("agentic-os-org/ANOLISA#2209",),
         variants=(
-            Variant("", "closing braces are missing", bytes=change.break_json, meaning=_broken),
+            Variant("", "closing braces are missing", bytes=change.break_json, expected=_broken),
         ),
     ),
     Quirk(
         name="sse-content-type",
         group="F",
-        title="A stream under another content type, or none",
+        title="The stream has another content type, or none",
         servers="proxies",
         right="same",
-        correct="Take it when the body is a stream of events",
-        faults="The answer is refused",
+        correct="accept it if the body is a stream of events",
+        faults="refuses the answer",
         invariant="chunking-free",
         sample=TEXT,
         variants=(

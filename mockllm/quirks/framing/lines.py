@@ -12,11 +12,11 @@ LINES = (
     Quirk(
         name="sse-crlf",
         group="F",
-        title="Lines end in CRLF or CR in place of LF",
+        title="Lines end in CRLF or CR instead of LF",
         servers="Gemini and Vertex, sse-starlette by default, Azure",
         right="same",
-        correct="CRLF, CR and LF all end a line, also when CR and LF come apart",
-        faults='Who splits at "\\n\\n" finds no event at all',
+        correct="accept CRLF, CR and LF as line ends, also if CR and LF arrive in different reads",
+        faults='splits at "\\n\\n" and finds no event',
         invariant="chunking-free",
         sample=TEXT,
         sources=(
@@ -28,13 +28,11 @@ LINES = (
         ),
         variants=(
             Variant("crlf", "every line ends in CRLF", bytes=change.line_ends(b"\r\n")),
-            Variant(
-                "split", "CR and LF leave in different writes", bytes=change.split_crlf, writes=True
-            ),
+            Variant("split", "CR and LF in different writes", bytes=change.split_crlf, writes=True),
             Variant("cr", "every line ends in CR alone", bytes=change.line_ends(b"\r")),
             Variant(
                 "mixed",
-                "CRLF, LF and CR take turns",
+                "CRLF, LF and CR alternate",
                 bytes=change.line_ends(b"\r\n", b"\n", b"\r"),
             ),
         ),
@@ -42,11 +40,11 @@ LINES = (
     Quirk(
         name="sse-no-space",
         group="F",
-        title="No space behind the colon of a field",
+        title="No space after the colon of a field",
         servers="Kimi Code, servers made with Spring",
         right="same",
-        correct="The space is optional",
-        faults="The event is passed over, or its first character is cut off",
+        correct="treat the space as optional",
+        faults="ignores the event, or cuts off its first character",
         invariant="chunking-free",
         sample=TEXT,
         sources=(
@@ -61,11 +59,11 @@ LINES = (
     Quirk(
         name="sse-multiline-data",
         group="F",
-        title="The JSON of an event on several data lines",
-        servers="servers that print JSON with indentation",
+        title="The JSON of an event spans several data lines",
+        servers="servers that pretty-print JSON",
         right="same",
-        correct="Join the data lines of an event with line feeds",
-        faults="Only the last line is taken, or each is parsed by itself",
+        correct="join the data lines of an event with line feeds",
+        faults="keeps only the last line, or parses each line by itself",
         invariant="chunking-free",
         sample=TEXT,
         sources=(
@@ -80,11 +78,11 @@ LINES = (
     Quirk(
         name="sse-single-newline",
         group="F",
-        title="One line end between events in place of two",
+        title="One line end between events instead of two",
         servers="hosts of GLM-4.7 and Kimi-K2.5",
         right="either",
-        correct="Report it; a lenient client may take each data line for an event",
-        faults="All data are joined to one text that is no JSON, or nothing is found, in silence",
+        correct="report it; a lenient client may treat each data line as an event",
+        faults="joins all data into one text that is not JSON, or silently finds nothing",
         invariant="truncated-is-not-complete",
         sample=TEXT,
         sources=("rexxars/eventsource-parser#31",),
@@ -94,10 +92,10 @@ LINES = (
         name="sse-bom",
         group="F",
         title="A byte order mark before the first event",
-        servers="servers and proxies made with .NET",
+        servers="servers and proxies built with .NET",
         right="same",
-        correct="Strip one byte order mark at the beginning of the stream",
-        faults="The first event is lost in silence",
+        correct="strip one byte order mark at the beginning of the stream",
+        faults="silently loses the first event",
         invariant="chunking-free",
         sample=CALL,
         sources=(

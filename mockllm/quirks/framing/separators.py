@@ -1,34 +1,25 @@
-"""A quirk of framing: characters that are no line ends, and look like some."""
+"""A quirk of framing: characters that Python's `splitlines` and others treat as line ends.
+
+Section 9.2.5 of the SSE specification ends lines at CR, LF and CRLF only.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, Turn
+from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.samples import TEXT
-from mockllm.scenario.model import Api
 
 __all__ = ["SEPARATORS"]
 
-_WORDS: dict[Api, frozenset[str]] = {
-    "chat": frozenset({"content", "refusal", "reasoning_content"}),
-    "responses": frozenset({"text", "refusal", "delta"}),
-    "anthropic": frozenset({"text", "thinking"}),
-    "gemini": frozenset({"text"}),
-    "agui": frozenset({"delta"}),
-}
-_TELLING = ("text.delta", "refusal.delta", "MESSAGE_CONTENT")
-_NO_WORDS = frozenset({"functionCall", "groundingMetadata", "input", "logprobs", "tools"})
-_DEEPEST = 12  # no protocol has its words deeper; frames of a scenario may hold anything
-
 
 class _Separated:
-    """Puts characters behind every character of what the model says.
+    """Adds separators after every character of the model's text.
 
-    Character by character, so that text says the same however it was cut, and where an event
-    repeats all of it.
+    Each character is changed by itself, so the deltas and an event that repeats the whole text
+    (`response.output_text.done`) stay consistent, however the text is cut.
     """
 
     def __init__(self, separators: str) -> None:
@@ -37,11 +28,11 @@ class _Separated:
     def frames(self, items: list[Item], context: Context) -> list[Item]:
         """The change of the frames."""
         for item in items:
-            item.data = self._value(item.data, _WORDS[context.api])
+            item.data = PROTOCOLS[context.api].events.map_text(item.data, self._text)
         return items
 
-    def meaning(self, turn: Turn) -> Turn:
-        """What the frames say then."""
+    def expected(self, turn: Turn) -> Turn:
+        """The turn with the same change."""
         return replace(turn, parts=tuple(map(self._part, turn.parts)))
 
     def _part(self, part: Part) -> Part:
@@ -53,41 +44,20 @@ class _Separated:
     def _text(self, text: str) -> str:
         return "".join(character + self._separators for character in text)
 
-    def _value(self, value: Any, words: frozenset[str], depth: int = 0) -> Any:
-        if depth == _DEEPEST:
-            return value
-        if isinstance(value, list):
-            return [self._value(item, words, depth + 1) for item in value]
-        if not isinstance(value, dict):
-            return value
-        changed = {}
-        for key, item in value.items():
-            if isinstance(item, str) and key in words and _tells(key, value):
-                changed[key] = self._text(item)
-            else:
-                inner = key not in _NO_WORDS
-                changed[key] = self._value(item, words, depth + 1) if inner else item
-        return changed
 
-
-def _tells(key: str, event: dict[str, Any]) -> bool:
-    """Whether a `delta` is one of words, not of arguments; other keys leave no doubt."""
-    return key != "delta" or str(event.get("type")).endswith(_TELLING)
-
-
-def _separators(name: str, characters: str, says: str) -> Variant:
+def _separators(name: str, characters: str, description: str) -> Variant:
     separated = _Separated(characters)
-    return Variant(name, says, frames=separated.frames, meaning=separated.meaning)
+    return Variant(name, description, frames=separated.frames, expected=separated.expected)
 
 
 SEPARATORS = Quirk(
     name="sse-unicode-line-separators",
     group="F",
-    title="Characters in the text that some libraries take for line ends",
-    servers="any, when a model writes them",
+    title="The text has characters that some libraries treat as line ends",
+    servers="any, if a model writes them",
     right="same",
-    correct="Only CR and LF end a line; the text is unchanged",
-    faults="The event is cut in two: an error about JSON, or lost text",
+    correct="end lines at CR and LF only; keep the text unchanged",
+    faults="cuts the event in two: a JSON error, or lost text",
     invariant="chunking-free",
     sample=TEXT,
     sources=(
@@ -108,7 +78,7 @@ SEPARATORS = Quirk(
         _separators(
             "controls",
             "\x0b\x0c\x1c\x1d\x1e",
-            "U+000B, U+000C, U+001C to U+001E in the text, escaped as JSON demands",
+            "U+000B, U+000C, U+001C to U+001E in the text, escaped as JSON requires",
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """The quirks of Gemini, group J.
 
-`gemini_calls` has those of calls, `gemini_stream` those of the stream around them,
-`gemini_empty` that of chunks with nothing in them; `gemini_chunks` is what they share.
+`calls` has those of calls, `stream` those of the stream around them, `empty` that of chunks
+without content; `chunks` is the access to chunks that they share.
 """
 
 from __future__ import annotations

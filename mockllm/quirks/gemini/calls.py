@@ -1,4 +1,4 @@
-"""The quirks of calls in Gemini: their arguments, their ids, and the finish behind them."""
+"""Quirks of calls in Gemini: their arguments, their ids, and the finish reason after them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mockllm.quirks.gemini.chunks import (
     call_of,
     calls,
     candidates,
-    empty_end,
-    ending,
+    end_position,
+    is_empty_end,
     parts,
-    respelt,
     with_parts,
+    with_wire_json,
 )
 from mockllm.quirks.samples import CALL, TWO_SAME, ZERO
 
@@ -31,13 +31,13 @@ _Json = dict[str, Any]
 
 
 def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
-    """Changes every call that is wanted."""
+    """Changes every call that is `wanted`."""
 
     def changed(item: Item) -> Item:
         found = [call for call in calls(item) if wanted(call)]
         for call in found:
             change(call)
-        return respelt(item) if found else item
+        return with_wire_json(item) if found else item
 
     return lambda items, _: [changed(item) for item in items]
 
@@ -55,26 +55,27 @@ def _args_as_text(call: _Json) -> None:
 
 
 def _partial(items: list[Item], _: Context) -> list[Item]:
-    """Has the arguments in pieces; the last chunk of the last call may end the answer, too."""
+    """Sends the arguments in fragments; the last chunk of the last call may end the answer, too."""
     changed: list[Item] = []
     for item in items:
-        if changed and empty_end(item) and parts(changed[-1]) == [_END]:
+        if changed and is_empty_end(item) and parts(changed[-1]) == [_END]:
             changed[-1] = with_parts(item, [_END])
         else:
-            changed += _in_pieces(item)
+            changed += _fragmented(item)
     return changed
 
 
+# Vertex AI closes a call that has `willContinue` by an empty one.
 _END: _Json = {"functionCall": {}}
-_PIECE = 16  # characters of JSON for each piece, about
+_FRAGMENT = 16  # characters of JSON in each fragment, about
 
 
-def _in_pieces(item: Item) -> list[Item]:
+def _fragmented(item: Item) -> list[Item]:
     call = call_of(item)
     args = call.get("args") if call else None
     if call is None or not isinstance(args, dict):
         return [item]
-    groups = cut(args, max(2, len(compact(args)) // _PIECE))
+    groups = cut(args, max(2, len(compact(args)) // _FRAGMENT))
     if not groups:
         return [item]
     named = {name: value for name, value in call.items() if name != "args"}
@@ -91,7 +92,7 @@ def _one_chunk(items: list[Item], _: Context) -> list[Item]:
     changed: list[Item] = []
     for item in _WITHOUT_IDS(items, _):
         before = changed[-1] if changed else None
-        if before is not None and _alike(before, item):
+        if before is not None and _same_tool(before, item):
             changed[-1] = with_parts(item, [*parts(before), *parts(item)])
         else:
             changed.append(item)
@@ -101,10 +102,10 @@ def _one_chunk(items: list[Item], _: Context) -> list[Item]:
 _WITHOUT_IDS = _each_call(lambda call: call.pop("id"), lambda call: "id" in call)
 
 
-def _alike(before: Item, item: Item) -> bool:
-    """Whether a chunk goes on with calls of the tool that the one before it ends with."""
+def _same_tool(before: Item, item: Item) -> bool:
+    """Whether a chunk calls the tool that the chunk before it calls last."""
     call, last = call_of(item), parts(before)[-1:]
-    if call is None or not last or ending([before]) == 0:
+    if call is None or not last or end_position([before]) == 0:
         return False
     name = mapping(last[0].get("functionCall")).get("name")
     return bool(name == call["name"]) and len(candidates(before)) == len(candidates(item))
@@ -114,10 +115,10 @@ def _alike(before: Item, item: Item) -> bool:
 
 
 def _empty_text(items: list[Item], _: Context) -> list[Item]:
-    """Puts a chunk with an empty text before the one that ends an answer with calls."""
+    """Adds a chunk with an empty text before the last chunk of an answer with calls."""
     changed: list[Item] = []
     for item in items:
-        if empty_end(item) and _called(changed):
+        if is_empty_end(item) and _called(changed):
             changed.append(with_parts(item, [EMPTY], _only_content))
         changed.append(item)
     return changed
@@ -133,10 +134,10 @@ def _called(items: Sequence[Item]) -> bool:
 
 
 def _with_call(items: list[Item], _: Context) -> list[Item]:
-    """Has the finish in the chunk of the last call."""
+    """Moves the finish reason to the chunk of the last call."""
     changed: list[Item] = []
     for item in items:
-        if changed and empty_end(item) and call_of(changed[-1]) is not None:
+        if changed and is_empty_end(item) and call_of(changed[-1]) is not None:
             changed[-1] = with_parts(item, parts(changed[-1]))
         else:
             changed.append(item)
@@ -149,12 +150,12 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-args-absent",
         group="J",
-        title="A call without arguments has no args",
+        title="A call without arguments has no `args`",
         only=("gemini",),
         servers="Vertex AI with gemini-3",
         right="same",
-        correct="the arguments are `{}`",
-        faults="a KeyError; null as arguments",
+        correct="make the call with the arguments `{}`",
+        faults="fails with a KeyError, or passes on null",
         invariant="zero-arguments",
         sample=ZERO,
         variants=(
@@ -174,25 +175,27 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-same-name-no-id",
         group="J",
-        title="Calls of one tool come together and have no ids",
+        title="Calls of one tool come in one chunk and have no ids",
         only=("gemini",),
         servers="the Gemini API",
         right="same",
-        correct="two calls in their order, each with an id of its own making",
-        faults="takes the name for a key: the calls become one, or the last one wins",
+        correct="make two calls in their order, each with a generated id",
+        faults="uses the name as a key: merges the calls, or keeps the last one",
         invariant="surface-once",
         sample=TWO_SAME,
-        variants=(Variant(says="two parts with a `functionCall` in one chunk", frames=_one_chunk),),
+        variants=(
+            Variant(description="two parts with a `functionCall` in one chunk", frames=_one_chunk),
+        ),
         sources=("NousResearch/hermes-agent#57939", "Mingye-Lu/AgenticCrawler#113"),
     ),
     Quirk(
         name="gem-stop-for-tools",
         group="J",
-        title="An answer with calls ends in STOP, and in an empty text",
+        title="An answer with calls finishes with STOP, and with an empty text",
         only=("gemini",),
         servers="the Gemini API",
         right="same",
-        correct="go by the parts, and drop the empty text",
+        correct="decide by the parts, and drop the empty text",
         faults="does not run the tools; adds an empty message",
         invariant="finish-and-usage",
         sample=CALL,
@@ -209,17 +212,17 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-partial-args",
         group="J",
-        title="Arguments come in pieces, each with the path of its value",
+        title="Arguments come in fragments, each with the path of its value",
         only=("gemini",),
-        servers="Vertex AI, where it is asked for",
+        servers="Vertex AI, if the request enables it",
         right="same",
-        correct="put the pieces together by their paths, into one call",
-        faults="makes a call of each chunk, its arguments null",
+        correct="assemble the fragments by their paths into one call",
+        faults="makes a call from each chunk, with null arguments",
         invariant="arguments-concatenate",
         sample=CALL,
         variants=(
             Variant(
-                says="`partialArgs` and `willContinue`, and `functionCall:{}` at the end",
+                description="`partialArgs` and `willContinue`, and `functionCall:{}` at the end",
                 frames=_partial,
             ),
         ),
@@ -227,17 +230,17 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-args-string",
         group="J",
-        title="The arguments are a string that holds JSON",
+        title="The arguments are a string of JSON",
         only=("gemini",),
         servers="converters",
         right="either",
-        correct="report it clearly, or read the JSON in the string",
-        faults="encodes it a second time; refuses it without naming it",
+        correct="report it clearly, or parse the string",
+        faults="encodes the string again; rejects it without naming the field",
         invariant="malformed-contained",
         sample=CALL,
         variants=(
             Variant(
-                says='`"args":"{…}"`',
+                description='`"args":"{…}"`',
                 frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
             ),
         ),

@@ -1,7 +1,7 @@
-"""Chunks of Gemini as quirks take them apart: candidates, their parts, calls, the last chunk.
+"""Access to chunks of Gemini for the quirks: candidates, their parts, calls, the last chunk.
 
-Frames that a scenario holds as they are may say anything: what is no chunk of the expected shape
-counts as an empty one, and is left as it is. So does every frame of a stream that is an array.
+A scenario may send raw frames with any content. A frame that is not a chunk of the expected shape
+counts as an empty chunk, and is not changed. The same holds for all frames of a JSON array.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = [
     "calls",
     "candidates",
     "chunk",
-    "empty_end",
-    "ended",
-    "ending",
+    "end_position",
     "finish",
+    "first_output",
+    "is_empty_end",
     "parts",
-    "respelt",
-    "said",
-    "until",
+    "until_first_output",
     "with_parts",
+    "with_wire_json",
     "without_candidates",
+    "without_finish",
 ]
 
 _Json = dict[str, Any]
@@ -43,16 +43,16 @@ EMPTY: _Json = {"text": ""}
 """The part that the last chunk usually has."""
 
 
-# What a chunk is about
+# Reading
 
 
 def chunk(item: Item) -> _Json:
-    """The chunk in an item; an empty one where it holds none."""
+    """The chunk in an item; {} where it holds none."""
     return item.data if item.raw is None and isinstance(item.data, dict) else {}
 
 
 def candidates(item: Item) -> list[_Json]:
-    """The candidates of a chunk; its values are the item's own."""
+    """The candidates of a chunk. Changes of them change the chunk."""
     listed = chunk(item).get("candidates")
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
@@ -64,14 +64,13 @@ def _own_parts(candidate: Mapping[str, Any]) -> list[_Json]:
 
 
 def parts(item: Item) -> list[_Json]:
-    """The parts of a chunk, where all of its candidates have the same; they are not to be
-    changed."""
+    """The parts of a chunk, not to be changed; none where its candidates differ."""
     first, *others = [_own_parts(each) for each in candidates(item)] or [[]]
     return first if all(other == first for other in others) else []
 
 
 def calls(item: Item) -> Iterator[_Json]:
-    """Every `functionCall` of a chunk; its values are the item's own."""
+    """Every `functionCall` of a chunk. Changes of them change the chunk."""
     for candidate in candidates(item):
         for part in _own_parts(candidate):
             if isinstance(part.get("functionCall"), dict):
@@ -79,95 +78,98 @@ def calls(item: Item) -> Iterator[_Json]:
 
 
 def call_of(item: Item) -> _Json | None:
-    """The call that a chunk says, if it says nothing else and does not end the answer."""
+    """The call in a chunk that has no other part and does not end the answer; otherwise None."""
     own = parts(item)
-    if len(own) != 1 or ending([item]) == 0:
+    if len(own) != 1 or end_position([item]) == 0:
         return None
     call = own[0].get("functionCall")
     return call if isinstance(call, dict) and string(call.get("name")) else None
 
 
 def finish(item: Item) -> str:
-    """Why the answer ends, where a chunk says so of its candidates."""
-    words = (string(each.get("finishReason")) for each in candidates(item))
-    return next(filter(None, words), "")
+    """The finish reason in a chunk; "" where it has none."""
+    fragment_of = (string(each.get("finishReason")) for each in candidates(item))
+    return next(filter(None, fragment_of), "")
 
 
-def empty_end(item: Item) -> bool:
-    """Whether a chunk ends the answer with an empty text, and nothing else."""
+def is_empty_end(item: Item) -> bool:
+    """Whether a chunk ends the answer and has only an empty text."""
     return finish(item) == "STOP" and parts(item) == [EMPTY]
 
 
-def ending(items: Sequence[Item]) -> int:
-    """The place of the chunk that ends the answer; behind the last item where none does."""
-    ends = (place for place, item in enumerate(items) if is_end(chunk(item), "gemini"))
+def end_position(items: Sequence[Item]) -> int:
+    """The position of the chunk that ends the answer; the number of items where none does."""
+    ends = (position for position, item in enumerate(items) if is_end(chunk(item), "gemini"))
     return next(ends, len(items))
 
 
-def said(items: Sequence[Item]) -> int | None:
-    """The place of the first chunk that has words or a call in it."""
-    for place, item in enumerate(items):
+def first_output(items: Sequence[Item]) -> int | None:
+    """The position of the first chunk with text or a call; None where there is none."""
+    for position, item in enumerate(items):
         for part in parts(item):
             if part.get("text") or part.get("functionCall"):
-                return place
+                return position
     return None
 
 
 # Changes of items
 
 
-def respelt(item: Item) -> Item:
-    """The item with its chunk written as Google's servers write JSON."""
+def with_wire_json(item: Item) -> Item:
+    """The item with its chunk written as Google's servers format JSON."""
     return replace(item, text=wire(item.data))
 
 
 def with_parts(
     item: Item, parts: Sequence[_Json], change: Callable[[_Json], None] | None = None
 ) -> Item:
-    """A chunk like another, with these parts and, in every candidate, a further change."""
+    """A copy of a chunk with these parts and, in every candidate, a further change."""
     new = item.copy()
     for candidate in candidates(new):
         candidate["content"] = {"parts": copy.deepcopy([*parts]), "role": "model"}
         if change is not None:
             change(candidate)
-    return respelt(new)
+    return with_wire_json(new)
 
 
 def without_candidates(item: Item) -> Item:
-    """A chunk that says of the answer what another one says, and has no candidates."""
-    about = ("usageMetadata", "modelVersion", "responseId")
-    told = {name: chunk(item)[name] for name in about if name in chunk(item)}
-    return respelt(Item(item.at, copy.deepcopy(told)))
+    """A copy of a chunk with usage, model and id, and without candidates."""
+    names = ("usageMetadata", "modelVersion", "responseId")
+    kept = {name: chunk(item)[name] for name in names if name in chunk(item)}
+    return with_wire_json(Item(item.at, copy.deepcopy(kept)))
 
 
 # The same for turns
 
 
-def ended(turn: Turn) -> Turn:
-    """A turn of which all is said, but not how it ended."""
+def without_finish(turn: Turn) -> Turn:
+    """The turn without finish, usage and error."""
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
-def until(turn: Turn) -> Turn:
-    """A turn cut behind the first words or the first call, which comes whole; the same turn
-    where there is neither. `said` finds that place in its stream."""
+def until_first_output(turn: Turn) -> Turn:
+    """The turn cut after its first fragment of text or its first call; the same turn where there
+    is neither. `first_output` finds the same position in the stream.
+
+    Gemini sends a call in one chunk, so the call is complete.
+    """
     for timed in expand(turn):
         match timed.event:
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
                 first: Text | Reasoning | ToolCall = Text((text,))
             case ev.ReasoningDelta(text=text) if text:
                 first = Reasoning((text,))
-            case ev.PartEnd(part=part) if _told(turn, part):
+            case ev.PartEnd(part=part) if _is_sent_call(turn, part):
                 call = turn.parts[part]
                 assert isinstance(call, ToolCall)
                 first = call
             case _:
                 continue
-        return replace(ended(turn), parts=(first,), order=(), gaps=())
+        return replace(without_finish(turn), parts=(first,), order=(), gaps=())
     return turn
 
 
-def _told(turn: Turn, part: int) -> bool:
-    """Whether a part is a call that is sent: one whose arguments are an object."""
+def _is_sent_call(turn: Turn, part: int) -> bool:
+    """Whether a part is a call that Gemini can send: one whose arguments are an object."""
     call = turn.parts[part]
     return isinstance(call, ToolCall) and arguments_of(call) is not None

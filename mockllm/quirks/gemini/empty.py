@@ -1,4 +1,4 @@
-"""The quirk of Gemini chunks that have nothing in them."""
+"""The quirk of Gemini chunks without parts, content or candidates."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.gemini.chunks import (
     candidates,
-    ending,
+    end_position,
     finish,
-    respelt,
+    with_wire_json,
     without_candidates,
 )
 from mockllm.quirks.samples import TEXT
@@ -25,19 +25,19 @@ _Json = dict[str, Any]
 
 
 def _nothing_but(change: Callable[[Item], Item]) -> FramesChange:
-    """Leaves nothing but the last chunk, and changes that."""
+    """Removes all chunks but the last, and changes that."""
 
     def changed(items: list[Item], _: Context) -> list[Item]:
-        place = ending(items)
-        if place == len(items) or not finish(items[place]):
+        position = end_position(items)
+        if position == len(items) or not finish(items[position]):
             return items
-        return [respelt(change(items[place]))]
+        return [with_wire_json(change(items[position]))]
 
     return changed
 
 
 def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
-    """Has nothing but these in every candidate."""
+    """Replaces the fields of every candidate by these; the index stays."""
 
     def change(item: Item) -> Item:
         for candidate in candidates(item):
@@ -54,7 +54,7 @@ _BLOCK = "PROHIBITED_CONTENT"
 
 
 def _blocked(item: Item) -> Item:
-    """The prompt is refused: no candidates, and no tokens but its own."""
+    """The chunk of a blocked prompt: no candidates, and usage of the prompt only."""
     new = without_candidates(item)
     usage = new.data.get("usageMetadata")
     if isinstance(usage, dict):
@@ -66,9 +66,9 @@ def _blocked(item: Item) -> Item:
 
 
 def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Turn]:
-    """Nothing is said but why; where the prompt was refused, there was no output either."""
+    """The turn with nothing but its finish; of a blocked prompt (`raw`), without output tokens."""
 
-    def meaning(turn: Turn) -> Turn:
+    def expected(turn: Turn) -> Turn:
         if turn.finish is None or (turn.finish_raw or "").startswith(BLOCKED):
             return turn
         usage = turn.usage
@@ -76,15 +76,15 @@ def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Tur
             usage = replace(usage, output=0, reasoning=0)
         return Turn(finish=reason, finish_raw=raw, usage=usage)
 
-    return meaning
+    return expected
 
 
 def _usage_only(items: list[Item], _: Context) -> list[Item]:
-    """Puts a chunk without candidates before the first one, and before the last one."""
-    chunks = [place for place, item in enumerate(items) if candidates(item)]
+    """Adds a chunk without candidates before the first chunk, and before the last one."""
+    chunks = [position for position, item in enumerate(items) if candidates(item)]
     changed = []
-    for place, item in enumerate(items):
-        if place in (*chunks[:1], *chunks[-1:]):
+    for position, item in enumerate(items):
+        if position in (*chunks[:1], *chunks[-1:]):
             changed.append(without_candidates(item))
         changed.append(item)
     return changed
@@ -94,12 +94,15 @@ EMPTY_CHUNKS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-empty-candidate",
         group="J",
-        title="A chunk without parts, content or candidates",
+        title="A chunk has no parts, no content or no candidates",
         only=("gemini",),
-        servers="the Gemini API: the limit reached while thinking, answers and prompts refused",
+        servers=(
+            "the Gemini API, if the limit is reached while thinking, or if a prompt or an "
+            "answer is blocked"
+        ),
         right="same",
-        correct="empty text, and the reason",
-        faults="breaks on the missing value",
+        correct="return an empty text and the finish reason",
+        faults="fails on the missing value",
         invariant="null-tolerant",
         sample=TEXT,
         variants=(
@@ -107,23 +110,23 @@ EMPTY_CHUNKS: tuple[Quirk, ...] = (
                 "no-parts",
                 '`"content":{"role":"model"},"finishReason":"MAX_TOKENS"` and nothing else',
                 frames=_nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
-                meaning=_empty("length"),
+                expected=_empty("length"),
             ),
             Variant(
                 "no-content",
                 '`"finishReason":"SAFETY"` and nothing else',
                 frames=_nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
-                meaning=_empty("content_filter"),
+                expected=_empty("content_filter"),
             ),
             Variant(
                 "no-candidates",
                 "`promptFeedback` with a `blockReason` and nothing else",
                 frames=_nothing_but(_blocked),
-                meaning=_empty("content_filter", BLOCKED + _BLOCK),
+                expected=_empty("content_filter", BLOCKED + _BLOCK),
             ),
             Variant(
                 "usage-only",
-                "chunks that have usage and no candidates, at the beginning and before the end",
+                "chunks with usage and no candidates, at the beginning and before the end",
                 frames=_usage_only,
             ),
         ),

@@ -1,4 +1,4 @@
-"""The quirks of Gemini streams: framing, errors, and a missing end."""
+"""Quirks of Gemini streams: framing, errors, and a missing end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.gemini.chunks import (
     candidates,
     chunk,
-    ended,
-    ending,
-    respelt,
-    said,
-    until,
+    end_position,
+    first_output,
+    until_first_output,
+    with_wire_json,
+    without_finish,
 )
 from mockllm.quirks.samples import TEXT
 
@@ -46,18 +46,18 @@ def _id_lines(items: list[Item], _: Context) -> list[Item]:
 
 
 def _done(items: list[Item], _: Context) -> list[Item]:
-    return items if ending(items) == len(items) else [*items, Item(items[-1].at, "[DONE]")]
+    return items if end_position(items) == len(items) else [*items, Item(items[-1].at, "[DONE]")]
 
 
 _FIELD = re.compile(rb"(^|[\r\n])data: ")
 
 
-def _no_space(pieces: list[TimedBytes], _: Context) -> list[TimedBytes]:
-    return [TimedBytes(piece.at, _FIELD.sub(rb"\1data:", piece.data)) for piece in pieces]
+def _no_space(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
+    return [TimedBytes(timed.at, _FIELD.sub(rb"\1data:", timed.data)) for timed in stream]
 
 
 def _array(items: list[Item], context: Context) -> list[Item]:
-    """Makes elements of the chunks; what is none has no place among them."""
+    """Makes the chunks the elements of a JSON array; other frames are left out."""
     chunks = [item for item in items if chunk(item)]
     if not chunks:
         return items
@@ -67,9 +67,11 @@ def _array(items: list[Item], context: Context) -> list[Item]:
     return [
         Item(
             item.at,
-            raw=("\r\n,\r\n" if place else "[") + str(text) + "\r\n]" * (whole and place == last),
+            raw=("\r\n,\r\n" if position else "[")
+            + str(text)
+            + "\r\n]" * (whole and position == last),
         )
-        for place, (item, text) in enumerate(zip(chunks, texts, strict=True))
+        for position, (item, text) in enumerate(zip(chunks, texts, strict=True))
     ]
 
 
@@ -78,33 +80,33 @@ def _array(items: list[Item], context: Context) -> list[Item]:
 _OVERLOADED = StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE", "503")
 
 
-def _raw_error(place: Callable[[list[Item]], int]) -> FramesChange:
-    """An error as lines of JSON in place of all chunks from a place on."""
+def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
+    """An error as lines of JSON in position of all chunks from a position on."""
 
     def change(items: list[Item], _: Context) -> list[Item]:
         if any(item.raw is not None for item in items):
             return items
-        kept = place(items)
-        near = items[kept : kept + 1] or items[-1:]
+        kept = position(items)
+        replaced = items[kept : kept + 1] or items[-1:]
         error = {
             "code": int(_OVERLOADED.code or 0),
             "message": _OVERLOADED.message,
             "status": _OVERLOADED.type,
         }
         raw = json.dumps({"error": error}, indent=2) + "\n"
-        return [*items[:kept], Item(near[0].at if near else 0, raw=raw)]
+        return [*items[:kept], Item(replaced[0].at if replaced else 0, raw=raw)]
 
     return change
 
 
 def _behind_first(items: list[Item]) -> int:
-    """The place behind the first chunk that says something, or of the end where none does."""
-    first = said(items)
-    return ending(items) if first is None else first + 1
+    """The position after the first output; that of the end where there is none."""
+    first = first_output(items)
+    return end_position(items) if first is None else first + 1
 
 
-def _failed(told: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(ended(told(turn)), error=_OVERLOADED)
+def _failed(kept: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+    return lambda turn: replace(without_finish(kept(turn)), error=_OVERLOADED)
 
 
 def _cut(items: list[Item], _: Context) -> list[Item]:
@@ -112,20 +114,20 @@ def _cut(items: list[Item], _: Context) -> list[Item]:
 
 
 def _without_end(items: list[Item], _: Context) -> list[Item]:
-    place = ending(items)
-    return items if _is_error(items[place:]) else items[:place]
+    position = end_position(items)
+    return items if _is_error(items[position:]) else items[:position]
 
 
-def _without_word(items: list[Item], _: Context) -> list[Item]:
-    """Keeps the last chunk, without its reason."""
-    place = ending(items)
-    if place == len(items) or _is_error(items[place:]):
+def _without_reason(items: list[Item], _: Context) -> list[Item]:
+    """Removes the finish reason from the last chunk."""
+    position = end_position(items)
+    if position == len(items) or _is_error(items[position:]):
         return items
-    last = items[place]
+    last = items[position]
     chunk(last).pop("promptFeedback", None)
     for candidate in candidates(last):
         candidate.pop("finishReason", None)
-    return [*items[:place], respelt(last), *items[place + 1 :]]
+    return [*items[:position], with_wire_json(last), *items[position + 1 :]]
 
 
 def _is_error(items: list[Item]) -> bool:
@@ -133,7 +135,7 @@ def _is_error(items: list[Item]) -> bool:
 
 
 def _unfinished(turn: Turn) -> Turn:
-    return turn if turn.finish is None else ended(turn)
+    return turn if turn.finish is None else without_finish(turn)
 
 
 # The table
@@ -142,12 +144,12 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-strict-framing",
         group="J",
-        title="Lines of an event stream that Google does not send",
+        title="The event stream has lines that Google does not send",
         only=("gemini",),
         servers="proxies in front of Gemini",
         right="same",
-        correct="read an event stream by its rules",
-        faults="refuses the line; reads an empty answer without a word",
+        correct="parse the stream as the SSE specification requires",
+        faults="rejects the line, or silently returns an empty answer",
         invariant="unknown-event",
         sample=TEXT,
         variants=(
@@ -161,43 +163,43 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-raw-error-lines",
         group="J",
-        title="An error as lines of JSON between the events",
+        title="An error comes as lines of JSON without `data:` between the events",
         only=("gemini",),
         servers="the Gemini API",
         right="error",
         correct="report it",
-        faults="the stream just ends",
+        faults="treats the answer as ended",
         invariant="error-ends",
         sample=TEXT,
         variants=(
             Variant(
                 "behind-text",
-                "printed over several lines, without `data:`, behind the first chunk",
+                "pretty-printed JSON without `data:` after the first chunk",
                 frames=_raw_error(_behind_first),
-                meaning=_failed(until),
+                expected=_failed(until_first_output),
             ),
             Variant(
                 "first",
-                "the same in place of the whole answer",
+                "pretty-printed JSON without `data:` instead of the whole answer",
                 frames=_raw_error(lambda _: 0),
-                meaning=_failed(lambda _: Turn()),
+                expected=_failed(lambda _: Turn()),
             ),
         ),
     ),
     Quirk(
         name="gem-array-form",
         group="J",
-        title="A JSON array in place of an event stream",
+        title="A JSON array instead of an event stream",
         only=("gemini",),
-        servers="the Gemini API where `alt=sse` is missing",
+        servers="the Gemini API without `alt=sse`",
         right="either",
-        correct="read the elements as they come, or report it clearly",
-        faults="finds no event and has an empty answer",
+        correct="read the elements as they arrive, or report it clearly",
+        faults="finds no event and returns an empty answer",
         invariant="chunking-free",
         sample=TEXT,
         variants=(
             Variant(
-                says="`[{…}`, `,` and a chunk each, `]` at the end",
+                description="`[{…}`, then `,` and a chunk each, then `]`",
                 frames=_array,
                 content_type="application/json",
             ),
@@ -206,12 +208,12 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-no-finish",
         group="J",
-        title="The stream ends without a finishReason",
+        title="The stream ends without a `finishReason`",
         only=("gemini",),
         servers="networks",
         right="error",
         correct="report that the stream was cut",
-        faults="takes what came for the whole answer",
+        faults="treats the partial answer as complete",
         invariant="truncated-is-not-complete",
         sample=TEXT,
         variants=(
@@ -219,19 +221,19 @@ STREAM: tuple[Quirk, ...] = (
                 "no-last-chunk",
                 "the chunk with the reason never comes",
                 frames=_without_end,
-                meaning=_unfinished,
+                expected=_unfinished,
             ),
             Variant(
                 "no-word",
-                "the last chunk comes without its reason",
-                frames=_without_word,
-                meaning=_unfinished,
+                "the last chunk has no `finishReason`",
+                frames=_without_reason,
+                expected=_unfinished,
             ),
             Variant(
                 "cut",
                 "nothing follows the first chunk",
                 frames=_cut,
-                meaning=lambda turn: ended(until(turn)),
+                expected=lambda turn: without_finish(until_first_output(turn)),
             ),
         ),
         sources=("google-gemini/gemini-cli#29059",),

@@ -1,8 +1,7 @@
 """The quirks of OpenAI Responses, group I.
 
-`responses_values` has those of whole values, `responses_items` those of items, and
-`responses_stream` and `responses_extras` those of the stream around them; `responses_events` is
-what they share.
+`values` has those of arguments and texts, `items` those of output items, `stream` and `extras`
+those of the stream around them; `events` is the access to events that they share.
 """
 
 from __future__ import annotations

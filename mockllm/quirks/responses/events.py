@@ -1,7 +1,7 @@
-"""What changes of Responses streams have in common: what an event is about, and new events.
+"""Access to events of Responses streams for the quirks, and new events.
 
-Frames that a scenario holds as they are may say anything: whatever is no event of the expected
-shape counts as an empty one here. Only small functions on items may live here.
+A scenario may send raw frames with any content. A frame that is not an event of the expected shape
+counts as an empty event. Only small functions on items may live here.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = [
     "VALUES",
     "event",
     "index",
+    "item_id",
     "kind",
     "last",
-    "made",
+    "new_event",
     "numbered",
     "output",
-    "owner",
-    "put_back",
+    "output_item",
+    "output_items",
     "rename",
+    "reordered",
     "response",
-    "shown",
-    "shown_items",
-    "slot",
+    "value_key",
     "without",
 ]
 
@@ -53,20 +53,20 @@ VALUES = {
     "response.reasoning_summary_text": "text",
     "response.function_call_arguments": "arguments",
 }
-"""What comes in `.delta` events, and the field in which its `.done` event has it whole."""
+"""By the stem of a `.delta` event's type: the field of its `.done` event with the whole value."""
 
 
-# What an event is about
+# Reading
 
 
 def event(item: Item) -> dict[str, Any]:
-    """The event in an item; an empty one where it holds none."""
+    """The event in an item; {} where it holds none."""
     data = item.data
     return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
 
 
 def kind(item: Item) -> str:
-    """The type of the event in an item; `""` where it holds none."""
+    """The type of the event in an item; "" where it holds none."""
     return str(event(item).get("type", ""))
 
 
@@ -74,31 +74,31 @@ def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def shown(item: Item) -> dict[str, Any]:
-    """The output item that an `added` or `done` event shows."""
+def output_item(item: Item) -> dict[str, Any]:
+    """The output item in an `added` or `done` event; {} where it has none."""
     return _mapping(event(item).get("item"))
 
 
 def response(item: Item) -> dict[str, Any]:
-    """The response object that an event shows."""
+    """The response object in an event; {} where it has none."""
     return _mapping(event(item).get("response"))
 
 
 def output(item: Item) -> list[dict[str, Any]]:
-    """The output items of the response object that an event shows."""
+    """The output items in the response object of an event."""
     listed = response(item).get("output")
     return [_mapping(entry) for entry in listed] if isinstance(listed, list) else []
 
 
-def shown_items(item: Item) -> Iterator[dict[str, Any]]:
-    """The output items that an event shows, by itself or in its response object."""
-    yield shown(item)
+def output_items(item: Item) -> Iterator[dict[str, Any]]:
+    """The output items in an event, in its `item` or in its response object."""
+    yield output_item(item)
     yield from output(item)
 
 
-def owner(item: Item) -> str | None:
-    """The id of the output item that an event is about."""
-    named = shown(item).get("id") if "item" in event(item) else event(item).get("item_id")
+def item_id(item: Item) -> str | None:
+    """The id of the output item that an event belongs to; None where it has none."""
+    named = output_item(item).get("id") if "item" in event(item) else event(item).get("item_id")
     return named if isinstance(named, str) else None
 
 
@@ -108,20 +108,20 @@ def index(item: Item) -> int | None:
     return named if type(named) is int else None
 
 
-def slot(item: Item) -> tuple[str, ...]:
-    """What a `.delta` and its `.done` event have in common: what of which item they tell."""
+def value_key(item: Item) -> tuple[str, ...]:
+    """What a `.delta` event and its `.done` event share: the kind of value, item and indexes."""
     value = event(item)
-    where = (value.get(name) for name in ("item_id", "content_index", "summary_index"))
-    return (kind(item).rpartition(".")[0], *map(repr, where))
+    ids = (value.get(name) for name in ("item_id", "content_index", "summary_index"))
+    return (kind(item).rpartition(".")[0], *map(repr, ids))
 
 
 # Changes
 
 
 def numbered(change: FramesChange) -> FramesChange:
-    """The change with sequence numbers made right again where it inserts, drops or moves."""
+    """The change with consecutive sequence numbers after it inserted, dropped or moved events."""
 
-    def played(items: list[Item], context: Context) -> list[Item]:
+    def renumbered(items: list[Item], context: Context) -> list[Item]:
         before = list(items)
         first = min(_numbers(before), default=0)
         after = change(items, context)
@@ -131,7 +131,7 @@ def numbered(change: FramesChange) -> FramesChange:
                 item.data["sequence_number"] = number
         return after
 
-    return played
+    return renumbered
 
 
 def _numbers(items: Iterable[Item]) -> Iterator[int]:
@@ -141,20 +141,20 @@ def _numbers(items: Iterable[Item]) -> Iterator[int]:
             yield number
 
 
-def made(at: int, type: str, **fields: Any) -> Item:
+def new_event(at: int, type: str, **fields: Any) -> Item:
     """A new event; `numbered` gives it its number."""
     return Item(at, {"type": type, "sequence_number": 0, **fields}, event=type)
 
 
 def rename(item: Item, type: str) -> None:
-    """Calls an event by another type."""
+    """Changes the type of an event."""
     item.data["type"] = type
     if item.event is not None:
         item.event = type
 
 
 def without(*types: str) -> FramesChange:
-    """The change that leaves out all events of these types."""
+    """A change that removes all events of these types."""
 
     @numbered
     def change(items: list[Item], context: Context) -> list[Item]:
@@ -164,21 +164,21 @@ def without(*types: str) -> FramesChange:
 
 
 def last(items: list[Item], types: frozenset[str]) -> int | None:
-    """The place of the last event that has one of these types."""
+    """The position of the last event that has one of these types; None where none has."""
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
 
 
-def put_back(items: list[Item], moved: list[Item]) -> list[Item]:
-    """The items with those that have an `output_index` in another order.
+def reordered(items: list[Item], moved: list[Item]) -> list[Item]:
+    """The items, with those that have an `output_index` in another order.
 
-    All other items stay where they are, and each place keeps its time.
+    All other items keep their positions, and each position keeps its time.
 
     Args:
         moved: the items that have an `output_index`, in their new order.
     """
     times = [item.at for item in items]
     rest = iter(moved)
-    placed = [item if index(item) is None else next(rest) for item in items]
-    for at, item in zip(times, placed, strict=True):
+    changed = [item if index(item) is None else next(rest) for item in items]
+    for at, item in zip(times, changed, strict=True):
         item.at = at
-    return placed
+    return changed

@@ -1,6 +1,6 @@
-"""Quirks of Responses streams that say what a client does not know, or not what it expects.
+"""Quirks of Responses streams: unknown events, missing fields, other names.
 
-Each change stands above the quirk that it makes.
+Each change stands above its quirk.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from mockllm.quirks.responses.events import (
     TERMINAL,
     event,
     index,
+    item_id,
     kind,
     last,
-    made,
+    new_event,
     numbered,
     output,
-    owner,
+    output_item,
     rename,
     response,
-    shown,
 )
 
 __all__ = [
@@ -37,21 +37,22 @@ __all__ = [
 
 
 def _after_openers(type: str) -> FramesChange:
-    """Puts an event without fields behind `response.in_progress`."""
+    """Adds an event without fields after `response.in_progress`."""
 
     @numbered
     def change(items: list[Item], context: Context) -> list[Item]:
-        place = last(items, OPENERS)
-        if place is None:
+        position = last(items, OPENERS)
+        if position is None:
             return items
-        return [*items[: place + 1], made(items[place].at, type), *items[place + 1 :]]
+        added = new_event(items[position].at, type)
+        return [*items[: position + 1], added, *items[position + 1 :]]
 
     return change
 
 
 @numbered
-def _kept_alive(items: list[Item], context: Context) -> list[Item]:
-    pairs = ((item, made(item.at, "keepalive")) for item in items)
+def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
+    pairs = ((item, new_event(item.at, "keepalive")) for item in items)
     return [each for pair in pairs for each in pair][:-1]
 
 
@@ -59,16 +60,16 @@ KEEPALIVE = Quirk(
     name="resp-keepalive",
     group="I",
     only=("responses",),
-    title="keepalive events that no documentation names",
-    servers="OpenAI, in requests that take long",
+    title="Undocumented keepalive events",
+    servers="OpenAI, in long requests",
     right="same",
-    correct="pass over them",
-    faults="an exception about an unknown event",
+    correct="ignore them",
+    faults="raises an error for the unknown event",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(
         Variant("", "one before the first item", _after_openers("keepalive")),
-        Variant("everywhere", "one between any two events", _kept_alive),
+        Variant("everywhere", "one between any two events", _keepalive_between),
     ),
     sources=(
         "openai/openai-node#1964",
@@ -84,9 +85,9 @@ _UNKNOWN = "kit_unknown"
 
 @numbered
 def _unknown_item(items: list[Item], context: Context) -> list[Item]:
-    """Adds an item of an unknown type behind all others."""
-    taken = [place for item in items if (place := index(item)) is not None]
-    where = {"output_index": max(taken, default=-1) + 1}
+    """Adds an item of an unknown type after all others."""
+    used = [number for item in items if (number := index(item)) is not None]
+    where = {"output_index": max(used, default=-1) + 1}
     whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
     end = last(items, TERMINAL)
     end = len(items) if end is None else end
@@ -94,13 +95,13 @@ def _unknown_item(items: list[Item], context: Context) -> list[Item]:
     for item in items[end : end + 1]:
         if isinstance(response(item).get("output"), list):
             response(item)["output"].append(dict(whole))
-    added = made(at, ITEM_ADDED, **where, item={**whole, "status": "in_progress", "value": ""})
-    return [*items[:end], added, made(at, ITEM_DONE, **where, item=whole), *items[end:]]
+    added = new_event(at, ITEM_ADDED, **where, item={**whole, "status": "in_progress", "value": ""})
+    return [*items[:end], added, new_event(at, ITEM_DONE, **where, item=whole), *items[end:]]
 
 
 def _contents(item: Item) -> list[list[Any]]:
-    """The contents of the finished messages that an event shows."""
-    entries = [shown(item)] if kind(item) == ITEM_DONE else output(item)
+    """The contents of the finished messages in an event."""
+    entries = [output_item(item)] if kind(item) == ITEM_DONE else output(item)
     return [
         entry["content"]
         for entry in entries
@@ -115,12 +116,12 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
     for item in items:
         for content in _contents(item):
             if kind(item) == ITEM_DONE:
-                where = {"item_id": owner(item), "output_index": index(item)}
+                where = {"item_id": item_id(item), "output_index": index(item)}
                 where["content_index"] = len(content)
-                for word in ("added", "done"):
+                for step in ("added", "done"):
                     part = {"type": _UNKNOWN, "value": "new"}
                     changed.append(
-                        made(item.at, f"response.content_part.{word}", **where, part=part)
+                        new_event(item.at, f"response.content_part.{step}", **where, part=part)
                     )
             content.append({"type": _UNKNOWN, "value": "new"})
         changed.append(item)
@@ -131,11 +132,11 @@ UNKNOWN_EVENT = Quirk(
     name="resp-unknown-event",
     group="I",
     only=("responses",),
-    title="Events, items or parts of a type that the client does not know",
-    servers="OpenAI, with every year",
+    title="Events, items or parts have a type that the client does not know",
+    servers="OpenAI, as the API grows",
     right="same",
-    correct="pass over them",
-    faults="an exception",
+    correct="ignore them",
+    faults="raises an error",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(
@@ -144,7 +145,7 @@ UNKNOWN_EVENT = Quirk(
             "response.kit_unknown.event before the first item",
             _after_openers(f"response.{_UNKNOWN}.event"),
         ),
-        Variant("item", "an item of type kit_unknown behind all others", _unknown_item),
+        Variant("item", "an item of type kit_unknown after all others", _unknown_item),
         Variant("part", "a part of type kit_unknown at the end of the message", _unknown_part),
     ),
     sources=("openai/openai-node#1964",),
@@ -152,7 +153,7 @@ UNKNOWN_EVENT = Quirk(
 
 
 def _lacking(field: str, *types: str) -> FramesChange:
-    """Takes a field off the events of these types (none: of all)."""
+    """Removes a field from the events of these types (none: from all events)."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
         for item in items:
@@ -166,7 +167,7 @@ def _lacking(field: str, *types: str) -> FramesChange:
 def _no_arguments(items: list[Item], context: Context) -> list[Item]:
     for item in items:
         if kind(item) == ITEM_ADDED:
-            shown(item).pop("arguments", None)
+            output_item(item).pop("arguments", None)
     return items
 
 
@@ -174,18 +175,18 @@ REQUIRED_MISSING = Quirk(
     name="resp-required-missing",
     group="I",
     only=("responses",),
-    title="Fields that the types require are not there",
+    title="Fields that the schema requires are missing",
     servers="gateways",
     right="same",
-    correct="do without them",
-    faults="refused by decoders that are strict",
+    correct="work without them",
+    faults="rejects the event in a strict decoder",
     invariant="null-tolerant",
     sample=samples.TEXT_AND_CALL,
     variants=(
         Variant("sequence-number", "no event has a sequence_number", _lacking("sequence_number")),
         Variant(
             "logprobs",
-            "the deltas of text and its done event have no logprobs",
+            "text deltas and their done event have no logprobs",
             _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
         ),
         Variant("arguments", "the added item of a call has no arguments", _no_arguments),
@@ -205,7 +206,7 @@ _LEGACY_TEXT = {
 _LEGACY_END = {"response.completed": "response.done"}
 
 
-def _called(names: dict[str, str]) -> FramesChange:
+def _renamed(names: dict[str, str]) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         for item in items:
             if kind(item) in names:
@@ -219,21 +220,21 @@ LEGACY_NAMES = Quirk(
     name="resp-legacy-names",
     group="I",
     only=("responses",),
-    title="Events go by the names that the Realtime API has for them",
-    servers="servers written after blog posts or after the Realtime API",
+    title="Events have the names of the Realtime API",
+    servers="servers written from blog posts or from the Realtime API",
     right="either",
-    correct="unknown events say nothing: tell that the end is missing, or know the other names too",
-    faults="no text, and no word about it",
+    correct="ignore them and report that the end is missing, or support these names too",
+    faults="silently returns no text",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(
         Variant(
             "all",
             "response.text.delta, response.text.done, response.done",
-            _called(_LEGACY_TEXT | _LEGACY_END),
+            _renamed(_LEGACY_TEXT | _LEGACY_END),
         ),
-        Variant("text", "response.text.delta and response.text.done", _called(_LEGACY_TEXT)),
-        Variant("done", "response.done in place of response.completed", _called(_LEGACY_END)),
+        Variant("text", "response.text.delta and response.text.done", _renamed(_LEGACY_TEXT)),
+        Variant("done", "response.done instead of response.completed", _renamed(_LEGACY_END)),
     ),
     sources=("Soju06/codex-lb#1010",),
 )
@@ -250,11 +251,11 @@ DONE_SENTINEL = Quirk(
     name="resp-done-sentinel",
     group="I",
     only=("responses",),
-    title="[DONE] follows the last event",
+    title="`[DONE]` follows the last event",
     servers="OpenRouter, servers that convert from Chat Completions",
     right="same",
-    correct="pass over it",
-    faults="parsed as JSON, which fails",
+    correct="ignore it",
+    faults="parses it as JSON",
     invariant="unknown-event",
     sample=samples.TEXT,
     variants=(Variant("", "data: [DONE] after response.completed", _sentinel),),

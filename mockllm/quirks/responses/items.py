@@ -1,6 +1,6 @@
-"""Quirks of output items in Responses streams: their identity and their place.
+"""Quirks of output items in Responses streams: their ids, indexes and order.
 
-Each change stands above the quirk that it makes.
+Each change stands above its quirk.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mockllm.quirks.responses.events import (
     ITEM_DONE,
     event,
     index,
+    item_id,
     kind,
     numbered,
     output,
-    owner,
-    put_back,
-    shown,
-    shown_items,
+    output_item,
+    output_items,
+    reordered,
 )
 
 __all__ = [
@@ -35,8 +35,13 @@ __all__ = [
 # Identifiers
 
 
-def _rotated(at: Callable[[str], bool], *, outputs: bool = True) -> FramesChange:
-    """Gives items another id each time that an event of one of these types names them."""
+def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesChange:
+    """Gives an item a new id at each event that names it.
+
+    Args:
+        applies: whether the ids in events of a type are changed.
+        outputs: whether those in response objects are changed.
+    """
 
     def change(items: list[Item], context: Context) -> list[Item]:
         counts: Counter[str] = Counter()
@@ -47,9 +52,10 @@ def _rotated(at: Callable[[str], bool], *, outputs: bool = True) -> FramesChange
             return f"{prefix}_{counts[prefix]}"
 
         for item in items:
-            if owner(item) is not None and at(kind(item)):
-                place, name = (shown(item), "id") if shown(item) else (event(item), "item_id")
-                place[name] = fresh(place[name])
+            if item_id(item) is not None and applies(kind(item)):
+                own = output_item(item)
+                holder, name = (own, "id") if own else (event(item), "item_id")
+                holder[name] = fresh(holder[name])
             for entry in output(item) if outputs else ():
                 if isinstance(entry.get("id"), str):
                     entry["id"] = fresh(entry["id"])
@@ -62,23 +68,25 @@ ITEM_ID_ROTATES = Quirk(
     name="resp-item-id-rotates",
     group="I",
     only=("responses",),
-    title="An output item has another id in every event",
+    title="An output item has a different id in every event",
     servers="GitHub Copilot, proxies, vLLM, mistral.rs",
     right="same",
-    correct="know items by output_index and calls by call_id",
-    faults="an error about an identity that changed, or one call made several times",
+    correct="identify items by output_index and calls by call_id",
+    faults="raises an error about a changed id, or makes one call several times",
     invariant="id-kept",
     sample=samples.CALL,
     variants=(
-        Variant("every-event", "fc_1, fc_2, ...: no two events agree", _rotated(lambda _: True)),
+        Variant(
+            "every-event", "fc_1, fc_2, ...: every event has a new id", _rotated(lambda _: True)
+        ),
         Variant(
             "item-done",
-            "the finished item has another id than its added item and its deltas",
-            _rotated(lambda word: word == ITEM_DONE),
+            "the finished item has a different id than its added item and its deltas",
+            _rotated(lambda kind: kind == ITEM_DONE),
         ),
         Variant(
             "completed",
-            "the final response has other ids than all events before it",
+            "the final response has different ids than all events before it",
             _rotated(lambda _: False),
         ),
     ),
@@ -93,7 +101,7 @@ ITEM_ID_ROTATES = Quirk(
 def _null_ids(*, deltas: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         for item in items:
-            for entry in shown_items(item):
+            for entry in output_items(item):
                 if "id" in entry:
                     entry["id"] = None
             if deltas and "item_id" in event(item):
@@ -110,8 +118,8 @@ ITEM_ID_NULL = Quirk(
     title="Output items have no id",
     servers="servers compatible with OpenAI",
     right="same",
-    correct="know items by output_index",
-    faults="refused as invalid",
+    correct="identify items by output_index",
+    faults="rejects the item as invalid",
     invariant="null-tolerant",
     sample=samples.CALL,
     variants=(
@@ -121,14 +129,14 @@ ITEM_ID_NULL = Quirk(
 )
 
 
-# Places
+# Indexes and order
 
 
-def _indexed(place: Callable[[int], int]) -> FramesChange:
+def _indexed(number: Callable[[int], int]) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         for item in items:
-            if (at := index(item)) is not None:
-                item.data["output_index"] = place(at)
+            if (old := index(item)) is not None:
+                item.data["output_index"] = number(old)
         return items
 
     return change
@@ -136,19 +144,19 @@ def _indexed(place: Callable[[int], int]) -> FramesChange:
 
 @numbered
 def _reversed(items: list[Item], context: Context) -> list[Item]:
-    placed = [item for item in items if index(item) is not None]
-    return put_back(items, sorted(placed, key=lambda item: -(index(item) or 0)))
+    indexed = [item for item in items if index(item) is not None]
+    return reordered(items, sorted(indexed, key=lambda item: -(index(item) or 0)))
 
 
 OUTPUT_INDEX = Quirk(
     name="resp-output-index",
     group="I",
     only=("responses",),
-    title="output_index is no running number",
+    title="output_index does not count up from 0",
     servers="servers that convert from another protocol",
     right="same",
-    correct="it is a key and no position; where items share it, their ids tell them apart",
-    faults="IndexError, or an item takes the place of another",
+    correct="use it as a key, not as a position; if items share it, identify them by their ids",
+    faults="fails with an IndexError, or replaces one item by another",
     invariant="order-by-index",
     sample=samples.TWO_CALLS,
     variants=(
@@ -175,18 +183,18 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         bodies.append(group[1 : end + 1])
         tails += group[end + 1 :]
     rounds = [item for turn in zip_longest(*bodies) for item in turn if item is not None]
-    return put_back(items, [*heads, *rounds, *tails])
+    return reordered(items, [*heads, *rounds, *tails])
 
 
 INTERLEAVED = Quirk(
     name="resp-interleaved",
     group="I",
     only=("responses",),
-    title="Items are open at the same time, and their deltas alternate",
+    title="Several items are open at once, and their deltas alternate",
     servers="OpenRouter, xAI, lists of MCP tools",
     right="same",
-    correct="put each delta where its output_index or item_id says",
-    faults="fragments fall apart into many calls",
+    correct="route each delta by its output_index or item_id",
+    faults="splits the fragments into many calls",
     invariant="arguments-concatenate",
     sample=samples.TWO_CALLS,
     variants=(Variant("", "added 0, added 1, delta 0, delta 1, delta 0, ...", _interleaved),),
@@ -202,7 +210,7 @@ def _is_reasoning_delta(type: str) -> bool:
 
 
 def _shared_index(items: list[Item], context: Context) -> list[Item]:
-    if any(shown(item).get("type") == "reasoning" for item in items):
+    if any(output_item(item).get("type") == "reasoning" for item in items):
         return _indexed(lambda _: 0)(items, context)
     return items
 
@@ -211,22 +219,22 @@ REASONING_IDS = Quirk(
     name="resp-reasoning-ids",
     group="I",
     only=("responses",),
-    title="Every fragment of reasoning names another item",
-    servers="the bridge of LiteLLM from Chat Completions",
+    title="Every fragment of reasoning names a different item",
+    servers="LiteLLM's bridge from Chat Completions",
     right="same",
-    correct="know reasoning by output_index and the index of its content or summary",
-    faults="reasoning falls apart into many pieces",
+    correct="identify reasoning by output_index and by the index of its content or summary",
+    faults="splits the reasoning into many items",
     invariant="text-accumulates",
     sample=samples.SUMMARY,
     variants=(
         Variant(
             "deltas",
-            "item_id is another in every delta of reasoning",
+            "every delta of reasoning has a different item_id",
             _rotated(_is_reasoning_delta, outputs=False),
         ),
         Variant(
             "shared-index",
-            "reasoning and what follows it have the same output_index",
+            "reasoning and the item after it have the same output_index",
             _shared_index,
         ),
     ),

@@ -1,6 +1,6 @@
-"""Quirks of Responses streams as a whole: how they begin and end, and what is between.
+"""Quirks of Responses streams as a whole: their beginning, errors, and their end.
 
-Each change stands above the quirk that it makes.
+Each change stands above its quirk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mockllm.quirks.responses.events import (
     event,
     kind,
     last,
-    made,
+    new_event,
     numbered,
+    output_item,
     rename,
     response,
-    shown,
     without,
 )
 
@@ -46,15 +46,19 @@ MISSING_OPENERS = Quirk(
     name="resp-missing-openers",
     group="I",
     only=("responses",),
-    title="Deltas come for what was never opened",
+    title="Deltas come without the events that open their item",
     servers="servers that convert from another protocol",
     right="either",
-    correct="open what is missing with its first delta, or say clearly what is missing",
-    faults="KeyError, or an error about content that came before its item",
+    correct="open the missing item or part at its first delta, or clearly report what is missing",
+    faults="fails with a KeyError, or reports content before its item",
     invariant="null-tolerant",
     sample=samples.TEXT,
     variants=(
-        Variant("all", "deltas first", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+        Variant(
+            "all",
+            "the first delta is the first event",
+            without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS),
+        ),
         Variant("created", "neither response.created nor response.in_progress", without(*OPENERS)),
         Variant("item-added", "no response.output_item.added", without(*_ITEM_OPENERS)),
         Variant("part-added", "no response.content_part.added", without(*_PART_OPENERS)),
@@ -68,18 +72,18 @@ _ERROR = StreamError("The server had an error.", "server_error", "server_error")
 
 
 def _failing(items: list[Item]) -> list[Item]:
-    """A stream that ends in an error, as the service sends it: if it has none, right after
-    the openers."""
-    place = last(items, OPENERS)
-    if place is None or any(kind(item) == "error" for item in items):
+    """The stream cut after the openers, with an error as the service sends it; a stream that has
+    an error is not changed."""
+    position = last(items, OPENERS)
+    if position is None or any(kind(item) == "error" for item in items):
         return items
-    begun = items[place]
+    begun = items[position]
     error = {"code": _ERROR.code, "message": _ERROR.message}
     failed = {**copy.deepcopy(response(begun)), "status": "failed", "error": error}
     return [
-        *items[: place + 1],
-        made(begun.at, "error", error={"type": _ERROR.type, **error, "param": None}),
-        made(begun.at, "response.failed", response=failed),
+        *items[: position + 1],
+        new_event(begun.at, "error", error={"type": _ERROR.type, **error, "param": None}),
+        new_event(begun.at, "response.failed", response=failed),
     ]
 
 
@@ -90,22 +94,22 @@ def _nested(items: list[Item], context: Context) -> list[Item]:
 
 @numbered
 def _flat(items: list[Item], context: Context) -> list[Item]:
-    told = _failing(items)
-    for item in told:
+    failing = _failing(items)
+    for item in failing:
         nested = event(item).get("error")
         if kind(item) == "error" and isinstance(nested, dict):
             del item.data["error"]
             flat = {name: nested.get(name) for name in ("code", "message", "param")}
             item.data = {"type": "error", **flat, **item.data}
-    return [item for item in told if kind(item) != "response.failed"]
+    return [item for item in failing if kind(item) != "response.failed"]
 
 
 @numbered
 def _failed(items: list[Item], context: Context) -> list[Item]:
-    told = _failing(items)
-    if all(kind(item) != "response.failed" for item in told):
-        return told
-    return [item for item in told if kind(item) != "error"]
+    failing = _failing(items)
+    if all(kind(item) != "response.failed" for item in failing):
+        return failing
+    return [item for item in failing if kind(item) != "error"]
 
 
 def _only_an_error(turn: Turn) -> Turn:
@@ -116,11 +120,11 @@ ERROR_SHAPE = Quirk(
     name="resp-error-shape",
     group="I",
     only=("responses",),
-    title="The error event differs between the service and its documentation",
-    servers="OpenAI (nested), servers that follow its documentation (flat)",
+    title="The error event of the service differs from its documentation",
+    servers="OpenAI (nested), servers that follow the documentation (flat)",
     right="error",
-    correct="report both forms, and response.failed",
-    faults="one of the two is passed over, and the answer is taken for complete",
+    correct="raise both forms, and response.failed",
+    faults="ignores one of the forms, and treats the answer as complete",
     invariant="error-ends",
     sample=samples.TEXT,
     variants=(
@@ -128,15 +132,15 @@ ERROR_SHAPE = Quirk(
             "nested",
             '{"type":"error","error":{...}}, then response.failed',
             _nested,
-            meaning=_only_an_error,
+            expected=_only_an_error,
         ),
         Variant(
             "flat",
             '{"type":"error","code":...,"message":...,"param":...}, and nothing more',
             _flat,
-            meaning=_only_an_error,
+            expected=_only_an_error,
         ),
-        Variant("failed", "response.failed alone", _failed, meaning=_only_an_error),
+        Variant("failed", "response.failed alone", _failed, expected=_only_an_error),
     ),
     sources=(
         "openai/openai-dotnet#881",
@@ -168,8 +172,8 @@ COMPLETED_OUTPUT_EMPTY = Quirk(
     title="The final response has no output",
     servers="the backend of Codex, proxies",
     right="same",
-    correct="put the output together from the finished items",
-    faults="an empty answer",
+    correct="build the output from the finished items",
+    faults="returns an empty answer",
     invariant="text-accumulates",
     sample=samples.TEXT_AND_CALL,
     variants=(
@@ -187,17 +191,17 @@ COMPLETED_OUTPUT_EMPTY = Quirk(
 
 
 def _incomplete(reason: str) -> FramesChange:
-    """Makes the response incomplete, and with it the last item of its output."""
+    """Gives the response and the last item of its output the status `incomplete`."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        place = last(items, COMPLETE)
-        if place is None:
+        position = last(items, COMPLETE)
+        if position is None:
             return items
-        rename(items[place], "response.incomplete")
-        final = response(items[place])
+        rename(items[position], "response.incomplete")
+        final = response(items[position])
         final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
         done = last(items, frozenset({"response.output_item.done"}))
-        unfinished = {} if done is None else shown(items[done])
+        unfinished = {} if done is None else output_item(items[done])
         listed = final.get("output")
         entries = listed if isinstance(listed, list) else []
         for entry in (unfinished, *entries):
@@ -209,11 +213,11 @@ def _incomplete(reason: str) -> FramesChange:
     return change
 
 
-def _ended(finish: FinishReason) -> Callable[[Turn], Turn]:
-    def meaning(turn: Turn) -> Turn:
+def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
+    def expected(turn: Turn) -> Turn:
         return turn if turn.finish is None else replace(turn, finish=finish, finish_raw=None)
 
-    return meaning
+    return expected
 
 
 INCOMPLETE = Quirk(
@@ -223,8 +227,8 @@ INCOMPLETE = Quirk(
     title="The stream ends in response.incomplete",
     servers="OpenAI, at a limit",
     right="same",
-    correct="give back what came, with the reason why it is not all",
-    faults="RuntimeError, status 500, or an end as if it were complete",
+    correct="return the partial answer with the reason why it is incomplete",
+    faults="raises a RuntimeError, answers with status 500, or treats the answer as complete",
     invariant="finish-and-usage",
     sample=samples.TEXT,
     variants=(
@@ -232,20 +236,20 @@ INCOMPLETE = Quirk(
             "max-output-tokens",
             "response.incomplete at the limit of tokens",
             _incomplete("max_output_tokens"),
-            meaning=_ended("length"),
+            expected=_finished("length"),
         ),
         Variant(
             "content-filter",
             "response.incomplete by the content filter",
             _incomplete("content_filter"),
-            meaning=_ended("content_filter"),
+            expected=_finished("content_filter"),
         ),
     ),
     sources=("BerriAI/litellm#37710",),
 )
 
 
-def _unended(turn: Turn) -> Turn:
+def _unfinished(turn: Turn) -> Turn:
     if turn.finish is None:
         return turn
     return replace(turn, finish=None, finish_raw=None, usage=None)
@@ -259,15 +263,15 @@ NO_TERMINAL = Quirk(
     servers="networks, gateways",
     right="error",
     correct="report that the answer was cut",
-    faults="taken for a complete answer",
+    faults="treats the answer as complete",
     invariant="truncated-is-not-complete",
     sample=samples.TEXT,
     variants=(
         Variant(
             "",
-            "everything but the last event; the connection closes in order",
+            "every event but the last; the connection closes properly",
             without(*COMPLETE),
-            meaning=_unended,
+            expected=_unfinished,
         ),
     ),
     sources=("openai/openai-node#2725", "NVIDIA-NeMo/Switchyard#283"),
@@ -292,8 +296,8 @@ AFTER_COMPLETED = Quirk(
     title="A delta comes after response.completed",
     servers="proxies",
     right="same",
-    correct="pass over what comes after the end",
-    faults="appended to the answer",
+    correct="ignore everything after the end",
+    faults="appends it to the answer",
     invariant="final-replaces",
     sample=samples.TEXT,
     variants=(

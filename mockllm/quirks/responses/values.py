@@ -1,6 +1,6 @@
-"""Quirks of whole values in Responses streams: arguments and texts, and how they are done.
+"""Quirks of arguments and texts in Responses streams: their deltas and their done events.
 
-Each change stands above the quirk that it makes.
+Each change stands above its quirk.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mockllm.quirks.responses.events import (
     ITEM_DONE,
     VALUES,
     event,
+    item_id,
     kind,
     numbered,
-    owner,
+    output_item,
+    output_items,
     rename,
-    shown,
-    shown_items,
-    slot,
+    value_key,
     without,
 )
 
@@ -38,11 +38,11 @@ ARGS_DONE_ONLY = Quirk(
     name="resp-args-done-only",
     group="I",
     only=("responses",),
-    title="Arguments come whole, without any deltas before them",
+    title="The arguments come complete, without deltas before them",
     servers="gpt-5.3-codex-spark, LM Studio",
     right="same",
-    correct="take the arguments of the done event, or of the finished item",
-    faults="the call is made with {}",
+    correct="use the arguments of the done event, or of the finished item",
+    faults="makes the call with {}",
     invariant="final-replaces",
     sample=samples.CALL,
     variants=(
@@ -67,8 +67,9 @@ def _arguments(items: list[Item]) -> dict[str, str]:
     return {
         id: arguments
         for item in items
-        if kind(item) == ITEM_DONE and shown(item).get("type") == "function_call"
-        if (id := owner(item)) and isinstance(arguments := shown(item).get("arguments"), str)
+        if kind(item) == ITEM_DONE and output_item(item).get("type") == "function_call"
+        if (id := item_id(item))
+        and isinstance(arguments := output_item(item).get("arguments"), str)
     }
 
 
@@ -80,33 +81,33 @@ def _zero(items: list[Item]) -> set[str]:
 def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
     for item in items:
-        if kind(item) == ARGUMENTS_DONE and owner(item) in zero:
+        if kind(item) == ARGUMENTS_DONE and item_id(item) in zero:
             item.data["arguments"] = ""
-        for entry in shown_items(item):
+        for entry in output_items(item):
             if entry.get("type") == "function_call" and entry.get("id") in zero:
                 entry["arguments"] = ""
-    return [item for item in items if kind(item) != ARGUMENTS_DELTA or owner(item) not in zero]
+    return [item for item in items if kind(item) != ARGUMENTS_DELTA or item_id(item) not in zero]
 
 
 @numbered
 def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
     zero, left_out = _zero(items), (ARGUMENTS_DELTA, ARGUMENTS_DONE)
-    return [item for item in items if kind(item) not in left_out or owner(item) not in zero]
+    return [item for item in items if kind(item) not in left_out or item_id(item) not in zero]
 
 
 ZERO_ARG = Quirk(
     name="resp-zero-arg",
     group="I",
     only=("responses",),
-    title="A call without arguments says so by an empty text, or not at all",
+    title="A call without arguments has an empty string, or no arguments event at all",
     servers="vLLM",
     right="same",
-    correct="the arguments are {}",
-    faults="the empty text is parsed as JSON, which fails",
+    correct="make the call with the arguments {}",
+    faults="parses the empty string as JSON",
     invariant="zero-arguments",
     sample=samples.ZERO,
     variants=(
-        Variant("empty", 'no arguments.delta, and arguments "" throughout', _empty_arguments),
+        Variant("empty", 'no arguments.delta, and arguments "" in every event', _empty_arguments),
         Variant("no-done", "neither arguments.delta nor arguments.done", _no_zero_done),
     ),
     sources=("vllm-project/vllm#54236",),
@@ -116,8 +117,8 @@ ZERO_ARG = Quirk(
 def _in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     for item in items:
-        if kind(item) == ITEM_ADDED and owner(item) in whole:
-            shown(item)["arguments"] = whole[owner(item) or ""]
+        if kind(item) == ITEM_ADDED and item_id(item) in whole:
+            output_item(item)["arguments"] = whole[item_id(item) or ""]
     return items
 
 
@@ -125,23 +126,23 @@ def _in_added(items: list[Item], context: Context) -> list[Item]:
 def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     added = _in_added(items, context)
-    return [item for item in added if kind(item) != ARGUMENTS_DELTA or owner(item) not in whole]
+    return [item for item in added if kind(item) != ARGUMENTS_DELTA or item_id(item) not in whole]
 
 
 ARGS_IN_ADDED = Quirk(
     name="resp-args-in-added",
     group="I",
     only=("responses",),
-    title="A call has all its arguments as soon as its item is added",
+    title="The added item of a call already has all its arguments",
     servers="servers compatible with OpenAI",
     right="same",
-    correct="the done value replaces whatever came before it",
-    faults="arguments twice, one copy behind the other",
+    correct="replace whatever came before by the done value",
+    faults="doubles the arguments, one copy after the other",
     invariant="final-replaces",
     sample=samples.CALL,
     variants=(
-        Variant("repeated", "the added item has them, and the deltas again", _in_added),
-        Variant("alone", "the added item has them, and there are no deltas", _only_in_added),
+        Variant("repeated", "in the added item, and again in the deltas", _in_added),
+        Variant("alone", "in the added item, and there are no deltas", _only_in_added),
     ),
 )
 
@@ -162,11 +163,11 @@ DUP_DONE = Quirk(
     name="resp-dup-done",
     group="I",
     only=("responses",),
-    title="What is done is said to be done twice",
+    title="Done events are sent twice",
     servers="proxies",
     right="same",
-    correct="a second done event of the same item changes nothing",
-    faults="the call is made twice",
+    correct="ignore a second done event of the same item",
+    faults="makes the call twice",
     invariant="surface-once",
     sample=samples.CALL,
     variants=(
@@ -183,9 +184,9 @@ DUP_DONE = Quirk(
 
 
 def _field(item: Item) -> str:
-    """The field in which a `.done` event has its value; `""` for all other events."""
-    stem, _, word = kind(item).rpartition(".")
-    return VALUES.get(stem, "") if word == "done" else ""
+    """The field in which a `.done` event has its value; "" for all other events."""
+    stem, _, step = kind(item).rpartition(".")
+    return VALUES.get(stem, "") if step == "done" else ""
 
 
 @numbered
@@ -211,9 +212,9 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
     lost: set[int] = set()
     for i, item in enumerate(items):
         if kind(item).endswith(".delta") and event(item).get("delta"):
-            latest[slot(item)] = i
-        elif _field(item) and slot(item) in latest:
-            lost.add(latest.pop(slot(item)))
+            latest[value_key(item)] = i
+        elif _field(item) and value_key(item) in latest:
+            lost.add(latest.pop(value_key(item)))
     return [item for i, item in enumerate(items) if i not in lost]
 
 
@@ -221,15 +222,15 @@ DELTA_AFTER_DONE = Quirk(
     name="resp-delta-after-done",
     group="I",
     only=("responses",),
-    title="A done value is not the end of its deltas, or not their sum",
+    title="A delta follows the done event, or the deltas are not the done value",
     servers="proxies",
     right="same",
-    correct="what the done event says counts",
-    faults="the value is there twice",
+    correct="use the value of the done event",
+    faults="doubles the value",
     invariant="final-replaces",
     sample=samples.TEXT_AND_CALL,
     variants=(
-        Variant("late", "a delta with the whole value comes after .done", _late_delta),
-        Variant("different", "the deltas lack a piece that .done has", _lost_delta),
+        Variant("late", "a delta with the complete value comes after .done", _late_delta),
+        Variant("different", "the deltas lack a fragment that .done has", _lost_delta),
     ),
 )

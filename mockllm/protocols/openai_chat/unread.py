@@ -1,8 +1,8 @@
-"""What a chunk says beyond what the decoder reads: fields of providers, details, spans.
+"""The fields of a chunk that the decoder does not read: fields of providers, details, spans.
 
-The rest of a chunk is a chunk again, without anything that would be read, so that it decodes
-to itself alone. What every service sends, and what is null, empty or (in usage) zero, says
-nothing. Only pure functions may live here.
+They are kept as a chunk of their own, without any field that would be read, so that recording and
+replaying lose nothing and this chunk decodes to itself only. Fields that every service sends, and
+values that are null, empty or (in usage) zero, are dropped. Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -15,91 +15,97 @@ from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_chat.fields import (
     count_of,
-    said,
+    names_call,
     split_content,
     usage_of,
     write_logprobs,
 )
 
-__all__ = ["choice_rest", "chunk_rest"]
+__all__ = ["unread_choice", "unread_chunk"]
 
 _Rest = Callable[[Any], object]
 
 _ENVELOPE = ("id", "object", "created", "model", "service_tier", "system_fingerprint")
 _DEEP = 4
-"""How far inside a value it is looked for something that is not empty."""
+"""How many levels of a value are searched for content."""
 
 
-def chunk_rest(chunk: Mapping[str, Any], choices: list[Any]) -> Frame | None:
-    """The frame with what a chunk says beyond what was read of it; None if that is nothing.
+def unread_chunk(chunk: Mapping[str, Any], choices: list[Any]) -> Frame | None:
+    """The frame with the unread fields of a chunk; None if there are none.
 
     Args:
-        choices: the rests of its choices (`choice_rest`), or choices that were not read.
+        choices: the unread fields of each choice (`unread_choice`), or whole unread choices.
     """
     skipped = {*_ENVELOPE, "obfuscation", "choices", "error"}
     if chunk.get("object") == "error":
         return None  # all of it is the error
     rest = _rest(chunk, skipped, {"usage": _usage, "x_groq": _groq})
-    if not isinstance(chunk.get("choices"), list) and _says(chunk.get("choices")):
+    if not isinstance(chunk.get("choices"), list) and _has_content(chunk.get("choices")):
         rest["choices"] = chunk["choices"]
-    left = [choice for choice in choices if _says(choice)]
+    left = [choice for choice in choices if _has_content(choice)]
     if not rest and not left:
         return None
     envelope = {key: chunk[key] for key in _ENVELOPE if key in chunk}
     return Frame(_json({**envelope, "choices": left, **rest}))
 
 
-def choice_rest(choice: Mapping[str, Any], length: int) -> dict[str, Any]:
-    """What a choice says beyond what is read of it; empty if that is nothing.
+def unread_choice(choice: Mapping[str, Any], length: int) -> dict[str, Any]:
+    """The unread fields of a choice; {} if there are none.
 
     Args:
-        length: the characters of text so far; a citation of all of them needs no telling.
+        length: the characters of text so far. A citation whose span is all of them is what the
+            encoder writes, so the span is dropped.
     """
     delta = choice.get("delta")
     rest = _rest(
         choice,
-        {"index", "delta", *(["finish_reason"] if _word(choice) else [])},
+        {"index", "delta", *(["finish_reason"] if _has_reason(choice) else [])},
         {"usage": _usage, "logprobs": lambda value: _logprobs(value, delta)},
     )
     left = _delta(delta, length) if isinstance(delta, Mapping) else delta
-    if not rest and not _says(left):
+    if not rest and not _has_content(left):
         return {}
     index = {"index": choice["index"]} if "index" in choice else {}
     return {**index, "delta": left, "finish_reason": None, **rest}
 
 
-def _word(choice: Mapping[str, Any]) -> bool:
+def _has_reason(choice: Mapping[str, Any]) -> bool:
     return isinstance(choice.get("finish_reason"), str)
 
 
 def _rest(
     value: Mapping[str, Any], skipped: set[str] | frozenset[str], within: Mapping[str, _Rest]
 ) -> dict[str, Any]:
-    """The fields that say something, without those `skipped`; `within` looks inside some."""
+    """The unread fields of an object that have content.
+
+    Args:
+        skipped: the fields that are read.
+        within: by field, the unread rest of a value that is read in part.
+    """
     kept = {}
     for key, inner in value.items():
         if key not in skipped:
             left = within[key](inner) if key in within else inner
-            if _says(left):
+            if _has_content(left):
                 kept[key] = left
     return kept
 
 
-def _says(value: object, depth: int = _DEEP) -> bool:
-    """Whether a value is more than null and emptiness."""
+def _has_content(value: object, depth: int = _DEEP) -> bool:
+    """Whether a value holds anything but null, empty strings and empty containers."""
     if value is None or value == "":
         return False
     if not isinstance(value, (dict, list)) or not depth:
         return True
     inside = value.values() if isinstance(value, dict) else value
-    return any(_says(item, depth - 1) for item in inside)
+    return any(_has_content(item, depth - 1) for item in inside)
 
 
 def _json(value: object) -> str:
     text = dumps(value)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can hold only as an escape
         return json.dumps(value, separators=(",", ":"))
     return text
 
@@ -128,11 +134,11 @@ def _content(content: object) -> object:
     if not isinstance(content, list):
         return content
     parts = [_part(part) if isinstance(part, dict) else part for part in content]
-    return [part for part in parts if not isinstance(part, str) and _says(part)]
+    return [part for part in parts if not isinstance(part, str) and _has_content(part)]
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
-    """A part of a content without its text; the type alone says something if it is a rare one."""
+    """A content part without its text; the type is kept if it is not one that is read."""
     skipped = {"type"} if part.get("type") in ("text", "output_text", "thinking") else set()
     if part.get("type") == "thinking":
         rest = _rest(part, skipped, {"thinking": _content})
@@ -143,7 +149,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _details(details: object) -> object:
-    """Reasoning details without their words; a place in the list says nothing by itself."""
+    """Reasoning details without their text; those with nothing but type and index are dropped."""
     if not isinstance(details, list):
         return details
     kept = []
@@ -151,8 +157,8 @@ def _details(details: object) -> object:
         if not isinstance(item, dict):
             kept.append(item)
             continue
-        words = {key for key in ("text", "summary") if isinstance(item.get(key), str)}
-        rest = _rest(item, words, {})
+        texts = {key for key in ("text", "summary") if isinstance(item.get(key), str)}
+        rest = _rest(item, texts, {})
         if rest.keys() - {"type", "index"}:
             kept.append(rest)
     return kept
@@ -170,7 +176,7 @@ def _entries(entries: object) -> object:
         skipped = {"index"} if entry.get("type") == "custom" else {"index", "type"}
         if isinstance(entry.get("id"), str | int):
             skipped.add("id")
-        rest = _rest(entry, skipped, {key: _function} if said(entry) else {})
+        rest = _rest(entry, skipped, {key: _function} if names_call(entry) else {})
         if rest:
             index = {"index": entry["index"]} if "index" in entry else {}
             kept.append({**index, **rest})
@@ -188,13 +194,13 @@ def _function(function: object) -> object:
 
 
 def _annotations(annotations: object, length: int) -> object:
-    """Annotations without what a citation tells; all keep their places if any says more."""
+    """Annotations without the read fields of citations; [] if none has an unread field."""
     if not isinstance(annotations, list):
         return annotations
     rests = [_annotation(item, length) for item in annotations]
-    if not any(map(_says, rests)):
+    if not any(map(_has_content, rests)):
         return []
-    # The type tells which kind of annotation stood in the places where nothing is left.
+    # All annotations keep their positions; the type stands for one without unread fields.
     return [rest or {"type": "url_citation"} for rest in rests]
 
 
@@ -215,7 +221,7 @@ def _annotation(item: object, length: int) -> object:
 
 
 def _logprobs(value: object, delta: object) -> object:
-    """Log probabilities that were not made up by the encoder's own rule."""
+    """Log probabilities; None if they are those that the encoder derives."""
     content = delta.get("content") if isinstance(delta, Mapping) else None
     return None if value == write_logprobs([split_content(content)[1]]) else value
 
@@ -224,15 +230,15 @@ def _logprobs(value: object, delta: object) -> object:
 
 
 def _usage(usage: object) -> object:
-    told = usage_of(usage)
-    if told is None or not isinstance(usage, Mapping):
+    read = usage_of(usage)
+    if read is None or not isinstance(usage, Mapping):
         return usage
     known = {
-        "total_tokens": told.input + told.output,
-        "reasoning_tokens": told.reasoning,
-        "prompt_cache_hit_tokens": told.cached,
-        "prompt_cache_miss_tokens": told.input - told.cached,
-        "cached_tokens": told.cached,
+        "total_tokens": read.input + read.output,
+        "reasoning_tokens": read.reasoning,
+        "prompt_cache_hit_tokens": read.cached,
+        "prompt_cache_miss_tokens": read.input - read.cached,
+        "cached_tokens": read.cached,
     }
     rest: dict[str, object] = {}
     for key, value in usage.items():
@@ -250,8 +256,8 @@ def _usage(usage: object) -> object:
 
 
 def _counts(value: object) -> bool:
-    """Whether a value is more than emptiness and zero."""
-    return _says(value) and (isinstance(value, bool) or value != 0)
+    """Whether a value has content and is not zero."""
+    return _has_content(value) and (isinstance(value, bool) or value != 0)
 
 
 def _groq(value: object) -> object:
