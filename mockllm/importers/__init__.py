@@ -1,7 +1,8 @@
-"""Files of other tools to exchanges, and back: VCR cassettes, HTTP archives, dumps of streams.
+"""Reads exchanges from files of other tools, and writes them: VCR, HTTP archives, dumped streams.
 
-Each reader has `read(path)`, which gives the exchanges of a file in their order, and in place of
-those that cannot be had the reason. Fixtures of aimock hold no bytes; they give scenarios.
+Each reader has `read(path)`, which returns the entries of a file in order: an exchange, or an
+`Unread` with the reason why the entry is none. Fixtures of aimock hold no bytes, so `aimock` makes
+scenarios of them.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from pathlib import Path
 from mockllm.errors import UsageError
 from mockllm.importers import har, sse_dump, vcr
 from mockllm.importers.file_formats import Kind, detect
-from mockllm.importers.reading import Found, Unread
+from mockllm.importers.reading import Entry, Unread
 
-__all__ = ["READERS", "Found", "Unread", "read"]
+__all__ = ["READERS", "Entry", "Unread", "read"]
 
-READERS: dict[Kind, Callable[[Path], list[Found]]] = {
+READERS: dict[Kind, Callable[[Path], list[Entry]]] = {
     "vcr": vcr.read,
     "har": har.read,
     "sse": sse_dump.read,
 }
-"""By kind of file, what reads its exchanges."""
+"""The reader of each kind of file with exchanges."""
 
 
-def read(path: Path) -> list[Found]:
-    """The exchanges of a file of any kind that holds some.
+def read(path: Path) -> list[Entry]:
+    """The entries of a file of any kind in `READERS`.
 
     Raises:
         UsageError: it cannot be read, or is of no such kind.

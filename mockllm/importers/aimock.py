@@ -1,10 +1,10 @@
 """Fixture files of aimock (@copilotkit/aimock) as scenarios: https://aimock.copilotkit.dev.
 
-A fixture answers one request. Those that share their conditions, and tell by `turnIndex`,
-`hasToolResult` or `sequenceIndex` which of the requests they answer, are the turns of one
-scenario, in that order; one with a `toolCallId` goes on where that call was made. Errors that
-come before an answer are its `attempts`. aimock takes the first fixture that fits, so a second
-one with the same conditions is never reached; it is told and left out.
+A fixture answers one request. Fixtures with the same conditions are the turns of one scenario, in
+the order of their `turnIndex`, `hasToolResult` and `sequenceIndex`. A fixture with a `toolCallId`
+follows the turn with that call. Errors before an answer become its `attempts`. aimock plays the
+first fixture that matches, so a second one with the same conditions is never played; it is skipped
+and reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CONTEXT = "x-aimock-context"
 
 @dataclass(slots=True)
 class _Group:
-    """The fixtures of one scenario, with what orders them."""
+    """The fixtures of one scenario."""
 
     match: Match
     apis: tuple[Api, ...]
@@ -54,33 +54,35 @@ class _Group:
 
 @dataclass(slots=True)
 class _Fixture:
+    """A fixture: its conditions as in the file, its turn, and the keys that are not kept."""
+
     source: str
     match: _Json
     spec: TurnSpec
     lost: tuple[str, ...] = ()
 
     @property
-    def place(self) -> tuple[int, bool, int]:
-        """Which request of the conversation it answers."""
-        told = self.match
-        answers_tool = told.get("hasToolResult") is True or _continues(told)
-        return _count(told, "turnIndex"), answers_tool, _count(told, "sequenceIndex")
+    def position(self) -> tuple[int, bool, int]:
+        """The position in its conversation of the request that it answers, to sort by."""
+        match = self.match
+        answers_tool = match.get("hasToolResult") is True or _continues(match)
+        return _index(match, "turnIndex"), answers_tool, _index(match, "sequenceIndex")
 
 
-def _count(told: _Json, name: str) -> int:
-    value = told.get(name)
+def _index(match: _Json, name: str) -> int:
+    value = match.get(name)
     return value if isinstance(value, int) else 0
 
 
-def _continues(told: _Json) -> bool:
-    return "toolCallId" in told or "toolResultContains" in told
+def _continues(match: _Json) -> bool:
+    return "toolCallId" in match or "toolResultContains" in match
 
 
-def read(path: Path, taken: Container[str] = ()) -> list[Draft]:
-    """The scenarios that the fixtures of a file make; without any tapes.
+def read(path: Path, used_names: Container[str] = ()) -> list[Draft]:
+    """The scenarios of the fixtures in a file, without tapes.
 
     Args:
-        taken: names that scenarios cannot have.
+        used_names: names that the scenarios must not have.
 
     Raises:
         UsageError: the file holds no fixtures.
@@ -91,17 +93,20 @@ def read(path: Path, taken: Container[str] = ()) -> list[Draft]:
     for number, (entry, agui) in enumerate(entries, 1):
         source = f"{path}#{number}"
         try:
-            _place(_fixture(entry, source, agui=agui), groups, agui=agui)
+            _add(_fixture(entry, source, agui=agui), groups, agui=agui)
         except WireError as error:
             skipped.append(Line(source, "skipped", str(error)))
-    return [*_drafts(groups, taken), *([Draft(None, report=tuple(skipped))] if skipped else [])]
+    return [
+        *_drafts(groups, used_names),
+        *([Draft(None, report=tuple(skipped))] if skipped else []),
+    ]
 
 
 def _entries(value: Any, path: Path) -> list[tuple[Any, bool]]:
-    """The fixtures of a file, and whether each is one of AG-UI."""
+    """The fixtures of a file, and whether each is for AG-UI."""
     found: list[tuple[Any, bool]] = []
-    for place, agui in ((value, False), (value.get("llm"), False), (value.get("agui"), True)):
-        match place:
+    for section, agui in ((value, False), (value.get("llm"), False), (value.get("agui"), True)):
+        match section:
             case {"fixtures": list(fixtures)}:
                 found += [(one, agui) for one in fixtures]
             case {"fixtures": str(other)}:
@@ -113,31 +118,36 @@ def _entries(value: Any, path: Path) -> list[tuple[Any, bool]]:
 
 def _fixture(entry: Any, source: str, *, agui: bool) -> _Fixture:
     match entry:
-        case {"match": dict(told)}:
+        case {"match": dict(match)}:
             pass
         case _:
             raise WireError("it has no 'match'")
-    kind = told.get("endpoint", "chat")
-    if kind != "chat" or "inputText" in told:
+    kind = match.get("endpoint", "chat")
+    if kind != "chat" or "inputText" in match:
         raise WireError(f"it answers requests of '{kind}', which are no conversation")
     spec, lost = (agui_turn(entry), ()) if agui else turn(entry)
-    return _Fixture(source, told, spec, lost)
+    return _Fixture(source, match, spec, lost)
 
 
 # Conditions
 
 
-def _match(told: _Json, *, agui: bool) -> Match:
-    user = told.get("message" if agui else "userMessage")
-    model, tool = told.get("model"), told.get("toolName")
-    context, form = told.get("context"), told.get("responseFormat")
-    state = told.get("stateKey")
+def _match(fields: _Json, *, agui: bool) -> Match:
+    """The conditions of a fixture.
+
+    Raises:
+        WireError: it has a condition that scenarios do not have.
+    """
+    user = fields.get("message" if agui else "userMessage")
+    model, tool = fields.get("model"), fields.get("toolName")
+    context, form = fields.get("context"), fields.get("responseFormat")
+    state = fields.get("stateKey")
     if state is not None:
-        raise WireError("it asks for a key of the state, which no condition here can")
+        raise WireError("it has the condition 'stateKey', which scenarios do not have")
     match = Match(
         model=_glob(model) if isinstance(model, str) else None,
         user=TextCondition("contains", user) if isinstance(user, str) else None,
-        system=_system(told.get("systemMessage")),
+        system=_system(fields.get("systemMessage")),
         tools=(tool,) if isinstance(tool, str) else (),
         headers=((_CONTEXT, TextCondition("equals", context)),) if isinstance(context, str) else (),
         body={"response_format": {"type": form}} if isinstance(form, str) else None,
@@ -146,12 +156,12 @@ def _match(told: _Json, *, agui: bool) -> Match:
 
 
 def _glob(model: str) -> str:
-    """aimock also takes the name with a date behind it."""
+    """A glob for a model: aimock also accepts the name with a date after it."""
     return re.sub(r"([*?\[])", r"[\1]", model) + "*"
 
 
-def _system(told: Any) -> TextCondition | None:
-    needles = [told] if isinstance(told, str) else told
+def _system(value: Any) -> TextCondition | None:
+    needles = [value] if isinstance(value, str) else value
     if not isinstance(needles, list) or not needles:
         return None
     if len(needles) == 1:
@@ -163,11 +173,11 @@ def _system(told: Any) -> TextCondition | None:
 # Turns
 
 
-def _place(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
-    """Puts a fixture to those of its scenario.
+def _add(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
+    """Adds a fixture to the group of its scenario.
 
     Raises:
-        WireError: another answers all that it could answer.
+        WireError: an earlier fixture answers the same requests.
     """
     match = _match(fixture.match, agui=agui)
     apis: tuple[Api, ...] = ("agui",) if agui else _MODELS
@@ -181,18 +191,21 @@ def _place(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
     if group is None:
         group = _Group(match, apis, Path(fixture.source.rpartition("#")[0]).name)
         groups.append(group)
-    elif any(other.place == fixture.place for other in group.fixtures):
+    elif any(other.position == fixture.position for other in group.fixtures):
         raise WireError(f"the fixture {group.fixtures[0].source} answers the same requests first")
     group.fixtures.append(fixture)
 
 
 def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
-    """Puts a fixture for a tool's result behind the turn that makes the call.
+    """Adds a fixture for a tool result after the turn with the call.
 
-    Where no turn has the call by its id, it is the one without an id that was made last.
+    Where no call has the id, the latest call without an id gets it.
+
+    Raises:
+        WireError: no earlier fixture has the call.
     """
-    told = fixture.match
-    id, words = told.get("toolCallId"), told.get("toolResultContains")
+    match = fixture.match
+    id, text = match.get("toolCallId"), match.get("toolResultContains")
     for group in reversed(groups):
         last = group.fixtures[-1]
         calls = [part for part in last.spec.reply if isinstance(part, ToolPart)]
@@ -200,12 +213,12 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
             continue
         if isinstance(id, str) and all(call.id != id for call in calls):
             last.spec = _with_id(last.spec, id)
-        if isinstance(words, str) and isinstance(id, str):
-            condition = ResultCondition(TextCondition("contains", words))
+        if isinstance(text, str) and isinstance(id, str):
+            condition = ResultCondition(TextCondition("contains", text))
             fixture.spec = replace(fixture.spec, request=Expect(results=((id, condition),)))
-        elif isinstance(words, str):
+        elif isinstance(text, str):
             fixture.lost += ("toolResultContains",)
-        fixture.match = {**told, "turnIndex": last.place[0] + 1}
+        fixture.match = {**match, "turnIndex": last.position[0] + 1}
         group.fixtures.append(fixture)
         return
     which = f"the call {id!r}" if id else "a call"
@@ -225,21 +238,21 @@ def _with_id(spec: TurnSpec, id: str) -> TurnSpec:
 # Scenarios
 
 
-def _drafts(groups: Iterable[_Group], taken: Container[str]) -> Iterator[Draft]:
-    mine: set[str] = set()
+def _drafts(groups: Iterable[_Group], used_names: Container[str]) -> Iterator[Draft]:
+    own: set[str] = set()
     for group in groups:
         name = free_name(
-            slug(_words(group.match), "aimock"), lambda one: one in mine or one in taken
+            slug(_name(group.match), "aimock"), lambda one: one in own or one in used_names
         )
-        fixtures = sorted(group.fixtures, key=lambda one: one.place)
-        begun = list(dropwhile(lambda one: one.place[1], fixtures))
-        words = "it answers the result of a call that no fixture here makes"
-        skipped = [Line(one.source, "skipped", words) for one in fixtures if one not in begun]
-        if not begun:
+        fixtures = sorted(group.fixtures, key=lambda one: one.position)
+        playable = list(dropwhile(lambda one: one.position[1], fixtures))
+        reason = "it answers the result of a call that no fixture here makes"
+        skipped = [Line(one.source, "skipped", reason) for one in fixtures if one not in playable]
+        if not playable:
             yield Draft(None, report=tuple(skipped))
             continue
-        mine.add(name)
-        turns, report = _turns(begun, name)
+        own.add(name)
+        turns, report = _turns(playable, name)
         yield Draft(
             Scenario(
                 name,
@@ -255,15 +268,15 @@ def _drafts(groups: Iterable[_Group], taken: Container[str]) -> Iterator[Draft]:
 
 
 def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[TurnSpec, ...], list[Line]]:
-    """The turns of a scenario, and a line for each fixture; errors that others follow are
-    attempts at what follows."""
+    """The turns of a scenario, and a line for each fixture. An error before the last fixture is an
+    attempt at the turn after it."""
     turns: list[TurnSpec] = []
     report: list[Line] = []
     failures: tuple[Http, ...] = ()
     for one in fixtures:
         lost = f"; not kept: {', '.join(one.lost)}" if one.lost else ""
-        words = f"turn {len(turns) + 1} of {name}{lost}"
-        report.append(Line(one.source, "neutral", words, name, len(turns)))
+        description = f"turn {len(turns) + 1} of {name}{lost}"
+        report.append(Line(one.source, "neutral", description, name, len(turns)))
         if one.spec.http is not None and one is not fixtures[-1]:
             failures += (one.spec.http,)
             continue
@@ -272,7 +285,7 @@ def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[TurnSpec, ...
     return tuple(turns), report
 
 
-def _words(match: Match) -> str:
-    """What names a scenario: what its user says, or the first other thing that is asked."""
+def _name(match: Match) -> str:
+    """The text that a scenario is named by: its user message, else its first tool or model."""
     user = match.user.value if match.user is not None else ""
     return user or next(iter(match.tools), "") or match.model or ""

@@ -1,12 +1,11 @@
 """The response of one aimock fixture as a turn: https://aimock.copilotkit.dev/fixtures.
 
-A fixture says what the model says, in words of its own; there are no bytes to keep. What the
-scenario language has no place for is told.
+A fixture describes the answer of the model in its own format; there are no bytes to keep. Keys that
+the scenario language cannot express are reported.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.unresolve import unresolve
 from mockllm.scenario.durations import MAX_DURATION
-from mockllm.scenario.jsontext import compact
+from mockllm.scenario.jsontext import compact, is_object
 from mockllm.scenario.model import (
     AnyPart,
     ErrorSpec,
@@ -37,7 +36,7 @@ __all__ = ["CHUNK_SIZE", "agui_turn", "turn"]
 _Json = dict[str, Any]
 
 CHUNK_SIZE = 20
-"""How many characters aimock puts into a chunk where nobody says otherwise."""
+"""How many characters aimock sends in a chunk by default."""
 
 _OTHER_KINDS = (
     "embedding", "image", "images", "audio", "transcription", "video", "json",
@@ -58,10 +57,10 @@ _OUTPUT = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 
 
 def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
-    """The turn of a fixture, and the names of what could not be kept.
+    """The turn of a fixture, and the names of the keys that are not kept.
 
     Raises:
-        WireError: it answers no conversation, or its shape is not known.
+        WireError: it does not answer a conversation, or has none of the known shapes.
     """
     response = entry.get("response")
     if not isinstance(response, dict):
@@ -89,18 +88,18 @@ def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
 
 
 def _http(response: _Json) -> Http:
-    told = response["error"]
+    error = response["error"]
     seconds = response.get("retryAfter")
     status = response.get("status", 500)
     if not isinstance(status, int) or not 400 <= status <= 599:
         raise WireError(f"its error has the status {status!r}")
-    words = {
-        key: told[key] for key in ("message", "type", "code") if isinstance(told.get(key), str)
+    fields = {
+        key: error[key] for key in ("message", "type", "code") if isinstance(error.get(key), str)
     }
     return Http(
         status,
         retry_after=_micro(seconds, 1_000_000) if seconds is not None else None,
-        error=ErrorSpec(**words) if words else None,
+        error=ErrorSpec(**fields) if fields else None,
     )
 
 
@@ -155,32 +154,27 @@ def _call(call: Any) -> ToolPart:
         name,
         id=str(id) if id else None,
         arguments=None if text in ("", "{}") else text,
-        malformed=not _is_object(text or "{}"),
+        malformed=not is_object(text or "{}"),
     )
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _usage(told: Any) -> UsageSpec | None:
-    if not isinstance(told, dict):
+def _usage(usage: Any) -> UsageSpec | None:
+    if not isinstance(usage, dict):
         return None
-    given, made = told.get("prompt_tokens_details"), told.get("completion_tokens_details")
+    prompt = usage.get("prompt_tokens_details")
+    completion = usage.get("completion_tokens_details")
     spec = UsageSpec(
-        input=_first(told, _INPUT),
-        output=_first(told, _OUTPUT),
-        reasoning=_first(made, ("reasoning_tokens",)),
-        cached=_first(given, ("cached_tokens",)),
+        input=_first(usage, _INPUT),
+        output=_first(usage, _OUTPUT),
+        reasoning=_first(completion, ("reasoning_tokens",)),
+        cached=_first(prompt, ("cached_tokens",)),
     )
     return spec if spec != UsageSpec() else None
 
 
-def _first(told: Any, names: Iterable[str]) -> int | None:
-    values = (told.get(name) for name in names) if isinstance(told, dict) else ()
+def _first(counts: Any, names: Iterable[str]) -> int | None:
+    """The first of some keys that is a token count."""
+    values = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
     return next((one for one in values if type(one) is int and one >= 0), None)
 
 
@@ -188,8 +182,8 @@ def _first(told: Any, names: Iterable[str]) -> int | None:
 
 
 def _timing(entry: _Json) -> Timing | None:
-    """Milliseconds to microseconds; a profile goes before what was recorded, and that before
-    `latency`."""
+    """The pauses, from milliseconds to microseconds. As in aimock, `streamingProfile` wins over
+    `recordedTimings`, and both over `latency`."""
     speed = entry.get("replaySpeed")
     scale = 1000 / (speed if isinstance(speed, (int, float)) and speed > 0 else 1)
     match entry:
@@ -239,8 +233,8 @@ def agui_turn(entry: _Json) -> TurnSpec:
             raise WireError("it has neither 'text' nor 'events'")
     decoder = PROTOCOLS["agui"].decoder()
     try:
-        heard = [one for event in events for one in decoder.decode(Frame(compact(event)))]
-        folded = fold(Timed(0, event) for event in (*heard, *decoder.close()))
+        decoded = [one for event in events for one in decoder.decode(Frame(compact(event)))]
+        folded = fold(Timed(0, event) for event in (*decoded, *decoder.close()))
     except (MockLLMError, ValueError) as error:
         raise WireError(f"its events are not those of AG-UI: {error}") from None
     return replace(unresolve(folded), timing=timing)

@@ -1,4 +1,4 @@
-"""Files into a folder of scenarios, with a line for each exchange: what `mockllm import` does."""
+"""Imports files into a folder of scenarios, with a result for each exchange: `mockllm import`."""
 
 from __future__ import annotations
 
@@ -11,50 +11,51 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
-from mockllm.importers.reading import Unread
+from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.drafts import Draft, Line, MatchRule, drafts
 from mockllm.recording.store.folder import Folder
+from mockllm.redaction.masks import masked_url
 from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
 from mockllm.tapes.captured import Captured
 
-__all__ = ["Told", "import_files"]
+__all__ = ["ImportResult", "import_files"]
 
 _NO_KIND = "it is no VCR cassette, HTTP archive, event stream or fixture file of aimock"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What became of one exchange, or of a file that has none.
+class ImportResult:
+    """The result for one exchange, or for a file without exchanges.
 
     Args:
-        asked: method and path; "" where they are not known.
+        request: method and path; "" where they are not known.
     """
 
     line: Line
-    asked: str = ""
+    request: str = ""
 
     def __str__(self) -> str:
-        asked = f"  {self.asked}" if self.asked else ""
-        return f"{self.line.source}{asked} -> {self._became()}"
+        request = f"  {self.request}" if self.request else ""
+        return f"{self.line.source}{request} -> {self._outcome()}"
 
     @property
-    def words(self) -> str:
-        """What there is to say besides scenario and turn; why, where it was skipped."""
+    def details(self) -> str:
+        """Why it was skipped; else what is notable besides scenario and turn, "" if nothing is."""
         if self.line.outcome == "skipped":
             return self.line.description
         return self.line.description.partition("; ")[2]
 
-    def _became(self) -> str:
+    def _outcome(self) -> str:
         line = self.line
         if line.outcome == "skipped":
-            return f"skipped: {self.words}"
-        told = [self.words] if self.words else []
+            return f"skipped: {self.details}"
+        parts = [self.details] if self.details else []
         if line.outcome == "neutral":
-            # A fixture has no bytes that anything could be equal to.
-            told.insert(0, "neutral and equal" if self.asked else "neutral")
-        return f"scenario {line.scenario} turn {(line.turn or 0) + 1}: {'; '.join(told)}"
+            # A fixture of aimock has no request, and no bytes to be equal to.
+            parts.insert(0, "neutral and equal" if self.request else "neutral")
+        return f"scenario {line.scenario} turn {(line.turn or 0) + 1}: {'; '.join(parts)}"
 
 
 def import_files(
@@ -63,82 +64,82 @@ def import_files(
     *,
     redactor: Redactor | None = None,
     match: MatchRule | None = None,
-) -> list[Told]:
-    """Writes the scenarios that files make; what became of each exchange, in their order.
+) -> list[ImportResult]:
+    """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
 
     Args:
         paths: files of any kind that `detect` knows.
-        redactor: takes out secrets before anything is written.
-        match: which conditions decide when a scenario answers.
+        redactor: removes secrets before anything is written.
+        match: which conditions of a request a scenario gets.
     """
     redactor = redactor or Redactor()
     batch = _Batch(folder, redactor)
     for path in paths:
         batch.read(path)
-    made = drafts(
+    drafted = drafts(
         batch.exchanges,
         match=match or MatchRule(),
         known=folder.scenarios(),
         tape=folder.tape,
         pattern=redactor.pattern,
     )
-    for draft in made:
+    for draft in drafted:
         batch.write(draft)
     for path in batch.fixtures:
         batch.write_fixtures(path)
-    return batch.told()
+    return batch.results()
 
 
 class _Batch:
-    """What was read of some files, and what has been told of it."""
+    """The exchanges that were read, and the lines of the report so far."""
 
     def __init__(self, folder: Folder, redactor: Redactor) -> None:
         self._folder = folder
         self._redactor = redactor
-        self._asked: dict[str, str] = {}
+        self._requests: dict[str, str] = {}
         self._lines: list[Line] = []
-        self._there = set(_kept(folder))
+        self._existing = set(_existing_keys(folder))
         self.exchanges: list[Captured] = []
         self.fixtures: list[Path] = []
 
     def read(self, path: Path) -> None:
-        """Takes in a file; one that cannot be read is told of."""
+        """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
         try:
             kind = detect(path)
             if kind == "aimock":
                 self.fixtures.append(path)
-                self._asked[str(path)] = ""
+                self._requests[str(path)] = ""
             elif kind is None:
                 self._skip(str(path), _NO_KIND)
             else:
-                for found in READERS[kind](path):
-                    self._found(found)
+                for entry in READERS[kind](path):
+                    self._add(entry)
         except UsageError as error:
             self._skip(str(path), str(error))
 
-    def _found(self, found: Captured | Unread) -> None:
-        if isinstance(found, Unread):
-            self._skip(found.source, found.words, found.asked)
+    def _add(self, entry: Entry) -> None:
+        if isinstance(entry, Unread):
+            self._skip(entry.source, entry.reason, entry.request)
             return
-        asked = f"{found.method} {found.path}"
+        request = f"{entry.method} {masked_url(entry.path)}"
         try:
-            clean = self._redactor.captured(found)
+            clean = self._redactor.captured(entry)
             key = _key(clean.request_body, clean.plain().chunks)
         except WireError as error:
-            self._skip(found.source, str(error), asked)
+            self._skip(entry.source, str(error), request)
             return
-        if key in self._there:
-            self._skip(found.source, "it is in the folder already", asked)
+        if key in self._existing:
+            self._skip(entry.source, "it is in the folder already", request)
             return
-        self._asked[clean.source] = asked
+        self._requests[clean.source] = request
         self.exchanges.append(clean)
 
-    def _skip(self, source: str, words: str, asked: str = "") -> None:
-        self._asked[source] = asked
-        self._lines.append(Line(source, "skipped", words))
+    def _skip(self, source: str, reason: str, request: str = "") -> None:
+        self._requests[source] = request
+        self._lines.append(Line(source, "skipped", reason))
 
     def write(self, draft: Draft) -> None:
-        """Writes what there is to write, and takes in what is told of it."""
+        """Writes a draft, and adds its lines to the report."""
         written = self._folder.write(draft)
         self._lines += [
             replace(line, scenario=written.scenario.name) if written.scenario else line
@@ -146,33 +147,34 @@ class _Batch:
         ]
 
     def write_fixtures(self, path: Path) -> None:
-        """The scenarios of a file of aimock, but for those that something there answers."""
-        there = self._folder.scenarios()
+        """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""
+        existing = self._folder.scenarios()
         try:
-            made = aimock.read(path, {scenario.name for scenario in there})
+            drafted = aimock.read(path, {scenario.name for scenario in existing})
         except UsageError as error:
             self._lines.append(Line(str(path), "skipped", str(error)))
             return
-        for draft in made:
-            other = _same_match(draft.scenario, there)
-            self.write(draft if other is None else _given_up(draft, other))
+        for draft in drafted:
+            other = _same_match(draft.scenario, existing)
+            self.write(draft if other is None else _skipped(draft, other))
 
-    def told(self) -> list[Told]:
-        """A line for each exchange, in the order of the files."""
-        order = {source: number for number, source in enumerate(self._asked)}
+    def results(self) -> list[ImportResult]:
+        """A result for each exchange, in the order of the files."""
+        order = {source: number for number, source in enumerate(self._requests)}
 
-        def place(line: Line) -> tuple[int, int]:
+        def position(line: Line) -> tuple[int, int]:
             file, _, number = line.source.rpartition("#")
             known = order.get(line.source, order.get(file, len(order)))
             return known, int(number) if number.isdigit() else 0
 
         return [
-            Told(line, self._asked.get(line.source, "")) for line in sorted(self._lines, key=place)
+            ImportResult(line, self._requests.get(line.source, ""))
+            for line in sorted(self._lines, key=position)
         ]
 
 
-def _kept(folder: Folder) -> Iterator[bytes]:
-    """The keys of the exchanges that a folder has."""
+def _existing_keys(folder: Folder) -> Iterator[bytes]:
+    """The keys of the exchanges in a folder."""
     for scenario in folder.scenarios():
         for turn in scenario.turns:
             tape = folder.tape(turn.recorded) if turn.recorded is not None else None
@@ -180,20 +182,22 @@ def _kept(folder: Folder) -> Iterator[bytes]:
                 yield _key(tape.request.body, tape.chunks)
 
 
-def _key(sent: bytes, chunks: Iterable[TimedBytes]) -> bytes:
-    """What only exchanges have in common that are the same."""
-    sums = (sha256(part).digest() for part in (sent, b"".join(one.data for one in chunks)))
+def _key(request_body: bytes, chunks: Iterable[TimedBytes]) -> bytes:
+    """A key that is equal for exchanges with the same bodies."""
+    body = b"".join(one.data for one in chunks)
+    sums = (sha256(part).digest() for part in (request_body, body))
     return b"".join(sums)
 
 
-def _same_match(scenario: Scenario | None, there: Iterable[Scenario]) -> Scenario | None:
+def _same_match(scenario: Scenario | None, existing: Iterable[Scenario]) -> Scenario | None:
+    """The scenario that competes with another one; None where none does."""
     if scenario is None or scenario.match is None:
         return None
     key = match_key(scenario.match)
     return next(
         (
             other
-            for other in there
+            for other in existing
             if other.match is not None
             and match_key(other.match) == key
             and other.shares_api(scenario)
@@ -202,7 +206,10 @@ def _same_match(scenario: Scenario | None, there: Iterable[Scenario]) -> Scenari
     )
 
 
-def _given_up(draft: Draft, other: Scenario) -> Draft:
-    words = f"the scenario {other.name} in the folder answers the same requests"
-    report = (replace(line, outcome="skipped", description=words, scenario="") for line in draft.report)
+def _skipped(draft: Draft, other: Scenario) -> Draft:
+    """A draft that writes nothing, and has its lines as skipped."""
+    reason = f"the scenario {other.name} in the folder answers the same requests"
+    report = (
+        replace(line, outcome="skipped", description=reason, scenario="") for line in draft.report
+    )
     return Draft(None, report=tuple(report))

@@ -1,7 +1,7 @@
-"""Exchanges as a VCR cassette, the way back of `vcr`; and the exchanges that a scenario makes.
+"""Writes exchanges as a VCR cassette, the inverse of `vcr`, and makes the exchanges of a scenario.
 
-`vcr.read` of a cassette made here gives the same exchanges, but for times and cuts between
-chunks, which no cassette can hold.
+`vcr.read` of such a cassette returns the same exchanges, but without times and chunks, which
+cassettes cannot hold.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.matching.positions import planned_calls
-from mockllm.matching.select import Pick
+from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import Json, WireProtocol, dumps
+from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.decoding import decoded
-from mockllm.replay.answer import Answer, http_answer
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import json_object
+from mockllm.redaction.credentials import header_is_secret
+from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compile import Replayer
 from mockllm.scenario.model import Api, Http, ResultCondition, Scenario, TurnSpec
@@ -33,7 +36,6 @@ from mockllm.tapes.model import Tape
 __all__ = ["cassette", "exchanges"]
 
 _MODEL = "mock-model"
-_SECRET = ("authorization", "x-api-key", "x-goog-api-key")
 
 
 def cassette(exchanges: Iterable[Captured]) -> str:
@@ -41,18 +43,18 @@ def cassette(exchanges: Iterable[Captured]) -> str:
     return write({"interactions": [_interaction(one) for one in exchanges], "version": 1})
 
 
-def _interaction(one: Captured) -> dict[str, Any]:
+def _interaction(exchange: Captured) -> dict[str, Any]:
     return {
         "request": {
-            "body": _text(one.request_body),
-            "headers": _lists(one.request_headers),
-            "method": one.method,
-            "uri": one.url,
+            "body": _text(exchange.request_body),
+            "headers": _lists(exchange.request_headers),
+            "method": exchange.method,
+            "uri": exchange.url,
         },
         "response": {
-            "body": {"string": _text(one.body)},
-            "headers": _lists(one.headers),
-            "status": {"code": one.status, "message": _phrase(one.status)},
+            "body": {"string": _text(exchange.body)},
+            "headers": _lists(exchange.headers),
+            "status": {"code": exchange.status, "message": _phrase(exchange.status)},
         },
     }
 
@@ -84,38 +86,38 @@ def _phrase(status: int) -> str:
 def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     """The exchanges of a conversation through all turns of a scenario.
 
-    A turn with a tape gives what was recorded, request and all. The others are asked for as a
-    client of the API would, and streamed.
+    A turn with a tape gives the recorded exchange. Any other is played to the requests of a client
+    of the API, as a stream.
 
     Args:
-        api: over which protocol the turns without a tape are played; default: that of the
-            tapes, or the first that the scenario plays.
+        api: the protocol of turns without a tape; default: that of the tapes, else the first one
+            of the scenario.
 
     Raises:
         UsageError: the scenario does not play over the protocol.
     """
     recorded = [_tape(turn) for turn in scenario.turns]
-    told = next((tape.api for tape in recorded if tape is not None), None)
-    name = api or told or next(iter(scenario.apis or PROTOCOLS))
+    recorded_api = next((tape.api for tape in recorded if tape is not None), None)
+    name = api or recorded_api or next(iter(scenario.apis or PROTOCOLS))
     if not scenario.plays_over(name):
         known = ", ".join(scenario.apis)
         raise UsageError(f"scenario {scenario.name!r} does not play over {name}, only over {known}")
-    talk = _Talk(scenario, PROTOCOLS[name])
+    client = _Client(scenario, PROTOCOLS[name])
     found: list[Captured] = []
     for position, tape in enumerate(recorded):
-        made = list(talk.turn(position))
-        asked = None if tape is None or tape.api != name else tape.request
-        if tape is None or asked is None:
-            found += made
+        played = list(client.turn(position))
+        sent = None if tape is None or tape.api != name else tape.request
+        if tape is None or sent is None:
+            found += played
             continue
         source = f"{scenario.name} turn {position + 1}"
         found += [
-            *made[:-1],
+            *played[:-1],
             Captured(
-                asked.method,
-                asked.url,
-                asked.headers,
-                asked.body,
+                sent.method,
+                sent.url,
+                sent.headers,
+                sent.body,
                 tape.status,
                 tape.headers,
                 tape.chunks,
@@ -137,69 +139,80 @@ def _tape(turn: TurnSpec) -> Tape | None:
 
 
 @dataclass(slots=True)
-class _Talk:
-    """A client that leads a conversation through the turns of a scenario."""
+class _Client:
+    """A client that has the conversation of a scenario, turn by turn.
+
+    Args:
+        body: of the latest request.
+        answer_id, text, calls: of the latest answer.
+    """
 
     scenario: Scenario
     protocol: WireProtocol
     body: Json = field(default_factory=dict)
-    answer: str = ""
-    said: str = ""
+    answer_id: str = ""
+    text: str = ""
     calls: Sequence[ToolCall] = ()
     replayer: Replayer = field(default_factory=Replayer)
 
     def turn(self, position: int) -> Iterator[Captured]:
-        """The exchanges of one turn: attempts that fail, then the one that counts."""
+        """The exchanges of one turn: the attempts that fail, then the answer."""
         spec = self.scenario.turns[position].for_api(self.protocol.name)
         self.body = self._next(spec, position) if position else self._first()
-        picked = Pick(self.scenario, position, position)
+        selection = Selection(self.scenario, position, position)
         for attempt, failure in enumerate((*spec.attempts, spec.http), 1):
             if failure is not None:
-                yield self._failed(failure, picked, attempt)
+                yield self._failed(failure, selection, attempt)
         if spec.http is None:
-            yield self._played(picked)
+            yield self._played(selection)
 
     def _first(self) -> Json:
         text = user_text(self.scenario)
         return first_body(self.protocol, _MODEL, text, self.scenario.tools)
 
     def _next(self, spec: TurnSpec, position: int) -> Json:
-        """The request after an answer: the results of its calls, or something else to say."""
+        """The next request: with results where the answer has calls, else with a user message."""
         protocol, client, expected = self.protocol, self.protocol.client, spec.request
         before = position - 1
         planned = planned_calls(self.scenario, before, protocol.name, protocol.call_prefix) or ()
-        # Some protocols have no ids, so calls are told apart by their order.
+        # Some APIs have no ids (Gemini), so the ids of the scenario go to the calls in order.
         ids = [call.id for call in planned]
         if len(ids) != len(self.calls):
             ids = [call.id for call in self.calls]
         calls = [
             (id, call)
             for id, call in zip(ids, self.calls, strict=True)
-            if not client.arguments_are_values or _is_object(call)
+            if not client.arguments_are_values or json_object(call.arguments) is not None
         ]
         if calls:
             conditions = dict(expected.results) if expected else {}
             results = [_result(conditions.get(id)) for id, _ in calls]
-            made = [call for _, call in calls]
-            return client.continuation(self.body, self.answer, made, results)
+            tool_calls = [call for _, call in calls]
+            return client.continuation(self.body, self.answer_id, tool_calls, results)
         user = expected.user.value if expected and expected.user else "Go on."
-        return client.next_message(self.body, self.answer, self.said, user)
+        return client.next_message(self.body, self.answer_id, self.text, user)
 
-    def _failed(self, failure: Http, picked: Pick, attempt: int) -> Captured:
-        self.calls, self.said, self.answer = (), "", ""
-        return self._captured(http_answer(self.protocol, failure, picked, attempt), picked)
+    def _failed(self, failure: Http, selection: Selection, attempt: int) -> Captured:
+        self.calls, self.text, self.answer_id = (), "", ""
+        return self._captured(
+            http_error_answer(self.protocol, failure, selection, attempt), selection
+        )
 
-    def _played(self, picked: Pick) -> Captured:
+    def _played(self, selection: Selection) -> Captured:
         target = client_target(self.protocol, _MODEL)
         request = replace(self.protocol.parse(self.body, target, False), stream=True)
-        answer = self.replayer.answer(picked, request, self.protocol)
+        answer = self.replayer.answer(selection, request, self.protocol)
         turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
-        self.calls, self.said, self.answer = turn.tool_calls, turn.text, answer.id or ""
-        return self._captured(answer, picked)
+        self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
+        return self._captured(answer, selection)
 
-    def _captured(self, answer: Answer, picked: Pick) -> Captured:
+    def _captured(self, answer: HttpAnswer, selection: Selection) -> Captured:
         client = self.protocol.client
-        kept = {name: value for name, value in client.headers.items() if name not in _SECRET}
+        kept = {
+            name: value
+            for name, value in client.headers.items()
+            if not header_is_secret(name, value)
+        }
         return Captured(
             "POST",
             client.service + client.path_of(_MODEL),
@@ -210,18 +223,12 @@ class _Talk:
                 (name, value) for name, value in answer.headers if not name.startswith("access-")
             ),
             (TimedBytes(0, b"".join(answer.data)),) if answer.size else (),
-            source=f"{self.scenario.name} turn {picked.position + 1}",
+            source=f"{self.scenario.name} turn {selection.position + 1}",
         )
 
 
-def _is_object(call: ToolCall) -> bool:
-    try:
-        return isinstance(call.parsed(), dict)
-    except ValueError:
-        return False
-
-
 def _result(condition: ResultCondition | None) -> str:
+    """A tool result that meets a condition."""
     if condition is None or condition.text is None or condition.text.op == "regex":
         return "ok"
     return condition.text.value

@@ -1,4 +1,4 @@
-"""Which kind of file a file is, by what it begins with; and the files of a folder."""
+"""Detects the kind of a file from its content, and lists the files of folders."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _READ = (".yaml", ".yml", ".json", ".har", *sse_dump.ENDINGS)
 
 
 def detect(path: Path) -> Kind | None:
-    """The kind of a file; None where it is none of those that are read.
+    """The kind of a file; None where it is none of `Kind`.
 
     Raises:
-        UsageError: it cannot be read, or begins like JSON and is none.
+        UsageError: it cannot be read, or begins like JSON and is not JSON.
     """
     data = contents(path)
     if _STREAM.match(data):
@@ -49,7 +49,7 @@ def _of_json(value: Any) -> Kind | None:
 
 
 def files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files of paths, folders searched to the bottom; what belongs to a dump is left out.
+    """The files among paths and below folders, without those that belong to a dump.
 
     Raises:
         UsageError: a path is not there.

@@ -1,6 +1,6 @@
-"""Files of others, read with bounds: their size, their nesting, what their aliases expand to.
+"""Reads files that other tools wrote, within bounds of size, nesting and the expansion of aliases.
 
-Nothing in a file is ever built but strings, numbers, lists and mappings.
+No Python objects are constructed but strings, numbers, lists and mappings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_FILE = 256 * 1024 * 1024
 """The largest file, in bytes."""
 
 MAX_VALUES = 5_000_000
-"""How many values a YAML file may hold once its aliases are written out."""
+"""How many values a YAML file may have with its aliases expanded."""
 
 _MAX_DEPTH = 200
 
@@ -27,7 +27,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _PlainLoader(_Loader):  # type: ignore[misc]
-    """Leaves what looks like a date the text that it is: bodies have no dates."""
+    """Reads timestamps as text: JSON bodies have no dates."""
 
 
 _PlainLoader.yaml_implicit_resolvers = {
@@ -52,7 +52,7 @@ def contents(path: Path) -> bytes:
 
 
 def json_value(data: bytes, path: Path) -> Any:
-    """The JSON value that a file holds; a byte order mark before it is passed over.
+    """The JSON value of a file; a byte order mark before it is skipped.
 
     Raises:
         UsageError: it is not JSON, with line and column.
@@ -91,7 +91,8 @@ def yaml_value(data: bytes, path: Path) -> Any:
 
 
 def _check_depth(data: bytes, path: Path) -> None:
-    """Refuses deep nesting before anything recursive happens: the composer in C would crash."""
+    """Refuses deep nesting before anything recursive: the composer of libyaml would overflow the
+    stack and crash Python."""
     depth = 0
     for event in yaml.parse(data, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -107,19 +108,19 @@ def _at(mark: Any) -> str:
 
 
 def _refused(path: Path, error: yaml.constructor.ConstructorError) -> str:
-    words = error.problem or ""
-    _, _, tag = words.partition("'tag:yaml.org,2002:")
+    problem = error.problem or ""
+    _, _, tag = problem.partition("'tag:yaml.org,2002:")
     where = f"{path}{_at(error.problem_mark)}"
     if tag.startswith("python/"):
         return (
             f"{where}: has the tag !!{tag.rstrip(chr(39))}, which names a Python object, and none "
             "is ever built. Record it again with a current vcrpy, or take the tags out."
         )
-    return f"{where}: is not plain YAML: {words}"
+    return f"{where}: is not plain YAML: {problem}"
 
 
 def _check_size(value: Any, path: Path) -> None:
-    """Refuses what aliases make huge, or endless, before anybody walks through it."""
+    """Refuses a value that aliases make huge or endless, before anything walks through it."""
     sizes: dict[int, int] = {}
     open_: set[int] = set()
     stack: list[tuple[Any, bool]] = [(value, False)]

@@ -1,7 +1,7 @@
 """HTTP archives, as browsers and proxies save them: http://www.softwareishard.com/blog/har-12-spec/.
 
-An archive holds every answer in one piece, decompressed, and when the request was sent. How long
-its phases took says nothing about chunks and is passed over.
+An archive has each answer whole and decompressed, and when the request was sent. Its `timings` give
+no times of chunks and are not read.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from urllib.parse import urlencode
 from mockllm.errors import UsageError, WireError
 from mockllm.importers.files import contents, json_value
 from mockllm.importers.reading import (
-    Found,
+    Entry,
     Unread,
-    captured,
+    body_bytes,
     from_base64,
     header_pairs,
-    moment,
-    stored,
+    timestamp,
+    untimed_exchange,
 )
+from mockllm.redaction.masks import masked_url
 
 __all__ = ["read"]
 
 
-def read(path: Path) -> list[Found]:
-    """The exchanges of an archive, in its order.
+def read(path: Path) -> list[Entry]:
+    """The entries of an archive, in order.
 
     Raises:
         UsageError: the file is no HTTP archive.
@@ -37,22 +38,22 @@ def read(path: Path) -> list[Found]:
     raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
 
 
-def _exchange(entry: Any, source: str) -> Found:
+def _exchange(entry: Any, source: str) -> Entry:
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
         case _:
             return Unread(source, "it has no request with its response")
     method, url = str(request.get("method", "")), str(request.get("url", ""))
-    asked = f"{method} {url}"
+    sent = f"{method} {masked_url(url)}"
     if not response.get("status"):
         why = response.get("_error") or entry.get("_error") or "it was blocked or broken off"
-        return Unread(source, f"no answer came: {why}", asked)
+        return Unread(source, f"no answer came: {why}", sent)
     content = response.get("content")
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
-        return Unread(source, "the archive was saved without the bodies of answers", asked)
+        return Unread(source, "the archive was saved without the bodies of answers", sent)
     try:
-        return captured(
+        return untimed_exchange(
             source=source,
             method=method,
             url=url,
@@ -61,15 +62,15 @@ def _exchange(entry: Any, source: str) -> Found:
             status=int(response["status"]),
             headers=header_pairs(response.get("headers")),
             body=_text(content, "encoding"),
-            at=moment(entry.get("startedDateTime")),
+            at=timestamp(entry.get("startedDateTime")),
         )
     except (WireError, ValueError) as error:
-        return Unread(source, str(error), asked)
+        return Unread(source, str(error), sent)
 
 
 def _text(content: dict[str, Any], encoding: str) -> bytes:
     text = content["text"]
-    return from_base64(text) if content.get(encoding) == "base64" else stored(text)
+    return from_base64(text) if content.get(encoding) == "base64" else body_bytes(text)
 
 
 def _sent(data: Any) -> bytes:

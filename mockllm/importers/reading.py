@@ -1,4 +1,4 @@
-"""What readers share: an exchange that cannot be had, stored bodies, headers, times."""
+"""What readers share: entries that are no exchange, stored bodies, headers, times."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from mockllm.protocols.base import dumps
 from mockllm.tapes.captured import Captured
 
 __all__ = [
-    "Found",
+    "Entry",
     "Unread",
-    "captured",
+    "body_bytes",
     "from_base64",
     "header_pairs",
-    "inflated",
-    "moment",
-    "stored",
+    "timestamp",
+    "untimed_exchange",
+    "without_gzip",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry of a file that is no exchange, and why.
+    """An entry of a file that cannot be read as an exchange.
 
     Args:
         source: the file and the number of the entry in it, from 1.
-        asked: method and URL, where they are known.
+        reason: why it cannot be read.
+        request: method and URL; "" where they are not known.
     """
 
     source: str
-    words: str
-    asked: str = ""
+    reason: str
+    request: str = ""
 
 
-Found = Captured | Unread
+Entry = Captured | Unread
+"""An entry of a file."""
 
 
-def captured(
+def untimed_exchange(
     *,
     source: str,
     method: str,
@@ -56,25 +58,31 @@ def captured(
     body: bytes,
     at: float = 0.0,
 ) -> Captured:
-    """An exchange whose chunks and times nobody wrote down: one chunk, at once."""
+    """An exchange from a file without chunks and times: its body is one chunk, at once.
+
+    Args:
+        at: when it was sent, in seconds since 1970; 0 where that is not known.
+    """
     return Captured(
         method=method.upper(),
         url=url,
         request_headers=request_headers,
-        request_body=inflated(request_headers, request_body),
+        request_body=without_gzip(request_headers, request_body),
         status=status,
-        headers=_truthful(headers, body),
+        headers=_fitting_headers(headers, body),
         chunks=(TimedBytes(0, body),) if body else (),
         at=at,
         source=source,
     )
 
 
-def _truthful(headers: tuple[tuple[str, str], ...], body: bytes) -> tuple[tuple[str, str], ...]:
-    """Headers without those that the stored body belies.
+def _fitting_headers(
+    headers: tuple[tuple[str, str], ...], body: bytes
+) -> tuple[tuple[str, str], ...]:
+    """Headers without `content-encoding`, where the stored body contradicts it.
 
-    Clients and browsers store what they decompressed beside the header that says how it came.
-    No compressed data are UTF-8 from end to end, so text tells itself apart.
+    vcrpy and browsers store the decompressed body beside the header of the compressed one.
+    Compressed data are never UTF-8 as a whole, so a body that is UTF-8 is not compressed.
     """
     if not any(name == "content-encoding" for name, _ in headers) or not _is_text(body):
         return headers
@@ -89,8 +97,8 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def inflated(headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
-    """The body of a request without the gzip that some clients send it in."""
+def without_gzip(headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
+    """The body of a request, decompressed: some clients send it in gzip."""
     if ("content-encoding", "gzip") not in headers or not body.startswith(b"\x1f\x8b"):
         return body
     try:
@@ -99,8 +107,8 @@ def inflated(headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
         return body
 
 
-def stored(value: Any) -> bytes:
-    """A body as it is in YAML or JSON: text, bytes, nothing, or a value that was parsed."""
+def body_bytes(value: Any) -> bytes:
+    """The bytes of a body that a file holds as text, bytes, null or a parsed JSON value."""
     match value:
         case None:
             return b""
@@ -112,7 +120,7 @@ def stored(value: Any) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """The bytes of base64 text, line breaks in it or not.
+    """The bytes of base64 text; white space in it is ignored.
 
     Raises:
         WireError: it is not base64.
@@ -124,10 +132,11 @@ def from_base64(text: str) -> bytes:
 
 
 def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:
-    """Headers in any of the ways that people write them; names in lower case.
+    """Headers as pairs of name and value, names in lower case.
 
-    A mapping of names to a value or to a list of values, or a list of mappings with `name` and
-    `value`, or of pairs.
+    Args:
+        headers: a mapping of names to a value or a list of values, a list of mappings with `name`
+            and `value`, or a list of pairs; all are in use.
     """
     pairs: list[tuple[str, Any]] = []
     match headers:
@@ -151,8 +160,8 @@ def _text(value: Any) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def moment(value: Any) -> float:
-    """A time as ISO 8601 writes it, in seconds since 1970; 0 where it is none."""
+def timestamp(value: Any) -> float:
+    """A time in ISO 8601 as seconds since 1970; 0 where it is none."""
     if not isinstance(value, str):
         return 0.0
     try:

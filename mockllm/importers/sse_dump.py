@@ -1,10 +1,10 @@
-"""A stream as `curl -N` printed it, with the request that was sent beside it.
+"""A stream as `curl -N` printed it, with its request in a file beside it.
 
-The request of `NAME.sse` is `NAME.request.json`, `NAME.json`, or `request.json` in the same
-folder: the body that was sent, or an object with `url` and `body`. Beside it `meta.json` may say
-`host`, `path`, `status` and `content_type`. What nobody says is told by the shapes of the bodies.
-`curl -i` adds status and headers. Without any request, one is made up whose user says the file's
-name.
+The request of `NAME.sse` is in `NAME.request.json`, `NAME.json`, or `request.json` in the same
+folder: the body that was sent, or an object with `url` and `body`. `meta.json` in the folder may
+have `host`, `path`, `status` and `content_type`. Otherwise the API is detected from the bodies.
+`curl -i` adds status and headers. Without a request, one is made up; its user message is the name
+of the file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.importers.files import contents, json_value
-from mockllm.importers.reading import Found, captured, stored
-from mockllm.protocols.base import Json, WireProtocol
-from mockllm.protocols.detection import detect_by_body, model_of
+from mockllm.importers.reading import Entry, body_bytes, untimed_exchange
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.detection import detect, detect_by_body, model_of
+from mockllm.protocols.records import Json
 
 __all__ = ["ENDINGS", "beside", "read"]
 
 ENDINGS = (".sse", ".txt", ".http")
-"""How the names of dumps end."""
+"""The endings of the names of dumps."""
 
 _STATUS = re.compile(rb"HTTP/[\d.]+ (\d{3})[^\n]*\n")
 _BLANK = re.compile(rb"\r?\n\r?\n")
@@ -31,78 +32,86 @@ _Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the files beside a dump say: the body as it was sent, and where it went."""
+class _Request:
+    """The request of a dump, from the files beside it.
+
+    Args:
+        body: as it was sent; b"" where there is none.
+        value: the JSON object of the body.
+        url: "" where it is not known.
+        status, content_type: of the answer, as `meta.json` has them.
+    """
 
     body: bytes
     value: dict[str, Any] | None
     url: str
     status: int
-    kind: str
+    content_type: str
 
 
 def beside(path: Path) -> list[Path]:
-    """The files beside a dump that belong to it."""
+    """The files that belong to a dump: its request and `meta.json`, where they exist."""
     names = (f"{path.stem}.request.json", f"{path.stem}.json", "request.json")
     request = next((found for name in names if (found := path.with_name(name)).is_file()), None)
     meta = path.with_name("meta.json")
     return [found for found in (request, meta) if found is not None and found.is_file()]
 
 
-def read(path: Path) -> list[Found]:
+def read(path: Path) -> list[Entry]:
     """The exchange of one dump.
 
     Raises:
-        UsageError: a file cannot be read, or nothing tells of which API it is.
+        UsageError: a file cannot be read, or the API is not detected.
     """
     status, headers, body = _answer(contents(path))
-    asked = _asked(path)
-    protocol = detect_by_body(asked.value, body)
-    if protocol is None and not (asked.url and asked.body):
+    request = _request(path)
+    protocol = detect_by_body(request.value, body)
+    if protocol is None and not (request.url and request.body):
         raise UsageError(
-            f"{path}: neither the stream nor a request beside it tells which API it is of; put "
-            f"the body that was sent into {path.stem}.request.json"
+            f"{path}: its API cannot be detected, neither from the stream nor from a request "
+            f"beside it; put the body that was sent into {path.stem}.request.json"
         )
-    kind = dict(headers).get("content-type") or asked.kind or _kind(body)
-    streamed = "event-stream" in kind
-    model = model_of(asked.value, body)
-    sent, url = asked.body, asked.url
+    content_type = dict(headers).get("content-type") or request.content_type or _content_type(body)
+    streamed = "event-stream" in content_type
+    model = model_of(request.value, body)
+    sent, url = request.body, request.url
     if protocol is not None:
-        sent = sent or stored(_minimal(protocol, model, path.stem, stream=streamed))
+        sent = sent or body_bytes(_minimal(protocol, model, path.stem, stream=streamed))
         url = url or _usual_url(protocol, model, stream=streamed)
     return [
-        captured(
+        untimed_exchange(
             source=str(path),
             method="POST",
             url=url,
             request_headers=(("content-type", "application/json"),),
             request_body=sent,
-            status=status or asked.status,
-            headers=headers or (("content-type", kind),),
+            status=status or request.status,
+            headers=headers or (("content-type", content_type),),
             body=body,
         )
     ]
 
 
 def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:
-    """The least request of an API in which the user says something."""
+    """The smallest request of an API with a user message."""
     body = protocol.client.first_request(model or "unknown", user)
     field = protocol.client.stream_field
     return {**body, field: stream} if field else body
 
 
 def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:
-    """Where a request of an API usually goes."""
+    """The URL of the service of an API."""
     client = protocol.client
     return client.service + client.path_of(model or "unknown", stream=stream)
 
 
-def _kind(body: bytes) -> str:
+def _content_type(body: bytes) -> str:
     return "application/json" if body.lstrip()[:1] in (b"{", b"[") else "text/event-stream"
 
 
 def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:
-    """Status, headers and body; interim answers, proxies and redirects before it are passed."""
+    """Status, headers and body of the last answer: `curl -i` also prints interim answers, redirects
+    and those of proxies."""
     status: int | None = None
     headers: _Headers = ()
     while (line := _STATUS.match(data)) is not None:
@@ -116,7 +125,7 @@ def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:
 
 def _headers(block: bytes) -> _Headers:
     lines = (line.partition(":") for line in block.decode("latin-1").splitlines())
-    # curl has undone the chunks already.
+    # The chunks are decoded already, by curl.
     return tuple(
         (name.strip().lower(), value.strip())
         for name, colon, value in lines
@@ -124,33 +133,42 @@ def _headers(block: bytes) -> _Headers:
     )
 
 
-def _asked(path: Path) -> _Asked:
+def _request(path: Path) -> _Request:
     body, value, url = b"", None, ""
     meta: dict[str, Any] = {}
     for found in beside(path):
         data = contents(found)
-        told = json_value(data, found)
-        if not isinstance(told, dict):
+        fields = json_value(data, found)
+        if not isinstance(fields, dict):
             raise UsageError(f"{found} must hold a JSON object")
         if found.name == "meta.json":
-            meta = told
-        elif "body" in told and "url" in told:
-            value = told["body"] if isinstance(told["body"], dict) else None
-            body, url = stored(told["body"]), str(told["url"])
+            meta = fields
+        elif "body" in fields and "url" in fields:
+            value = fields["body"] if isinstance(fields["body"], dict) else None
+            body, url = body_bytes(fields["body"]), str(fields["url"])
         else:
-            body, value = data, told
-    return _Asked(body, value, url or _url(meta), _whole(meta), str(meta.get("content_type") or ""))
+            body, value = data, fields
+    content_type = str(meta.get("content_type") or "")
+    return _Request(body, value, url or _url(meta), _status(meta), content_type)
 
 
 def _url(meta: dict[str, Any]) -> str:
-    """A recorded event stream of Gemini was asked for as such; the path alone does not say."""
+    """The URL of the request; "" where the file has no path."""
     path = str(meta.get("path") or "")
     if not path:
         return ""
-    query = "?alt=sse" if path.endswith(":streamGenerateContent") else ""
-    return f"https://{meta.get('host') or 'localhost'}{path}{query}"
+    return f"https://{meta.get('host') or 'localhost'}{path}{_query(path)}"
 
 
-def _whole(meta: dict[str, Any]) -> int:
+def _query(path: str) -> str:
+    """The query with which clients request a stream from a path; the file has the path alone."""
+    protocol = detect("POST", path, b"").protocol
+    if protocol is None:
+        return ""
+    usual, mark, query = protocol.client.path.partition("?")
+    return mark + query if path.endswith(usual.rpartition("}")[2]) else ""
+
+
+def _status(meta: dict[str, Any]) -> int:
     status = meta.get("status")
     return status if isinstance(status, int) else 200

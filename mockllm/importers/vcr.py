@@ -1,8 +1,8 @@
 """VCR cassettes, YAML or JSON: https://vcrpy.readthedocs.io/en/latest/.
 
-What vcrpy writes (version 1, of all its clients), pytest-recording with it, and what projects
-make of it by serialisers of their own (`parsed_body`, one value for a header). A cassette holds
-no times and every answer in one piece.
+vcrpy and pytest-recording write version 1, for all their HTTP clients. Some projects have their own
+serialisers, with `parsed_body` or one value for a header. A cassette has each answer whole, without
+times.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from typing import Any
 from mockllm.errors import UsageError, WireError
 from mockllm.importers.files import contents, json_value, yaml_value
 from mockllm.importers.reading import (
-    Found,
+    Entry,
     Unread,
-    captured,
+    body_bytes,
     from_base64,
     header_pairs,
-    moment,
-    stored,
+    timestamp,
+    untimed_exchange,
 )
+from mockllm.redaction.masks import masked_url
 
 __all__ = ["interactions", "read"]
 
 _KEYS = ("interactions", "http_interactions")
 
 
-def read(path: Path) -> list[Found]:
-    """The exchanges of a cassette, in its order.
+def read(path: Path) -> list[Entry]:
+    """The entries of a cassette, in order.
 
     Raises:
         UsageError: the file is no cassette, is of a version that is not known, or has tags that
@@ -44,23 +45,24 @@ def read(path: Path) -> list[Found]:
 
 
 def interactions(value: Any, path: Path) -> list[Any]:
-    """The list of what was recorded, in the value of a cassette's file."""
-    found = next((value[key] for key in _KEYS if key in value), None) if _is(value) else None
+    """The list of interactions in the value of a cassette's file.
+
+    Raises:
+        UsageError: the value is no cassette, or of a version that is not known.
+    """
+    fields = value if isinstance(value, dict) else {}
+    found = next((fields[key] for key in _KEYS if key in fields), None)
     if not isinstance(found, list):
         raise UsageError(f"{path} is no cassette: it has no list of 'interactions'")
-    if value.get("version", 1) not in (1, 2):
+    if fields.get("version", 1) not in (1, 2):
         raise UsageError(
-            f"{path} is a cassette of version {value['version']}; 1 is read. Record it again with "
+            f"{path} is a cassette of version {fields['version']}; 1 is read. Record it again with "
             "a current vcrpy."
         )
     return found
 
 
-def _is(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _exchange(entry: Any, source: str) -> Found:
+def _exchange(entry: Any, source: str) -> Entry:
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
@@ -69,7 +71,7 @@ def _exchange(entry: Any, source: str) -> Found:
     method = str(request.get("method") or "GET")
     url = str(request.get("uri") or request.get("url") or "")
     try:
-        return captured(
+        return untimed_exchange(
             source=source,
             method=method,
             url=url,
@@ -78,14 +80,14 @@ def _exchange(entry: Any, source: str) -> Found:
             status=_status(response),
             headers=header_pairs(response.get("headers")),
             body=_body(response),
-            at=moment(entry.get("recorded_at")),
+            at=timestamp(entry.get("recorded_at")),
         )
     except WireError as error:
-        return Unread(source, str(error), f"{method} {url}")
+        return Unread(source, str(error), f"{method} {masked_url(url)}")
 
 
 def _status(response: dict[str, Any]) -> int:
-    """Old stubs for httpx write `status_code`, go-vcr writes `code`."""
+    """The status; old vcrpy stubs for httpx write `status_code`, go-vcr writes `code`."""
     status = response.get("status")
     value = status.get("code") if isinstance(status, dict) else None
     for other in (value, response.get("status_code"), response.get("code"), status):
@@ -95,9 +97,9 @@ def _status(response: dict[str, Any]) -> int:
 
 
 def _body(message: dict[str, Any]) -> bytes:
-    """What was sent or received; where a body was parsed, its value as compact JSON."""
+    """The body of a request or a response; a parsed body as compact JSON."""
     if message.get("parsed_body") is not None:
-        return stored(message["parsed_body"])
+        return body_bytes(message["parsed_body"])
     body = message.get("body", message.get("content"))
     match body:
         case {"base64_string": str(text)}:
@@ -105,7 +107,7 @@ def _body(message: dict[str, Any]) -> bytes:
         case {"base64_string": bytes(data)}:
             return from_base64(data.decode("latin-1"))
         case {"string": value}:
-            return stored(value)
+            return body_bytes(value)
         case {"encoding": _}:
             return b""
-    return stored(body)
+    return body_bytes(body)

@@ -1,5 +1,7 @@
-"""Which turn of which scenario answers a request, and why none does. Pure.
+"""Which turn of which scenario answers a request, or why none does. Pure.
 
-`index` holds the scenarios, `select` chooses the turn, `conditions` says whether a condition holds,
-`request_validation` whether the request may have the turn, `mismatch` explains why nothing matches.
+`index` finds candidates among the scenarios, `conditions` checks conditions, `history` reads the
+conversation that a request carries, `positions` finds the turn at a position of a conversation,
+`select` decides. `request_validation` checks the request against the turn, and `mismatch` explains
+why no scenario answers.
 """

@@ -1,6 +1,6 @@
-"""Whether a request meets a condition; every check tells in words what differs.
+"""The conditions that a request can be checked against, each with a message where it fails.
 
-A check returns None where the condition holds, else what was demanded and what was found.
+A check returns None where the condition holds, else what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from mockllm.core.request import Message, Request
+from mockllm.core.text import display
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
 
 __all__ = [
@@ -24,8 +25,6 @@ __all__ = [
     "text_holds",
 ]
 
-_SHOWN = 120
-
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -33,7 +32,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def text_holds(condition: TextCondition, text: str) -> bool:
-    """Whether a text meets a condition; regular expressions search, they need not begin it."""
+    """Whether a text meets a condition; a regular expression may match anywhere in it."""
     if condition.op == "contains":
         return condition.value in text
     if condition.op == "equals":
@@ -42,48 +41,46 @@ def text_holds(condition: TextCondition, text: str) -> bool:
 
 
 def model_holds(glob: str, model: str) -> bool:
-    """Whether a model's name meets a glob (`gpt-4*`); case counts."""
+    """Whether the name of a model matches a glob (`gpt-4*`), case included."""
     return fnmatchcase(model, glob)
 
 
 def last_user_text(request: Request) -> str:
-    """What the user said last; empty where the user said nothing."""
+    """The text of the last user message; "" where there is none."""
     for message in reversed(request.messages):
         if message.role == "user":
             return message.text
     return ""
 
 
-def shown(value: object) -> str:
-    """A value as an error message shows it: on one line, and not too long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-
-
 def check_text(what: str, condition: TextCondition, text: str) -> str | None:
-    """A text condition, explained."""
+    """Why a text does not meet a condition.
+
+    Args:
+        what: names the text in the message.
+    """
     if text_holds(condition, text):
         return None
     verb = {"contains": "contain", "equals": "be", "regex": "match the regex"}[condition.op]
-    return f"{what} must {verb} {shown(condition.value)}, got {shown(text)}"
+    return f"{what} must {verb} {display(condition.value)}, got {display(text)}"
 
 
 def check_partial(what: str, expected: Any, actual: Any) -> str | None:
-    """Whether `actual` has at least what `expected` has: mappings may have more keys, lists
-    must be as long."""
+    """Why a JSON value does not contain another. Objects may have more keys than expected;
+    lists must have the same length."""
     if isinstance(expected, Mapping):
         if not isinstance(actual, Mapping):
-            return f"{what} must be an object, got {shown(actual)}"
+            return f"{what} must be an object, got {display(actual)}"
         for key, value in expected.items():
             if key not in actual:
-                return f"{what}.{key} must be {shown(value)}, but is not there"
+                return f"{what}.{key} must be {display(value)}, but is not there"
             problem = check_partial(f"{what}.{key}", value, actual[key])
             if problem is not None:
                 return problem
         return None
     if isinstance(expected, list):
         if not isinstance(actual, Sequence) or isinstance(actual, str):
-            return f"{what} must be a list, got {shown(actual)}"
+            return f"{what} must be a list, got {display(actual)}"
         if len(expected) != len(actual):
             return f"{what} must have {len(expected)} items, got {len(actual)}"
         for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
@@ -93,18 +90,18 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
         return None
     if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
         return None
-    return f"{what} must be {shown(expected)}, got {shown(actual)}"
+    return f"{what} must be {display(expected)}, got {display(actual)}"
 
 
 def check_match(
     match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
 ) -> Iterator[str | None]:
-    """Every condition of a `match`, in the order in which they are written in the docs.
+    """The result of each condition of a `match`, in a fixed order.
 
     Args:
         headers: with lower-case names.
-        user: the user message to look at, where it is not the last one; "" skips the check,
-            for callers that have done it.
+        user: the user message to check in place of the last one; "" skips `match.user`, for
+            callers that have checked it.
     """
     if match.user is not None and user != "":
         text = last_user_text(request) if user is None else user
@@ -144,16 +141,16 @@ def check_expect(
     expect: Expect,
     request: Request,
     since: Sequence[Message],
-    made: Sequence[tuple[str, str]] = (),
+    earlier_calls: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
-    """Every condition of a turn's `request:` that the request does not meet.
+    """A message for each condition of a turn's `request:` that the request does not meet.
 
     Args:
-        since: the messages of the conversation, from where the scenario's part begins.
-        made: the calls that the scenario's earlier turns made, as (name, id).
+        since: the messages from the one at which the scenario's conversation begins.
+        earlier_calls: the calls of the scenario's earlier turns, as (name, id).
     """
     problems: list[str | None] = []
-    results = _results(since, made)
+    results = _results(since, earlier_calls)
     for call_id, condition in expect.results:
         problems.append(_check_result(call_id, condition, results))
     offered = {tool.name for tool in request.tools}
@@ -176,13 +173,16 @@ def check_expect(
     return [problem for problem in problems if problem is not None]
 
 
-def _results(since: Sequence[Message], made: Sequence[tuple[str, str]]) -> dict[str, Message]:
+def _results(
+    since: Sequence[Message], earlier_calls: Sequence[tuple[str, str]]
+) -> dict[str, Message]:
     """The results that were sent, by the ids of their calls.
 
-    Some APIs have no ids: there a result belongs to the first call of its name that has none.
+    Some APIs have no ids (Gemini): a result without one belongs to the first call of its name that
+    has no result yet.
     """
     results: dict[str, Message] = {}
-    waiting = list(made)
+    waiting = list(earlier_calls)
     for message in since:
         if message.role != "tool":
             continue
@@ -203,15 +203,16 @@ def _check_result(
         got = ", ".join(results) or "none"
         return f"{what} must be sent, but is not there; results were sent for: {got}"
     if condition.error and not message.error and "error" not in message.text.lower():
-        # Only some APIs can flag a failure; elsewhere the text has to say so.
-        return f"{what} must report an error, got {shown(message.text)}"
+        # Only some APIs have a flag for a failure; elsewhere the text is searched for "error".
+        return f"{what} must report an error, got {display(message.text)}"
     if condition.text is not None:
         return check_text(what, condition.text, message.text)
     return None
 
 
 def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
-    # Imported here: it takes longer than the server takes to start, and few scenarios ask.
+    # Imported here: the import takes longer than starting the server, and few scenarios have a
+    # schema.
     from jsonschema import Draft202012Validator
 
     errors = sorted(Draft202012Validator(schema).iter_errors(body), key=lambda e: e.json_path)

@@ -1,7 +1,7 @@
-"""The history that a request carries: the one reading of it. Pure.
+"""The conversation history that a request carries. Pure; no other module reads it.
 
-Matching counts its turns, the recorder finds the conversation that a request continues by them,
-and the checking kit judges whether the client sent back what it got.
+Matching counts its turns, the recorder finds the conversation that a request continues, and the
+checking kit compares the turns that a client sends back with those that it received.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ModelTurn:
 
     @cached_property
     def user(self) -> str | None:
-        """What the user said right before the turn; None where only tools gave results."""
+        """The last user message right before the turn; None where there are only tool results."""
         return _last_user(self.before)
 
     @cached_property
@@ -60,12 +60,12 @@ class History:
 
     @cached_property
     def user(self) -> str | None:
-        """What the user said after the last turn; None where only tools gave results."""
+        """The last user message after the last turn; None where there are only tool results."""
         return _last_user(self.after)
 
     @cached_property
     def opening(self) -> str:
-        """The text of the first message."""
+        """The text of the first message; "" where there is none."""
         messages = self.turns[0].before if self.turns else self.after
         return messages[0].text if messages else ""
 

@@ -1,9 +1,7 @@
-"""All scenarios that are served, indexed so that finding the right one does not take longer
-the more there are.
+"""The index of all scenarios that are served: finds candidates without trying each scenario.
 
-The index looks for the needles of `match.user` by one rare piece of each: the pieces of a text
-are looked up, at its words or at every letter, and only the needles whose piece is met are
-searched.
+`match.user` with `contains` is looked up by n-grams, `equals` and plain model names by hash. Only
+regular expressions and globs are tried one by one.
 """
 
 from __future__ import annotations
@@ -16,11 +14,12 @@ from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
 from mockllm.scenario.model import Match, Scenario
 
-__all__ = ["SCENARIO_HEADER", "Catalogue", "mint_token"]
+__all__ = ["SCENARIO_HEADER", "ScenarioIndex", "mint_token"]
 
 SCENARIO_HEADER = "x-mockllm-scenario"
 
-_GRAM = 8
+_NGRAM = 8
+"""Characters of an n-gram."""
 _SPACE = re.compile(r"\s").finditer
 _END = re.Match.end
 _CACHED_TEXTS = 2048
@@ -28,7 +27,11 @@ _CACHED_LENGTH = 4096
 
 
 def mint_token(scenario: Scenario, position: int) -> str:
-    """40 hexadecimal digits that tell a scenario and a position in its conversation."""
+    """40 hexadecimal digits from which `ScenarioIndex.by_token` reads a scenario and a position.
+
+    They are part of the id of each answer. The last 18 digits are a checksum: an id of another
+    server is not mistaken for one of ours.
+    """
     check = derive(scenario.seeded, scenario.name, position, "token", length=18, hex=True)
     return f"{_digest(scenario)}{position:06x}{check}"
 
@@ -37,50 +40,59 @@ def _digest(scenario: Scenario) -> str:
     return derive(scenario.name, "scenario", length=16, hex=True)
 
 
-class _Needles:
-    """Finds which of many substrings a text contains.
+class _SubstringIndex:
+    """Finds which of many needles occur in a text: a prefilter by n-grams, then a search.
 
-    Each needle is filed under its rarest piece, of the kind that is cheapest to look up in a
-    text: a whole word inside of it; else a piece that begins a word; else any piece.
+    Each needle is filed under one key, a part of it that every text with the needle has:
+
+    1. a whole word inside of the needle, or else
+    2. an n-gram of `_NGRAM` characters right after white space in the needle, or else
+    3. any n-gram of the needle (the whole needle, if it is shorter than `_NGRAM`).
+
+    Of the possible keys of a kind, the one that is in the fewest needles is used. A text is split
+    into keys of the same kinds, and only the needles under these keys are searched in it. Words
+    are the cheapest keys to look up, n-grams at every character the most expensive.
     """
 
     def __init__(self, needles: Sequence[tuple[str, int]]) -> None:
         self._needles = needles
-        kinds = (_inner_words, _word_grams, _grams)
+        kinds = (_inner_words, _word_ngrams, _ngrams)
         counts: Counter[str] = Counter()
         for needle, _ in needles:
-            counts.update({piece for kind in kinds for piece in kind(needle)})
+            counts.update({key for kind in kinds for key in kind(needle)})
         tables: tuple[_Table, ...] = ({}, {}, {})
         for needle, index in needles:
             for kind, table in zip(kinds, tables, strict=True):
-                pieces = kind(needle)
-                if pieces:
-                    piece = min(pieces, key=counts.__getitem__)
-                    table.setdefault(piece, []).append((needle, index))
+                keys = kind(needle)
+                if keys:
+                    rarest = min(keys, key=counts.__getitem__)
+                    table.setdefault(rarest, []).append((needle, index))
                     break
-        self._words, self._at_words, self._anywhere = tables
-        self._sizes = sorted({len(piece) for piece in self._anywhere})
+        self._by_word, self._by_word_ngram, self._by_ngram = tables
+        self._sizes = sorted({len(key) for key in self._by_ngram})
 
     def search(self, text: str) -> list[int]:
+        """The indices of the needles that occur in a text, in no order."""
+        # With few needles or a long text, splitting the text costs more than searching it.
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             return [index for needle, index in self._needles if needle in text]
         found: list[int] = []
-        if self._words:
-            _hold(self._words, set(text.split()), text, found)
-        if self._at_words:
-            _hold(self._at_words, set(_word_grams(text)), text, found)
+        if self._by_word:
+            found += _occurring(self._by_word, set(text.split()), text)
+        if self._by_word_ngram:
+            found += _occurring(self._by_word_ngram, set(_word_ngrams(text)), text)
         for size in self._sizes:
-            pieces = {text[at : at + size] for at in range(len(text) - size + 1)}
-            _hold(self._anywhere, pieces, text, found)
+            keys = {text[at : at + size] for at in range(len(text) - size + 1)}
+            found += _occurring(self._by_ngram, keys, text)
         return found
 
 
 _Table = dict[str, list[tuple[str, int]]]
 
 
-def _hold(table: _Table, pieces: set[str], text: str, found: list[int]) -> None:
-    for piece in table.keys() & pieces:
-        found += [index for needle, index in table[piece] if needle in text]
+def _occurring(table: _Table, keys: set[str], text: str) -> list[int]:
+    """The indices of the needles under some keys that occur in a text."""
+    return [index for key in table.keys() & keys for needle, index in table[key] if needle in text]
 
 
 def _inner_words(needle: str) -> list[str]:
@@ -88,22 +100,22 @@ def _inner_words(needle: str) -> list[str]:
     return needle.split()[1:-1]
 
 
-def _word_grams(text: str) -> list[str]:
-    """The pieces that begin right after white space and are whole."""
-    last = len(text) - _GRAM
-    return [text[at : at + _GRAM] for at in map(_END, _SPACE(text)) if at <= last]
+def _word_ngrams(text: str) -> list[str]:
+    """The n-grams that begin right after white space."""
+    last = len(text) - _NGRAM
+    return [text[at : at + _NGRAM] for at in map(_END, _SPACE(text)) if at <= last]
 
 
-def _grams(needle: str) -> list[str]:
-    size = min(_GRAM, len(needle))
+def _ngrams(needle: str) -> list[str]:
+    size = min(_NGRAM, len(needle))
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
 
 
-class Catalogue:
-    """The scenarios that are served; never changed, a reload makes a new one.
+class ScenarioIndex:
+    """The scenarios that are served, indexed. It never changes: a reload makes a new one.
 
     Args:
-        scenarios: in the order in which ties are listed; names are unique.
+        scenarios: in the order in which messages list them; names are unique.
     """
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
@@ -112,7 +124,7 @@ class Catalogue:
         self._by_digest = {_digest(s): s for s in self.scenarios}
         matches = [(s.match, i) for i, s in enumerate(self.scenarios) if s.match is not None]
         texts = [(m.user, i) for m, i in matches if m.user is not None and not m.anything]
-        self._contains = _Needles([(c.value, i) for c, i in texts if c.op == "contains"])
+        self._contains = _SubstringIndex([(c.value, i) for c, i in texts if c.op == "contains"])
         self._equals: dict[str, list[int]] = {}
         for condition, index in texts:
             if condition.op == "equals":
@@ -122,15 +134,15 @@ class Catalogue:
         self._others: list[Scenario] = []
         for match, index in matches:
             if match.user is None and not match.anything:
-                self._add_userless(match, self.scenarios[index])
+                self._add_by_model(match, self.scenarios[index])
         self.fallbacks = tuple(self.scenarios[i] for m, i in matches if m.anything)
         self.headers: tuple[str, ...] = tuple(
             sorted({SCENARIO_HEADER, *(name for m, _ in matches for name, _ in m.headers)})
         )
-        """The names of all headers that decide which scenario answers."""
+        """The names, in lower case, of all headers that decide which scenario answers."""
         self._cache: dict[str, tuple[Scenario, ...]] = {}
 
-    def _add_userless(self, match: Match, scenario: Scenario) -> None:
+    def _add_by_model(self, match: Match, scenario: Scenario) -> None:
         model = match.model
         if model is not None and not any(char in model for char in "*?["):
             self._models.setdefault(model, []).append(scenario)
@@ -138,7 +150,7 @@ class Catalogue:
             self._others.append(scenario)
 
     def by_token(self, token: str) -> tuple[Scenario, int] | None:
-        """The scenario and the position that a token of ours tells; None for any other."""
+        """The scenario and the position of a token from `mint_token`; None for any other text."""
         scenario = self._by_digest.get(token[:16])
         if scenario is None or len(token) != 40:
             return None
@@ -148,8 +160,8 @@ class Catalogue:
             return None
         return (scenario, position) if token == mint_token(scenario, position) else None
 
-    def for_text(self, text: str) -> tuple[Scenario, ...]:
-        """The scenarios whose `match.user` this text meets."""
+    def by_user_text(self, text: str) -> tuple[Scenario, ...]:
+        """The scenarios whose `match.user` a user message meets."""
         found = self._cache.get(text)
         if found is None:
             found = tuple(self.scenarios[i] for i in sorted(set(self._search(text))))
@@ -164,7 +176,23 @@ class Catalogue:
         yield from self._equals.get(text, ())
         yield from (index for condition, index in self._regexes if text_holds(condition, text))
 
-    def for_model(self, model: str) -> Iterator[Scenario]:
+    def by_model(self, model: str) -> Iterator[Scenario]:
         """The scenarios without `match.user` that may answer for this model."""
         yield from self._models.get(model, ())
         yield from self._others
+
+    def models(self) -> tuple[tuple[str, ...], bool]:
+        """The names of models that scenarios answer for, and whether any other name will do."""
+        names: set[str] = set()
+        any_model = False
+        for scenario in self.scenarios:
+            names.add(f"mock/{scenario.name}")
+            match = scenario.match
+            if match is not None and match.model is None:
+                any_model = True
+            elif match is not None and match.model is not None:
+                if any(char in match.model for char in "*?["):
+                    any_model = True
+                else:
+                    names.add(match.model)
+        return tuple(sorted(names)), any_model

@@ -1,26 +1,31 @@
-"""Why no scenario answered: the nearest ones, each with the first condition that differs."""
+"""Explains why no scenario answers: the nearest ones, each with its first failed condition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from mockllm.core.request import Request
-from mockllm.matching.conditions import check_match, last_user_text, shown
-from mockllm.matching.index import SCENARIO_HEADER, Catalogue
+from mockllm.core.text import display
+from mockllm.matching.conditions import check_match, last_user_text
+from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 
-__all__ = ["NEAREST", "explain"]
+__all__ = ["NEAREST", "explain_mismatch"]
 
 NEAREST = 3
-"""How many scenarios an error names."""
+"""How many scenarios a message names."""
 
 
-def explain(catalogue: Catalogue, request: Request, headers: Mapping[str, str]) -> str:
-    """Why nothing matched: the nearest scenarios, each with the first condition that differs."""
-    near = sorted(_near_misses(catalogue, request, headers), key=lambda miss: miss[0])
-    count = len(catalogue.scenarios)
+def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
+    """The message for a request that no scenario answers.
+
+    The nearest scenarios are those with the smallest share of failed conditions; among equals,
+    those whose `match.user` shares most pairs of letters with the last user message.
+    """
+    near = sorted(_near_misses(served, request, headers), key=lambda miss: miss[0])
+    count = len(served.scenarios)
     lines = [
         f"No scenario answers this request (model {request.model!r}, user said "
-        f"{shown(last_user_text(request))}); {count} served."
+        f"{display(last_user_text(request))}); {count} served."
     ]
     if near:
         lines.append("Nearest:")
@@ -33,10 +38,10 @@ def explain(catalogue: Catalogue, request: Request, headers: Mapping[str, str]) 
 
 
 def _near_misses(
-    catalogue: Catalogue, request: Request, headers: Mapping[str, str]
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Iterator[tuple[tuple[float, float, str], str, str]]:
-    said = _pairs(last_user_text(request)[:2000])
-    for scenario in catalogue.scenarios:
+    sent = _bigrams(last_user_text(request)[:2000])
+    for scenario in served.scenarios:
         match = scenario.match
         if match is None or match.anything:
             continue
@@ -48,13 +53,13 @@ def _near_misses(
                 (result for result in results if result is not None),
                 "its tool calls are not those in the history of this request",
             )
-        wrong = sum(result is not None for result in results) / max(1, len(results))
-        wanted = _pairs(match.user.value) if match.user is not None else set()
-        likeness = len(wanted & said) / len(wanted) if wanted else 0.0
-        yield (wrong, -likeness, scenario.name), scenario.name, problem
+        failed = sum(result is not None for result in results) / max(1, len(results))
+        expected = _bigrams(match.user.value) if match.user is not None else set()
+        similarity = len(expected & sent) / len(expected) if expected else 0.0
+        yield (failed, -similarity, scenario.name), scenario.name, problem
 
 
-def _pairs(text: str) -> set[str]:
-    """The pairs of neighbouring letters of a text: how alike two texts are, cheaply."""
+def _bigrams(text: str) -> set[str]:
+    """The pairs of neighbouring letters of a text, a cheap measure of similarity."""
     text = text.lower()
     return {text[at : at + 2] for at in range(len(text) - 1)}

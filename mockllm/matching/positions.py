@@ -1,7 +1,7 @@
-"""Which turn of a scenario is played at a position of a conversation, and which calls it makes.
+"""The turn at a position of a scenario's conversation, and its tool calls. Pure.
 
-A *position* is how many turns of the model came before in the conversation; it differs from the
-index of the turn where a scenario repeats or restarts. Only pure functions may live here.
+A *position* is the number of turns of the model before in the conversation. It differs from the
+index of the turn where a scenario repeats or restarts.
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call that a turn makes. One that is `malformed` a client may rightly leave out. One that
-    was recorded without an id of its own has `any_id`: what a client calls it is its business."""
+    """A tool call of a scenario's turn.
+
+    Args:
+        malformed: whether a correct client may leave the call out of its history.
+        any_id: whether the client may send any id: the call was recorded without one, so clients
+            make one up.
+    """
 
     name: str
     id: str
@@ -46,7 +51,7 @@ class PlannedCall:
 
 
 def turn_index(scenario: Scenario, position: int) -> int | None:
-    """Which turn is played at a position; None past the end."""
+    """The index of the turn at a position; None past the end."""
     count = len(scenario.turns)
     if position < count:
         return position
@@ -64,10 +69,13 @@ def turn_at(scenario: Scenario, position: int, api: str) -> TurnSpec | None:
 def planned_calls(
     scenario: Scenario, position: int, api: str, prefix: str
 ) -> tuple[PlannedCall, ...] | None:
-    """The calls that the turn at a position makes, in order.
+    """The tool calls of the turn at a position, in order.
 
-    None where they are not known from the scenario alone: the turn answers by itself (`auto`),
-    or there is no such turn.
+    None where the scenario alone does not determine them: the turn is `auto`, or there is no such
+    turn.
+
+    Args:
+        prefix: of derived ids.
     """
     spec = turn_at(scenario, position, api)
     if spec is None or any(isinstance(part, AutoPart) for part in spec.reply):
@@ -84,5 +92,9 @@ def planned_calls(
 
 
 def call_id(scenario: Scenario, position: int, number: int, prefix: str) -> str:
-    """The id of a call that has none in the scenario: derived, the same in every process."""
+    """The derived id of a call that has none in the scenario, the same in every process.
+
+    Args:
+        number: of the call in its turn, from 0.
+    """
     return prefix + derive(scenario.seeded, scenario.name, position, "call", number)

@@ -1,12 +1,12 @@
-"""Whether a request may have the turn that it asks for. Only pure functions may live here."""
+"""Whether a request is a valid request for the turn that was selected. Pure."""
 
 from __future__ import annotations
 
 from mockllm.core.request import Request
-from mockllm.errors import ExpectationError, RequestError
+from mockllm.errors import ExpectationError
 from mockllm.matching.conditions import check_expect
 from mockllm.matching.positions import planned_calls
-from mockllm.matching.select import Pick
+from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import TurnSpec
 
@@ -14,48 +14,52 @@ __all__ = ["check_continuation", "check_expectations"]
 
 
 def check_expectations(
-    picked: Pick, spec: TurnSpec, request: Request, protocol: WireProtocol
+    selection: Selection, spec: TurnSpec, request: Request, protocol: WireProtocol
 ) -> None:
-    """Holds a request to the `request` conditions of its turn.
+    """Checks a request against the `request` conditions of its turn.
 
     Raises:
-        ExpectationError: with all that differs.
+        ExpectationError: a condition does not hold; the message lists all that do not.
     """
     assert spec.request is not None
-    made = [
+    earlier_calls = [
         (call.name, call.id)
-        for position in range(picked.position)
-        for call in planned_calls(picked.scenario, position, protocol.name, protocol.call_prefix)
+        for position in range(selection.position)
+        for call in planned_calls(selection.scenario, position, protocol.name, protocol.call_prefix)
         or ()
     ]
-    since = request.messages[picked.start :]
-    problems = check_expect(spec.request, request, since, made)
+    since = request.messages[selection.start :]
+    problems = check_expect(spec.request, request, since, earlier_calls)
     if problems:
         raise ExpectationError(
-            f"Turn {picked.index + 1} of scenario {picked.scenario.name!r} expects another "
+            f"Turn {selection.index + 1} of scenario {selection.scenario.name!r} expects another "
             "request:\n" + "\n".join(f"- {problem}" for problem in problems),
             code="unexpected_request",
         )
 
 
-def check_continuation(picked: Pick, request: Request, protocol: WireProtocol) -> None:
-    """A request that points at an earlier answer has to bring results for its calls, and for
-    no others.
+def check_continuation(selection: Selection, request: Request, protocol: WireProtocol) -> None:
+    """Checks the results in a request that continues an earlier answer by its id.
+
+    There must be a result for each call of that answer, and for no other call.
 
     Raises:
-        RequestError: as the API says it.
+        RequestError: a result is missing, or belongs to no call.
     """
     planned = planned_calls(
-        picked.scenario, picked.position - 1, protocol.name, protocol.call_prefix
+        selection.scenario, selection.position - 1, protocol.name, protocol.call_prefix
     )
-    if planned is None or any(message.role == "assistant" for message in request.messages):
+    stored = protocol.stored
+    if (
+        stored is None
+        or planned is None
+        or any(message.role == "assistant" for message in request.messages)
+    ):
         return
     sent = {message.call_id for message in request.messages if message.role == "tool"}
     for call in planned:
         if call.id not in sent and not call.malformed:
-            raise RequestError(f"No tool output found for function call {call.id}.", param="input")
+            raise stored.missing_result(call.id)
     known = {call.id for call in planned}
     for id in sorted(sent - known):
-        raise RequestError(
-            f"No tool call found for function call output with call_id {id}.", param="input"
-        )
+        raise stored.unknown_result(id)

@@ -1,8 +1,9 @@
-"""Which scenario, and which turn of it, answers a request: read off the request alone.
+"""Selects the scenario and the turn that answer a request, from the request alone.
 
-A scenario that the request names is played from the start of the history. Otherwise the
-conversation of a scenario begins at the latest user message that meets its `match.user` and
-after which the assistant turns agree with its own.
+A scenario that the request names is played from the start of the history. Otherwise a scenario
+begins at the latest user message that meets its `match.user` and after which the model's turns have
+the tool calls of its own turns. Of several the one with the most conditions wins, then the one that
+begins latest, then `mockllm.scenario.precedence` breaks the tie.
 """
 
 from __future__ import annotations
@@ -13,27 +14,29 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mockllm.core.request import Message, Request
-from mockllm.errors import NoMatchError, RequestError
+from mockllm.errors import NoMatchError
 from mockllm.matching.conditions import check_match, text_holds
 from mockllm.matching.history import ModelTurn, read_history
-from mockllm.matching.index import SCENARIO_HEADER, Catalogue
-from mockllm.matching.mismatch import NEAREST, explain
+from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
+from mockllm.matching.mismatch import NEAREST, explain_mismatch
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.precedence import user_condition, is_recorded, precedence
+from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
-__all__ = ["Pick", "pick", "plain_model"]
+__all__ = ["Selection", "select", "split_model"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class Selection:
     """The turn that answers a request.
 
     Args:
         position: how many turns of the model came before in the scenario's conversation.
-        index: which turn of the scenario that makes it.
-        start: the message at which the scenario's conversation begins; 0 for the first.
-        continued: whether a token of ours, not the history, told the position.
+        index: of the turn in the scenario.
+        start: the index of the message at which the scenario's conversation begins.
+        continued: whether the position comes from the id of an answer of ours, not from the
+            history.
     """
 
     scenario: Scenario
@@ -44,7 +47,14 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidate:
+    """A scenario that may answer.
+
+    Args:
+        start, position: as of `Selection`.
+        playable: whether it has a turn at the position.
+    """
+
     scenario: Scenario
     start: int
     position: int
@@ -52,97 +62,100 @@ class _Found:
 
     @property
     def rank(self) -> tuple[int, int]:
+        """The highest rank answers: the most conditions, then the latest beginning."""
         match = self.scenario.match
         return (match.conditions if match is not None else 0, self.start)
 
 
-def plain_model(catalogue: Catalogue, model: str) -> tuple[str, str | None]:
-    """A model's name without the scenario named in it, and that scenario's name.
+def split_model(served: ScenarioIndex, model: str) -> tuple[str, str | None]:
+    """The model of a request, and the name of the scenario that its model field names, if any.
 
-    `mock/<scenario>` always names one; `<anything>@<scenario>` only where it is served, for
-    some services have `@` in the names of their models.
+    `mock/<scenario>` always names a scenario. `<model>@<scenario>` does so only where the scenario
+    is served, because models of some services have `@` in their names (Vertex AI:
+    `claude-3-5-sonnet@20240620`).
     """
     if model.startswith("mock/"):
         return model, model[5:]
     before, at, name = model.rpartition("@")
-    if at and name in catalogue.by_name:
+    if at and name in served.by_name:
         return before, name
     return model, None
 
 
-def pick(catalogue: Catalogue, request: Request, headers: Mapping[str, str], prefix: str) -> Pick:
-    """The turn that answers.
+def select(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str], prefix: str
+) -> Selection:
+    """The turn that answers a request.
 
     Args:
         headers: of the request, with lower-case names.
-        prefix: what derived tool call ids of the request's protocol begin with.
+        prefix: of derived tool call ids in the request's protocol.
 
     Raises:
-        NoMatchError: nothing answers; the message names the nearest scenarios.
-        RequestError: the request continues an answer that is not ours.
+        NoMatchError: no scenario answers, or several do equally well; the message names them.
+        RequestError: the request continues an answer that this server did not give.
     """
     history = read_history(request.messages).turns
     name = request.scenario or headers.get(SCENARIO_HEADER)
-    name = name or plain_model(catalogue, request.model)[1]
-    anchor = _anchor(catalogue, request, history)
+    name = name or split_model(served, request.model)[1]
+    referenced = _referenced_position(served, request, history)
     if name is not None:
-        scenario = _named(catalogue, name, request)
-        position = anchor[1] if anchor and anchor[0] == scenario else len(history)
-        return _at(scenario, position, 0, continued=anchor is not None)
-    if anchor is not None:
-        scenario, position = anchor
-        if turn_index(scenario, position) is not None or not _says_something(request):
-            return _at(scenario, position, 0, continued=True)
-    found = _search(catalogue, request, headers, history, prefix)
-    if found is None and anchor is not None:
-        return _at(*anchor, 0, continued=True)
+        scenario = _named(served, name, request)
+        position = len(history)
+        if referenced is not None and referenced[0] == scenario:
+            position = referenced[1]
+        return _selection(scenario, position, 0, continued=referenced is not None)
+    if referenced is not None:
+        scenario, position = referenced
+        if turn_index(scenario, position) is not None or not _has_user_message(request):
+            return _selection(scenario, position, 0, continued=True)
+    found = _best_candidate(served, request, headers, history, prefix)
+    if found is None and referenced is not None:
+        return _selection(*referenced, 0, continued=True)
     if found is None:
-        raise NoMatchError(explain(catalogue, request, headers), status=404, code="no_scenario")
-    return _at(found.scenario, found.position, found.start)
+        message = explain_mismatch(served, request, headers)
+        raise NoMatchError(message, status=404, code="no_scenario")
+    return _selection(found.scenario, found.position, found.start)
 
 
-def _says_something(request: Request) -> bool:
+def _has_user_message(request: Request) -> bool:
     return any(message.role == "user" for message in request.messages)
 
 
-def _anchor(
-    catalogue: Catalogue, request: Request, history: Sequence[ModelTurn]
+def _referenced_position(
+    served: ScenarioIndex, request: Request, history: Sequence[ModelTurn]
 ) -> tuple[Scenario, int] | None:
-    """Scenario and position told by an answer of ours that the request points at."""
+    """The scenario and the position after an answer of ours that the request names by its id, or
+    of which it names an item."""
     if request.previous is not None:
-        known = catalogue.by_token(request.previous)
+        known = served.by_token(request.previous)
         if known is None:
-            raise RequestError(
-                f"Previous response with id 'resp_{request.previous}' not found. mockllm knows "
-                "the ids of the answers that it gave from the scenarios it serves now.",
-                param="previous_response_id",
-                code="previous_response_not_found",
-            )
+            stored = PROTOCOLS[request.api].stored
+            assert stored is not None, f"{request.api} keeps no answers, and continues one"
+            raise stored.previous_not_found(f"{stored.prefix}{request.previous}")
         return known[0], known[1] + 1 + len(history)
     for index in range(len(request.messages) - 1, -1, -1):
-        if request.messages[index].ref:
-            known = catalogue.by_token(request.messages[index].ref)
-            if known is None:
-                continue
-            later = sum(1 for turn in history if turn.end > index) - (
-                1 if _same_turn(request.messages, index) else 0
-            )
+        ref = request.messages[index].ref
+        known = served.by_token(ref) if ref else None
+        if known is not None:
+            later = sum(turn.end > index for turn in history)
+            later -= _turn_continues(request.messages, index)
             return known[0], known[1] + 1 + later
     return None
 
 
-def _same_turn(messages: tuple[Message, ...], index: int) -> bool:
-    """Whether the turn that message `index` belongs to goes on after it."""
+def _turn_continues(messages: tuple[Message, ...], index: int) -> bool:
+    """Whether the turn of the model that message `index` belongs to continues after it."""
     return index + 1 < len(messages) and messages[index + 1].role == "assistant"
 
 
-def _named(catalogue: Catalogue, name: str, request: Request) -> Scenario:
-    scenario = catalogue.by_name.get(name)
+def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
+    scenario = served.by_name.get(name)
     if scenario is None:
-        near = get_close_matches(name, catalogue.by_name, n=NEAREST, cutoff=0.5)
+        near = get_close_matches(name, served.by_name, n=NEAREST, cutoff=0.5)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise NoMatchError(
-            f"There is no scenario {name!r}; {len(catalogue.scenarios)} are served.{hint} "
+            f"There is no scenario {name!r}; {len(served.scenarios)} are served.{hint} "
             "GET /_mockllm/scenarios lists them.",
             status=404,
             param="model" if request.model.endswith(name) else None,
@@ -158,11 +171,13 @@ def _named(catalogue: Catalogue, name: str, request: Request) -> Scenario:
     return scenario
 
 
-def _at(scenario: Scenario, position: int, start: int, *, continued: bool = False) -> Pick:
+def _selection(
+    scenario: Scenario, position: int, start: int, *, continued: bool = False
+) -> Selection:
     index = turn_index(scenario, position)
     if index is None:
         raise NoMatchError(_past_end(scenario, position), status=404, code="no_turn")
-    return Pick(scenario, position, index, start, continued)
+    return Selection(scenario, position, index, start, continued)
 
 
 def _past_end(scenario: Scenario, position: int) -> str:
@@ -175,23 +190,26 @@ def _past_end(scenario: Scenario, position: int) -> str:
     )
 
 
-def _search(
-    catalogue: Catalogue,
+def _best_candidate(
+    served: ScenarioIndex,
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
     prefix: str,
-) -> _Found | None:
-    """The best scenario that matches: the most conditions, then the latest beginning."""
-    found = list(_matches(catalogue, request, headers, history, prefix))
+) -> _Candidate | None:
+    """The candidate that answers; None where no scenario matches.
+
+    Raises:
+        NoMatchError: all candidates are past their end, or several are equally good.
+    """
+    found = list(_candidates(served, request, headers, history, prefix))
     playable = [candidate for candidate in found if candidate.playable]
     if not playable:
-        playable = [
-            candidate
-            for scenario in catalogue.fallbacks
-            if (candidate := _userless(scenario, request, headers, history, prefix))
-            and candidate.playable
-        ]
+        fallbacks = (
+            _candidate_without_user(scenario, request, headers, history, prefix)
+            for scenario in served.fallbacks
+        )
+        playable = [one for one in fallbacks if one is not None and one.playable]
     if not playable:
         if found:
             best = max(found, key=lambda candidate: candidate.rank)
@@ -199,17 +217,22 @@ def _search(
         return None
     best = max(playable, key=lambda candidate: candidate.rank)
     equal = [candidate for candidate in playable if candidate.rank == best.rank]
-    return best if len(equal) == 1 else _told_apart(equal, request)
+    return best if len(equal) == 1 else _break_tie(equal, request)
 
 
-def _told_apart(equal: list[_Found], request: Request) -> _Found:
-    """Which of several scenarios that begin alike answers: the only one that is asked what the
-    user has said since then. Recordings may begin alike; the first of them answers what they
-    have in common."""
-    asked = [candidate for candidate in equal if _answers_user(candidate, request)] or equal
-    asked.sort(key=lambda candidate: precedence(candidate.scenario))
-    if all(is_recorded(candidate.scenario) for candidate in asked[1:]):
-        return asked[0]
+def _break_tie(equal: list[_Candidate], request: Request) -> _Candidate:
+    """The candidate that answers, of several with the same rank.
+
+    Those whose turns expect other user messages than those of the request are out. Of the others
+    the first by `precedence` answers, if all after it are recorded.
+
+    Raises:
+        NoMatchError: authored scenarios are equally good, which is a mistake in them.
+    """
+    left = [candidate for candidate in equal if _user_messages_agree(candidate, request)] or equal
+    left.sort(key=lambda candidate: precedence(candidate.scenario))
+    if all(is_recorded(candidate.scenario) for candidate in left[1:]):
+        return left[0]
     names = [candidate.scenario.name for candidate in equal]
     raise NoMatchError(
         f"{len(names)} scenarios answer this request equally well: {', '.join(names)}. Give "
@@ -219,8 +242,8 @@ def _told_apart(equal: list[_Found], request: Request) -> _Found:
     )
 
 
-def _answers_user(candidate: _Found, request: Request) -> bool:
-    """Whether what the user said from the beginning on is what the scenario's turns answer."""
+def _user_messages_agree(candidate: _Candidate, request: Request) -> bool:
+    """Whether the user messages since the beginning meet the `request.user` of their turns."""
     history = read_history(request.messages, candidate.start)
     for position, user in enumerate([*(turn.user for turn in history.turns), history.user]):
         index = turn_index(candidate.scenario, position)
@@ -230,76 +253,82 @@ def _answers_user(candidate: _Found, request: Request) -> bool:
     return True
 
 
-def _matches(
-    catalogue: Catalogue,
+def _candidates(
+    served: ScenarioIndex,
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
     prefix: str,
-) -> Iterator[_Found]:
+) -> Iterator[_Candidate]:
+    """Every scenario that matches and whose tool calls are those in the history, each once with
+    its latest beginning. Scenarios with `match: any` are not among them."""
     ends = [turn.end for turn in history]
     seen: set[str] = set()
     for start in range(len(request.messages) - 1, -1, -1):
         message = request.messages[start]
         if message.role != "user":
             continue
-        for scenario in catalogue.for_text(message.text):
+        for scenario in served.by_user_text(message.text):
             if scenario.name in seen or not scenario.plays_over(request.api):
                 continue
             after = history[bisect_right(ends, start) :]
-            if not _holds(scenario, request, headers) or not _agree(
+            if not _conditions_hold(scenario, request, headers) or not _history_agrees(
                 scenario, after, request.api, prefix
             ):
                 continue
             seen.add(scenario.name)
             playable = turn_index(scenario, len(after)) is not None
-            yield _Found(scenario, start, len(after), playable)
-    for scenario in catalogue.for_model(request.model):
-        candidate = _userless(scenario, request, headers, history, prefix)
+            yield _Candidate(scenario, start, len(after), playable)
+    for scenario in served.by_model(request.model):
+        candidate = _candidate_without_user(scenario, request, headers, history, prefix)
         if candidate is not None:
             yield candidate
 
 
-def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
-    """Every condition besides `match.user`, which the index has answered."""
+def _conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
+    """Whether all conditions hold besides `match.user`, which the index has checked."""
     match = scenario.match
     assert match is not None
     return all(problem is None for problem in check_match(match, request, headers, user=""))
 
 
-def _userless(
+def _candidate_without_user(
     scenario: Scenario,
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
     prefix: str,
-) -> _Found | None:
-    """A scenario without `match.user` begins with the history, or, where that does not agree,
-    at the latest user message from which it does."""
-    if not scenario.plays_over(request.api) or not _holds(scenario, request, headers):
+) -> _Candidate | None:
+    """A scenario without `match.user`, if it matches.
+
+    It begins with the history or, where its tool calls are others, at the latest user message
+    after which they agree.
+    """
+    if not scenario.plays_over(request.api) or not _conditions_hold(scenario, request, headers):
         return None
     starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
-    past: _Found | None = None
+    past_end: _Candidate | None = None
     for start in [0, *reversed(starts)]:
         after = [turn for turn in history if turn.end >= start]
-        if _agree(scenario, after, request.api, prefix):
-            candidate = _Found(scenario, start, len(after), True)
+        if _history_agrees(scenario, after, request.api, prefix):
+            candidate = _Candidate(scenario, start, len(after), True)
             if turn_index(scenario, len(after)) is not None:
                 return candidate
-            past = past or _Found(scenario, start, len(after), False)
-    return past
+            past_end = past_end or _Candidate(scenario, start, len(after), False)
+    return past_end
 
 
-def _agree(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
-    """Whether the turns of the history are those of the scenario, by their tool calls."""
+def _history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
+    """Whether the turns of the history have the tool calls of the scenario's turns."""
     for position, turn in enumerate(after):
         if turn_index(scenario, position) is None:
-            return True  # past the end; the caller says so
+            return True  # past the end, which the caller reports
         planned = planned_calls(scenario, position, api, prefix)
         if planned is None:
             continue
         echoed = [(call.name, call.id) for call in turn.calls]
-        # Without ids a malformed call, which may be missing, must not take another's place.
+        # A malformed call may be missing. It is compared last, so that where ids are absent it does
+        # not use up the echo of another call.
         for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
             exact = (call.name, call.id)
             key = next((key for key in echoed if _is_echo(call, *key)), None)

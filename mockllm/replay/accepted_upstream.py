@@ -1,7 +1,8 @@
-"""What a recorded service was asked: it may take what the API of that name refuses.
+"""Requests that a recorded service accepted although the API that it speaks refuses them.
 
-Servers that speak another's API are often less strict than it is, and clients of theirs rightly
-rely on that. What was asked when a turn was recorded is no mistake when it is asked again.
+Servers that speak OpenAI's or another API (vLLM, Ollama, llama.cpp) are often less strict than the
+original, and their clients rely on that. A request that the recorded service answered is no mistake
+when a client sends it again.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Recorded
 from mockllm.tapes.conversion import captured_of, detected
 
-__all__ = ["AcceptedRequest", "same_refusal", "accepted_request"]
+__all__ = ["AcceptedRequest", "accepted_request", "same_refusal"]
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRequest:
-    """A request that a service has answered: as it was sent."""
+    """The request of a recorded turn, as the client sent it."""
 
     target: Target
     body: bytes
 
 
 def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequest | None:
-    """The request of a recorded turn; None where it came over another API, or is not there."""
+    """The request of a recorded turn; None where it is of another API, or its tape unreadable."""
     try:
         captured = captured_of(load(recorded))
     except (OSError, MockLLMError):
-        return None  # whoever plays the turn is told
+        return None  # playing the turn reports it
     found = detected(captured)
     if found.protocol is not protocol:
         return None
@@ -39,7 +40,7 @@ def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequ
 
 
 def same_refusal(one: RequestError, other: RequestError) -> bool:
-    """Whether two refusals are about the same: the same field, or if none, in the same words."""
+    """Whether two refusals have the same reason: the same field, or without one, the same text."""
     if one.param is None:
         return one.message == other.message
     return (one.param, one.code) == (other.param, other.code)

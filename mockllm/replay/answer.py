@@ -1,6 +1,7 @@
-"""An answer as it is kept: the HTTP head and the body, with the chunk framing of each event.
+"""The HTTP answer to a request: its head, its body and when each part of the body is due.
 
-Serving it is picking bytes. Pure; `server/delivery.py` writes and waits.
+It is encoded once, HTTP chunk framing included, so that the server only writes bytes. Pure;
+`server/delivery.py` writes and waits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.matching.select import Pick
+from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.quirks.base import Ending
 from mockllm.scenario.model import Http
@@ -21,30 +22,33 @@ from mockllm.scenario.model import Http
 __all__ = [
     "CORS",
     "LAST_CHUNK",
-    "Answer",
+    "HttpAnswer",
     "bytes_answer",
     "chunk",
     "error_answer",
-    "http_answer",
+    "http_error_answer",
+    "in_list",
     "json_answer",
-    "listed",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A compiled answer.
+class HttpAnswer:
+    """An HTTP answer.
 
     Args:
-        data: the body; of a stream, an event (or, with `wire.segments`, a segment) each.
-        times: when each is due, in microseconds. Two tuples of plain values in place of a
-            tuple of `TimedBytes`s: thousands of answers are kept, and the garbage collector need
-            not look through these.
-        instant: head and body as HTTP/1.1 sends them on a connection that stays open.
-        timed: whether any piece is due later than at once.
-        segmented: whether the pieces have to leave as separate writes.
-        ending: how it ends; what does not end as it should leaves the connection closed.
-        id: what a client may later ask for the answer by.
+        data: the parts of the body: of a stream, an event each (or, with `wire.segments`, a
+            segment each).
+        times: when each part is due, in microseconds. Data and times are two tuples of plain
+            values, not one of `TimedBytes`: thousands of answers are cached, and the garbage
+            collector does not track tuples of bytes and integers.
+        streamed: whether the body is sent in HTTP chunks, without its length.
+        encoded: head and body as HTTP/1.1 sends them on a connection that stays open.
+        timed: whether any part is due later than at once.
+        segmented: whether each part is a separate write.
+        ending: how it ends; any other than `complete` closes the connection.
+        id: by which a client may request or continue the answer later.
+        size: of the body, in bytes.
     """
 
     status: int
@@ -52,7 +56,7 @@ class Answer:
     data: tuple[bytes, ...]
     times: tuple[int, ...]
     streamed: bool
-    instant: bytes
+    encoded: bytes
     timed: bool = False
     segmented: bool = False
     ending: Ending = "complete"
@@ -66,12 +70,12 @@ class Answer:
 
     @property
     def takes_time(self) -> bool:
-        """Whether it does not leave in one write as soon as it is asked for."""
-        return self.timed or self.segmented or self.breaks
+        """Whether it cannot be sent at once, in one write."""
+        return self.timed or self.segmented or self.closes_connection
 
     @property
-    def breaks(self) -> bool:
-        """Whether the connection cannot go on after it."""
+    def closes_connection(self) -> bool:
+        """Whether the connection is closed after it."""
         return self.ending != "complete"
 
     def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
@@ -95,13 +99,12 @@ def _reason(status: int) -> str:
 
 
 def chunk(data: bytes) -> bytes:
-    """Bytes with the framing of one HTTP chunk."""
+    """Bytes in the framing of one HTTP chunk (RFC 9112, section 7.1)."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-# Clients in browsers are tested too; there is nothing here that a page must not read.
+# Clients in browsers are tested, too. Any page may read the answers: they hold no secrets.
 CORS = {"access-control-allow-origin": "*"}
-
 
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -109,27 +112,27 @@ LAST_CHUNK = b"0\r\n\r\n"
 def bytes_answer(
     status: int,
     headers: Iterable[tuple[str, str]],
-    pieces: Sequence[TimedBytes],
+    parts: Sequence[TimedBytes],
     *,
     streamed: bool,
     segmented: bool = False,
     ending: Ending = "complete",
     id: str | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """An answer with these bytes.
 
     Args:
-        headers: besides those that tell how long the body is, which the answer makes itself.
-        pieces: none of them empty.
-        streamed: whether the body is sent in HTTP chunks, not with its length told before.
+        headers: besides `content-length` and `transfer-encoding`, which are added.
+        parts: of the body, none of them empty: an empty HTTP chunk would end it.
+        streamed, segmented, ending, id: as of `HttpAnswer`.
     """
-    data = tuple(piece.data for piece in pieces)
-    times = tuple(piece.at for piece in pieces)
-    bare = Answer(status, tuple(headers), data, times, streamed, b"", size=sum(map(len, data)))
+    data = tuple(part.data for part in parts)
+    times = tuple(part.at for part in parts)
+    bare = HttpAnswer(status, tuple(headers), data, times, streamed, b"", size=sum(map(len, data)))
     body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
     return replace(
         bare,
-        instant=bare.head() + body,
+        encoded=bare.head() + body,
         timed=any(times),
         segmented=segmented,
         ending=ending,
@@ -139,8 +142,12 @@ def bytes_answer(
 
 def json_answer(
     status: int, body: Any, headers: dict[str, str] | None = None, *, at: int = 0
-) -> Answer:
-    """An answer with a JSON body, sent whole; `at` is in microseconds."""
+) -> HttpAnswer:
+    """An answer with a JSON body, sent whole.
+
+    Args:
+        at: when it is due, in microseconds.
+    """
     data = dumps(body).encode()
     headers = {"content-type": "application/json", **(headers or {})}
     return bytes_answer(status, headers.items(), [TimedBytes(at, data)], streamed=False)
@@ -153,18 +160,24 @@ def error_answer(
     *,
     retry_after: float | None = None,
     headers: Iterable[tuple[str, str]] = (),
-) -> Answer:
-    """An error in the shape of a protocol; `retry_after` is in seconds."""
+) -> HttpAnswer:
+    """An error in the shape of a protocol.
+
+    Args:
+        retry_after: in seconds.
+        headers: win over those of the protocol.
+    """
     own = {**CORS, **protocol.error_headers(seed, error, retry_after)}
     return json_answer(
         error.status, protocol.error_body(error), {**own, **{k.lower(): v for k, v in headers}}
     )
 
 
-def listed(answer: Answer) -> Answer:
-    """The same answer with its JSON body in a list."""
-    (piece,) = answer.chunks
-    wrapped = TimedBytes(piece.at, b"[%b]" % piece.data)
+def in_list(answer: HttpAnswer) -> HttpAnswer:
+    """The same answer with its JSON body in a list: Gemini sends errors so where a stream without
+    `alt=sse` was requested."""
+    (body,) = answer.chunks
+    wrapped = TimedBytes(body.at, b"[%b]" % body.data)
     return bytes_answer(answer.status, answer.headers, [wrapped], streamed=False)
 
 
@@ -186,14 +199,16 @@ _HTTP_MESSAGES = {
 }
 
 
-def http_answer(protocol: WireProtocol, http: Http, pick: Pick, attempt: int) -> Answer:
-    """The HTTP error that a scenario asks for, as the protocol's service would send it.
+def http_error_answer(
+    protocol: WireProtocol, http: Http, selection: Selection, attempt: int
+) -> HttpAnswer:
+    """An HTTP error of a scenario, as the service of the protocol would send it.
 
     Args:
-        attempt: which try of the turn it answers, from 1.
+        attempt: the number of the attempt at the turn, from 1.
     """
-    scenario = pick.scenario
-    seed = derive(scenario.seeded, scenario.name, pick.position, attempt)
+    scenario = selection.scenario
+    seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
     own = http.error
     seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     default = _HTTP_MESSAGES.get(http.status, _reason(http.status))

@@ -1,7 +1,8 @@
-"""The automatic answer: made from the request where a scenario says `auto: true`.
+"""The automatic reply of `auto: true`, made from the request.
 
-A call of the tool that `tool_choice` demands, an object that satisfies the schema asked for,
-reasoning where the request wants it; otherwise an echo. The same request gives the same answer.
+It calls the tool that `tool_choice` demands, or has an object that satisfies the requested schema;
+otherwise it echoes the latest message. Reasoning comes first where the request enables it. The same
+request gives the same reply.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from mockllm.replay.schema_sample import UnsatisfiableError, sample
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
-__all__ = ["answer"]
+__all__ = ["auto_parts"]
 
 
-def answer(request: Request) -> tuple[AnyPart, ...]:
-    """The parts of an automatic answer.
+def auto_parts(request: Request) -> tuple[AnyPart, ...]:
+    """The parts of an automatic reply.
 
     Raises:
-        RequestError: no value can be found for the schema that the request demands.
+        RequestError: no value is found for a JSON Schema of the request.
     """
     return tuple(_parts(request))
 
@@ -30,7 +31,7 @@ def answer(request: Request) -> tuple[AnyPart, ...]:
 def _parts(request: Request) -> Iterator[AnyPart]:
     if request.wants_reasoning:
         yield ReasoningPart("The request asks for reasoning, so here is some.", split="words")
-    tool = _demanded(request)
+    tool = _required_tool(request)
     if tool is not None:
         value = _sample(dict(tool.parameters), f"tool {tool.name!r}")
         arguments = compact(value) if value else None
@@ -41,8 +42,8 @@ def _parts(request: Request) -> Iterator[AnyPart]:
         yield TextPart(_echo(request), split="words")
 
 
-def _demanded(request: Request) -> OfferedTool | None:
-    """The tool that must be called; with `required`, the first one offered."""
+def _required_tool(request: Request) -> OfferedTool | None:
+    """The tool that the reply must call; with `tool_choice: required`, the first one offered."""
     if request.tool_choice == "required":
         return request.tools[0] if request.tools else None
     if request.tool_choice in ("auto", "none"):
@@ -66,7 +67,7 @@ def _sample(schema: dict[str, Any], what: str) -> Any:
 
 
 def _echo(request: Request) -> str:
-    """The latest tool results, else the latest words of the user."""
+    """The latest tool results, else the text of the latest user message."""
     results: list[str] = []
     for message in reversed(request.messages):
         if message.role == "tool":

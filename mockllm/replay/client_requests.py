@@ -1,4 +1,4 @@
-"""What a client sends to get a scenario: for `show`, `demo`, exports and the checking kit."""
+"""Requests of a client that plays a scenario: for `show`, `demo`, exports and the checking kit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mockllm.core.request import Request
 from mockllm.core.target import Target
-from mockllm.protocols.base import Json, WireProtocol
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
 from mockllm.scenario.model import Match, Scenario, ToolSpec
 
@@ -15,7 +16,8 @@ __all__ = ["client_target", "first_body", "first_request", "user_text"]
 
 
 def user_text(scenario: Scenario) -> str:
-    """A text of the user that meets the scenario's `match.user`; "Hello" where any does."""
+    """A user message that meets the scenario's `match.user`; "Hello" where it has none, or a
+    regular expression."""
     match = scenario.match or Match()
     return "Hello" if match.user is None or match.user.op == "regex" else match.user.value
 
@@ -23,7 +25,7 @@ def user_text(scenario: Scenario) -> str:
 def first_body(
     protocol: WireProtocol, model: str, text: str, tools: Iterable[ToolSpec] = ()
 ) -> Json:
-    """The body of a conversation's first request, for a streamed answer."""
+    """The body of the first request of a conversation, for a streamed answer."""
     client = protocol.client
     offered = [tool.offered() for tool in tools]
     return {**client.first_request(model, text), **(client.tools(offered) if offered else {})}

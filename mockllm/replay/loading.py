@@ -1,6 +1,6 @@
-"""Scenarios, with the names of the protocols and quirks that are there.
+"""Loads scenarios with the names of all protocols and quirks: `mockllm.load` and `loads`.
 
-`mockllm.scenario.load` is handed these names, so that the language itself knows none.
+`mockllm.scenario` imports neither protocols nor quirks; it gets their names from here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["VOCABULARY", "load", "loads"]
 
 
 class _Installed:
-    """The protocols in `PROTOCOLS` and the quirks in `QUIRKS`; imported when first asked for."""
+    """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
     @property
     def apis(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class _Installed:
 
 
 VOCABULARY = _Installed()
-"""The names that scenarios may use."""
+"""The names of protocols and quirks that scenarios may use."""
 
 
 def load(
@@ -45,10 +45,10 @@ def load(
 
     Args:
         paths: one path, or several: of files, or of folders that are searched to the bottom for
-            `*.yaml` and `*.yml`; what is hidden is passed over, and no file is read twice.
+            `*.yaml` and `*.yml`; hidden files are skipped, and no file is read twice.
 
     Raises:
-        ScenarioError: with every problem of every file.
+        ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
     """
     return language.load(paths, VOCABULARY)
 
@@ -57,9 +57,9 @@ def loads(text: str, name: str = "<text>") -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
-        name: what problems call the text.
+        name: stands for the file in problems.
 
     Raises:
-        ScenarioError: with every problem.
+        ScenarioError: the text is wrong; it has every problem.
     """
     return language.loads(text, VOCABULARY, name)

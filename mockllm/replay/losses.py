@@ -1,6 +1,7 @@
-"""What of a scenario a protocol has no way to say, turn by turn, in words.
+"""What of a scenario a protocol cannot express, turn by turn, as messages for people.
 
-Worked out from each protocol's `project`, so that it is what really happens.
+The losses are the differences between a turn and the protocol's `project` of it, which the laws
+hold to what the encoder really sends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import AutoPart, Scenario
 
-__all__ = ["Loss", "lost"]
+__all__ = ["Loss", "find_losses"]
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one turn (counted from 1) loses over one protocol."""
+    """What one turn loses over one protocol.
+
+    Args:
+        turn: its number in the scenario, from 1.
+        what: a message for each difference.
+    """
 
     scenario: str
     turn: int
@@ -30,10 +36,10 @@ class Loss:
         return f"{self.scenario}: turn {self.turn} over {self.api}: {'; '.join(self.what)}"
 
 
-def lost(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[Loss]:
-    """What the turns of a scenario lose over each protocol that it plays over.
+def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[Loss]:
+    """The losses of a scenario's turns over each protocol that it plays over.
 
-    Turns that are HTTP errors, or answer by themselves, have nothing to lose.
+    Turns that are HTTP errors or `auto` have none.
     """
     for api, protocol in protocols.items():
         if not scenario.plays_over(api):
@@ -48,27 +54,28 @@ def lost(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[
                 yield Loss(scenario.name, position + 1, api, what)
 
 
-def _differences(said: Turn, heard: Turn, api: str) -> Iterator[str]:
-    if said.refusal and heard.text == said.text + said.refusal:
+def _differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
+    """How the turn that a client receives differs from the written one."""
+    if written.refusal and received.text == written.text + written.refusal:
         yield "the refusal is sent as text"
-        said = replace(said, parts=(Text((heard.text,)), *said.tool_calls))
+        written = replace(written, parts=(Text((received.text,)), *written.tool_calls))
     for name in ("text", "reasoning", "refusal"):
-        before, after = getattr(said, name), getattr(heard, name)
+        before, after = getattr(written, name), getattr(received, name)
         if before != after:
-            kept = "is not sent" if not after else "is another"
-            yield f"the {name} {kept}" if before else f"there is {name} that was not written"
-    yield from _call_differences(said, heard)
-    if said.finish != heard.finish:
-        yield f"finish {said.finish} reads as {heard.finish}"
-    if said.usage != heard.usage:
-        yield "usage is not sent" if heard.usage is None else "usage is another"
-    yield from _detail_differences(said, heard, api)
-    if said.whole() == heard.whole() and _cut(said) != _cut(heard):
-        yield "fragments are not those written"
+            difference = "is not sent" if not after else "differs"
+            yield f"the {name} {difference}" if before else f"there is {name} that was not written"
+    yield from _call_differences(written, received)
+    if written.finish != received.finish:
+        yield f"finish {written.finish} reads as {received.finish}"
+    if written.usage != received.usage:
+        yield "usage is not sent" if received.usage is None else "usage differs"
+    yield from _detail_differences(written, received, api)
+    if written.whole() == received.whole() and _fragments(written) != _fragments(received):
+        yield "fragments are cut differently"
 
 
-def _call_differences(said: Turn, heard: Turn) -> Iterator[str]:
-    before, after = said.tool_calls, heard.tool_calls
+def _call_differences(written: Turn, received: Turn) -> Iterator[str]:
+    before, after = written.tool_calls, received.tool_calls
     if [call.name for call in before] != [call.name for call in after]:
         yield f"of {len(before)} calls {len(after)} are sent"
         return
@@ -80,20 +87,23 @@ def _call_differences(said: Turn, heard: Turn) -> Iterator[str]:
         yield "arguments are sent whole"
 
 
-def _detail_differences(said: Turn, heard: Turn, api: str) -> Iterator[str]:
-    if _of(said, Reasoning, "signature") != _of(heard, Reasoning, "signature"):
-        yield "the signature of the reasoning is another"
-    if any(_of(said, Reasoning, "summary")) and not any(_of(heard, Reasoning, "summary")):
+def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
+    if _values(written, Reasoning, "signature") != _values(received, Reasoning, "signature"):
+        yield "the signature of the reasoning differs"
+    if any(_values(written, Reasoning, "summary")) and not any(
+        _values(received, Reasoning, "summary")
+    ):
         yield "reasoning is not marked as a summary"
-    if any(_of(said, Text, "citations")) and not any(_of(heard, Text, "citations")):
+    if any(_values(written, Text, "citations")) and not any(_values(received, Text, "citations")):
         yield "citations are not sent"
-    if any(_of(said, Text, "logprobs")) and not any(_of(heard, Text, "logprobs")):
+    if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
         yield "log probabilities are not sent"
-    if len(_opaque(said, api)) > len(_opaque(heard, api)):
-        yield "frames as they are do not all come back"
+    if len(_opaque(written, api)) > len(_opaque(received, api)):
+        yield "not all frames of the scenario are sent"
 
 
-def _of(turn: Turn, kind: type, name: str) -> list[object]:
+def _values(turn: Turn, kind: type, name: str) -> list[object]:
+    """An attribute of all parts of a kind."""
     return [getattr(part, name) for part in turn.parts if isinstance(part, kind)]
 
 
@@ -101,6 +111,6 @@ def _opaque(turn: Turn, api: str) -> list[Opaque]:
     return [part for part in turn.parts if isinstance(part, Opaque) and part.api == api]
 
 
-def _cut(turn: Turn) -> tuple[object, ...]:
+def _fragments(turn: Turn) -> tuple[object, ...]:
     own = [part for part in turn.parts if not isinstance(part, Opaque | ToolCall)]
     return tuple(part.fragments for part in own)

@@ -1,8 +1,7 @@
-"""Recordings of the same request, played one after the other as they were made.
+"""Plays recordings of equal requests one after the other, in the order of their recording.
 
-Which turn answers is read off the request, so of two recordings of one request the first would
-answer each time. Where somebody runs again what was recorded, the second time is the second
-recording's.
+A request alone determines which turn answers, so of two recordings of one request the first would
+answer each time. When a recorded run is repeated, the second request must get the second recording.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from mockllm.errors import MockLLMError, RequestError
-from mockllm.matching.index import Catalogue
-from mockllm.matching.select import pick
+from mockllm.matching.index import ScenarioIndex
+from mockllm.matching.select import select
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
 from mockllm.replay.request_cache import Decision
@@ -23,28 +22,28 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
 from mockllm.tapes.conversion import captured_of, detected, request_of
 
-__all__ = ["InOrder"]
+__all__ = ["OrderedPlayer"]
 
 
-class InOrder(Player):
-    """Answers from recordings; of those that answer a request match_key, with the first turn that
-    its session has not played yet. When all are played, the usual one answers.
+class OrderedPlayer(Player):
+    """A player that, of several recordings with an equal `match`, plays the first turn that the
+    session has not played yet. When all are played, it answers as `Player` does.
 
     Args:
-        scenarios: recordings without a `match` get that of the one that their first request
-            finds; they were made when that one was there already.
+        scenarios: a recording without a `match` gets that of the scenario that answers its first
+            request: that scenario existed before the recording was made.
         options: as of `Player`.
     """
 
     def __init__(self, scenarios: Iterable[Scenario], **options: Any) -> None:
-        super().__init__(_matched(tuple(scenarios)), **options)
+        super().__init__(_with_matches(tuple(scenarios)), **options)
         self._options = options
 
     @cached_property
     def _groups(self) -> dict[Hashable, tuple[Player, ...]]:
-        """Recordings with the same match, where there are several: each by itself."""
+        """By `match_key`, where several recordings have it: a player for each recording."""
         groups: dict[Hashable, list[Scenario]] = {}
-        for scenario in sorted(self.catalogue.scenarios, key=precedence):
+        for scenario in sorted(self.served.scenarios, key=precedence):
             if scenario.match is not None and is_recorded(scenario):
                 groups.setdefault(match_key(scenario.match), []).append(scenario)
         return {
@@ -55,8 +54,8 @@ class InOrder(Player):
 
     def decide(self, call: Call, strict: bool) -> Decision:
         decision = super().decide(call, strict)
-        match = decision.picked.scenario.match
-        if decision.picked.continued or match is None:
+        match = decision.selection.scenario.match
+        if decision.selection.continued or match is None:
             return decision
         group = self._groups.get(match_key(match), ())
         for one in group:
@@ -64,24 +63,24 @@ class InOrder(Player):
                 other = one.decide(call, strict)
             except RequestError:
                 continue
-            played = call.session.played.get(other.picked.scenario.name, ())
-            if other.picked.index not in played:
+            played = call.session.played.get(other.selection.scenario.name, ())
+            if other.selection.index not in played:
                 other.lasting = False
                 return other
         decision.lasting = decision.lasting and not group
         return decision
 
 
-def _matched(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
-    catalogue = Catalogue(scenarios)
+def _with_matches(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
+    served = ScenarioIndex(scenarios)
     return tuple(
-        _as_its_first(one, catalogue) if one.match is None and is_recorded(one) else one
+        _with_match(one, served) if one.match is None and is_recorded(one) else one
         for one in scenarios
     )
 
 
-def _as_its_first(scenario: Scenario, catalogue: Catalogue) -> Scenario:
-    """The scenario with the match of the one that answers its own first request."""
+def _with_match(scenario: Scenario, served: ScenarioIndex) -> Scenario:
+    """A recording with the match of the scenario that answers its first request, if one does."""
     recorded = next(turn.recorded for turn in scenario.turns if turn.recorded is not None)
     try:
         captured = captured_of(load(recorded))
@@ -89,7 +88,7 @@ def _as_its_first(scenario: Scenario, catalogue: Catalogue) -> Scenario:
         if sent.protocol is None:
             return scenario
         request = request_of(captured, sent)
-        found = pick(catalogue, request, {}, sent.protocol.call_prefix)
+        found = select(served, request, {}, sent.protocol.call_prefix)
     except (OSError, MockLLMError):
         return scenario
     return replace(scenario, match=found.scenario.match)

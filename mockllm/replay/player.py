@@ -1,26 +1,27 @@
-"""From the bytes of a request to the answer that is sent: everything but the sending.
+"""From the body of a request to its answer: parsing, selection, validation and compilation.
 
-Pure: the server, `mockllm show` and the tests all ask a `Player`.
+It sends nothing. The server, `mockllm show`, the checking kit and tests answer with a `Player`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import NoMatchError, RequestError, UsageError
-from mockllm.matching.index import Catalogue, mint_token
+from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
-from mockllm.matching.select import Pick, pick, plain_model
+from mockllm.matching.select import Selection, select, split_model
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
+from mockllm.protocols.records import StoredAnswers
 from mockllm.quirks import find
-from mockllm.replay.answer import Answer, error_answer, http_answer, json_answer
+from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer, json_answer
+from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
 from mockllm.replay.request_cache import Decision, RequestCache
@@ -30,10 +31,10 @@ from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 if TYPE_CHECKING:
     from mockllm.replay.tape_player import Recordings
 
-__all__ = ["FALLBACK", "QUIRK_HEADER", "Player", "parse_object"]
+__all__ = ["FALLBACK", "QUIRK_HEADER", "Player"]
 
 QUIRK_HEADER = "x-mockllm-quirk"
-"""The header with the names of quirks that an answer is to have, separated by commas."""
+"""The request header with the names of quirks for the answer, separated by commas."""
 
 FALLBACK = Scenario(
     name="fallback-auto",
@@ -41,45 +42,20 @@ FALLBACK = Scenario(
     match=Match(anything=True),
     turns=(TurnSpec(reply=(AutoPart(),), repeat=True),),
 )
-"""The scenario that `--fallback auto` adds where the files have none that answers anything."""
+"""The scenario that `--fallback auto` adds where no scenario of the files has `match: any`."""
 
-
-_KEPT_WITH_PLAN = 128 * 1024
-"""Larger answers, in bytes, are left to the replayer's cache, which is bounded in bytes."""
-
-
-def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body holds.
-
-    Raises:
-        RequestError: it is not JSON, and the message says where; or it is not an object.
-    """
-    try:
-        value = json.loads(body)
-        if isinstance(value, dict):
-            return value
-        where = f"it is {type(value).__name__!r}, not an object"
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}: {error.msg}"
-    except UnicodeDecodeError as error:
-        where = f"byte {error.start} is not UTF-8"
-    except RecursionError:
-        where = "it is nested too deeply"
-    raise RequestError(
-        f"We could not parse the JSON body of your request ({where}). The API expects a JSON "
-        "object, sent as application/json.",
-        code="invalid_json",
-    )
+_MAX_KEPT = 128 * 1024
+"""Larger answers, in bytes, are only in the cache of the replayer, which is bounded in bytes."""
 
 
 class Player:
-    """Answers requests from a catalogue of scenarios.
+    """Answers requests with scenarios.
 
     Args:
-        strict: refuse what the real services refuse.
-        fallback: answer what no scenario answers with one made up from the request.
-        quirks: what every streamed answer has, as in `wire.quirks`; requests may ask for more.
-        named: the scenario that answers every request that does not name one.
+        strict: refuse requests that the real services refuse.
+        fallback: answer requests that no scenario answers with a reply made from the request.
+        quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
+        named: the name of the scenario that answers every request that names none.
     """
 
     def __init__(
@@ -91,19 +67,22 @@ class Player:
         quirks: Iterable[str] = (),
         named: str | None = None,
     ) -> None:
-        served = tuple(scenarios)
-        if fallback and not any(s.match is not None and s.match.anything for s in served):
-            served = (*served, FALLBACK)
-        self.catalogue = Catalogue(served)
+        self.served = ScenarioIndex(scenarios)
+        if fallback and not self.served.fallbacks:
+            self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
         self.strict = strict
         self.named = named
         self._quirks = tuple(quirks)
         self._replayer = Replayer()
         self._cache = RequestCache()
-        self._headers = (*self.catalogue.headers, QUIRK_HEADER)
+        self._headers = (*self.served.headers, QUIRK_HEADER)
 
-    def play(self, call: Call) -> Answer:
-        """The answer to a request; what became of it is written into its exchange."""
+    def play(self, call: Call) -> HttpAnswer:
+        """The answer to a request; its outcome is written into its exchange.
+
+        Raises:
+            TapeNotReadError: only for a call with `tapes`.
+        """
         try:
             return self._play(call)
         except RequestError as error:
@@ -118,28 +97,22 @@ class Player:
         *,
         unmatched: bool = False,
         headers: Iterable[tuple[str, str]] = (),
-    ) -> Answer:
-        """The error body for a refused request, noted in the exchange."""
+    ) -> HttpAnswer:
+        """The error answer to a refused request; the refusal is written into the exchange."""
         exchange.outcome = "unmatched" if unmatched else "invalid"
         exchange.status = error.status
         exchange.problems = (error.message,)
         return error_answer(protocol, error, derive("refused", error.message), headers=headers)
 
-    def _play(self, call: Call) -> Answer:
+    def _play(self, call: Call) -> HttpAnswer:
         protocol, session, exchange = call.protocol, call.session, call.exchange
-        headers = map(call.headers.get, self._headers)
-        key = (protocol.name, exchange.body, *call.target.key, *headers)
-        decision = self._cache.get(key)
-        if decision is None:
-            try:
-                decision = self.decide(call, self.strict)
-            except RequestError as refusal:
-                decision = self._as_recorded(refusal, call)
-            if decision.lasting:
-                self._cache.keep(key, decision)
-        request, picked = decision.request, decision.picked
-        scenario, position = picked.scenario, picked.position
-        _note(exchange, request, picked)
+        decision = self._decision(call)
+        request, selection = decision.request, decision.selection
+        scenario, position = selection.scenario, selection.position
+        _record_selection(exchange, request, selection)
+        answer = decision.answer
+        if answer is None:  # before anything is counted: `TapeNotReadError` starts the call again
+            answer = self._recorded(decision, call)
         failure = decision.spec.http
         if decision.spec.attempts:
             tried = session.attempt(scenario, position, len(decision.spec.attempts))
@@ -147,67 +120,93 @@ class Player:
             if tried < len(decision.spec.attempts):
                 failure = decision.spec.attempts[tried]
         if failure is decision.spec.http:
-            session.note_played(scenario, picked.index)
+            session.note_played(scenario, selection.index)
         exchange.outcome = "played" if failure is None else "error"
         if failure is not None and failure is not decision.spec.http:
-            answer = http_answer(protocol, failure, picked, exchange.attempt)
+            answer = http_error_answer(protocol, failure, selection, exchange.attempt)
         else:
-            answer = self._answer(decision, protocol, exchange)
+            answer = self._answer(decision, answer, protocol, exchange)
         exchange.status = answer.status
         if answer.id is not None:
-            if request.body.get("store") is not False:
+            stored = protocol.stored
+            if stored is None or stored.is_stored(request.body):
                 session.keep_answer(answer.id, exchange)
             if request.conversation is not None:
                 session.conversations[request.conversation] = answer.id.partition("_")[2]
         return answer
 
-    def _answer(self, decision: Decision, protocol: WireProtocol, exchange: Exchange) -> Answer:
-        """The answer of a turn, as recorded where that is to be played, else from the reply."""
-        answer = decision.answer
-        if answer is None:
-            answer = self._recorded(decision, protocol)
+    def _decision(self, call: Call) -> Decision:
+        """The decision for a request: the one that is kept of an equal request, or a new one."""
+        headers = map(call.headers.get, self._headers)
+        key = (call.protocol.name, call.exchange.body, *call.target.key, *headers)
+        decision = self._cache.get(key)
+        if decision is None:
+            try:
+                decision = self.decide(call, self.strict)
+            except RequestError as refusal:
+                decision = self._accepted_upstream(refusal, call)
+            if decision.lasting:
+                self._cache.keep(key, decision)
+        return decision
+
+    def _answer(
+        self,
+        decision: Decision,
+        answer: HttpAnswer | None,
+        protocol: WireProtocol,
+        exchange: Exchange,
+    ) -> HttpAnswer:
+        """The answer of a turn.
+
+        Args:
+            answer: the kept or recorded one; None: it is compiled from the reply.
+        """
         if answer is None and decision.spec.http is not None:
             exchange.recorded, exchange.problems = decision.recorded, decision.problems
-            return http_answer(protocol, decision.spec.http, decision.picked, exchange.attempt)
+            failure = decision.spec.http
+            return http_error_answer(protocol, failure, decision.selection, exchange.attempt)
         if answer is None:
-            answer = self._replayer.answer(decision.picked, decision.request, protocol, decision.quirks)
-        if answer.size <= _KEPT_WITH_PLAN:
+            answer = self._replayer.answer(
+                decision.selection, decision.request, protocol, decision.quirks
+            )
+        if answer.size <= _MAX_KEPT:
             decision.answer = answer
         exchange.recorded, exchange.problems = decision.recorded, decision.problems
         if decision.request.stream and decision.recorded != "exact":
             exchange.quirks = decision.quirks
         return answer
 
-    def _recorded(self, decision: Decision, protocol: WireProtocol) -> Answer | None:
-        picked = decision.picked
-        turn = picked.scenario.turns[picked.index]
+    def _recorded(self, decision: Decision, call: Call) -> HttpAnswer | None:
+        selection = decision.selection
+        turn = selection.scenario.turns[selection.index]
         if turn.recorded is None:
             return None
         played = self.recordings.play(
-            picked.scenario.name,
+            selection.scenario.name,
             turn,
-            protocol,
+            call.protocol,
             stream=decision.request.stream,
             quirks=bool(decision.quirks),
+            read=call.read,
         )
         decision.recorded, decision.problems = played.why, played.problems
         return played.answer
 
     @cached_property
     def recordings(self) -> Recordings:
-        """The recorded answers; those who serve none pay nothing for them."""
+        """The recorded answers. Their modules are imported with the first one."""
         from mockllm.replay.tape_player import Recordings
 
         return Recordings()
 
     def decide(self, call: Call, strict: bool) -> Decision:
-        """What follows from the request alone: which turn is to answer it, if it deserves it.
+        """The decision for a request: which turn answers it.
 
         Args:
-            strict: whether it is held to what the API takes.
+            strict: whether a request that the API refuses is refused.
 
         Raises:
-            RequestError: nothing answers it, or it is refused.
+            RequestError: no scenario answers the request, or it is refused.
         """
         protocol, session, exchange = call.protocol, call.session, call.exchange
         request = protocol.parse(parse_object(exchange.body), call.target, strict)
@@ -219,68 +218,75 @@ class Player:
             request = replace(request, scenario=self.named)
         lasting = request.conversation is None
         if request.previous is not None:
-            previous = self._previous(request.previous, session)
+            previous = self._previous(request.previous, protocol, session)
             lasting = lasting and previous == request.previous
             request = replace(request, previous=previous)
         if "@" in request.model:
-            plain, name = plain_model(self.catalogue, request.model)
+            plain, name = split_model(self.served, request.model)
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
-        picked = pick(self.catalogue, request, call.headers, protocol.call_prefix)
-        _note(exchange, request, picked)
-        if picked.continued and strict:
-            check_continuation(picked, request, protocol)
-        spec = turn_at(picked.scenario, picked.position, protocol.name)
+        selection = select(self.served, request, call.headers, protocol.call_prefix)
+        _record_selection(exchange, request, selection)
+        if selection.continued and strict:
+            check_continuation(selection, request, protocol)
+        spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         if spec.request is not None:
-            check_expectations(picked, spec, request, protocol)
-        quirks = self._asked_quirks(call.headers.get(QUIRK_HEADER))
-        return Decision(request, picked, spec, quirks, lasting)
+            check_expectations(selection, spec, request, protocol)
+        quirks = self._requested_quirks(call.headers.get(QUIRK_HEADER))
+        return Decision(request, selection, spec, quirks, lasting)
 
-    def _as_recorded(self, refusal: RequestError, call: Call) -> Decision:
-        """The decision for a request that the API refuses, where the turn that it asks for was
-        recorded from a service which was asked so, too; else raises the refusal."""
+    def _accepted_upstream(self, refusal: RequestError, call: Call) -> Decision:
+        """The decision for a request that the API refuses but a recorded service accepted.
+
+        Its turn must be recorded, and the recorded request must be refused for the same reason.
+
+        Raises:
+            RequestError: the refusal, where that is not so.
+        """
         if not self.strict or isinstance(refusal, NoMatchError):
             raise refusal
         try:
             decision = self.decide(replace(call, exchange=replace(call.exchange)), False)
         except RequestError:
             raise refusal from None
-        recorded = decision.picked.scenario.turns[decision.picked.index].recorded
+        recorded = decision.selection.scenario.turns[decision.selection.index].recorded
         if recorded is None:
             raise refusal
         from mockllm.replay.accepted_upstream import accepted_request, same_refusal
 
-        found = accepted_request(recorded, call.protocol)
+        read = partial(accepted_request, recorded, call.protocol)
+        found = call.read(("request", recorded, call.protocol.name), read)
         if found is None:
             raise refusal
-        then = replace(
+        recorded_call = replace(
             call,
             target=found.target,
             session=Session(call.session.name),
             exchange=Exchange("POST", call.exchange.path, {}, found.body),
         )
         try:
-            self.decide(then, True)
+            self.decide(recorded_call, True)
         except RequestError as refused:
             if same_refusal(refused, refusal):
                 return decision
         raise refusal
 
-    def _previous(self, id: str, session: Session) -> str:
-        """The token of the answer with this id, where it was played as recorded: such answers
-        have the ids that their service gave them."""
-        known = session.answer(f"resp_{id}")
+    def _previous(self, id: str, protocol: WireProtocol, session: Session) -> str:
+        """The token of the answer with this id, which has no prefix. Answers that were played as
+        recorded have the id of the recorded service, others have a token as their id."""
+        prefix = protocol.stored.prefix if protocol.stored is not None else ""
+        known = session.answer(f"{prefix}{id}")
         if known is None or known.recorded != "exact" or known.position is None:
             return id
-        scenario = self.catalogue.by_name.get(known.scenario or "")
+        scenario = self.served.by_name.get(known.scenario or "")
         return id if scenario is None else mint_token(scenario, known.position)
 
-    def _asked_quirks(self, asked: str | None) -> tuple[str, ...]:
-        """The quirks of this player and those that a request asks for."""
-        if asked is None:
+    def _requested_quirks(self, header: str | None) -> tuple[str, ...]:
+        """The quirks of this player, and those in the header of a request."""
+        if header is None:
             return self._quirks
-        names = tuple(name.strip() for name in asked.split(",") if name.strip())
+        names = tuple(name.strip() for name in header.split(",") if name.strip())
         for name in names:
             try:
                 find(name)
@@ -289,30 +295,31 @@ class Player:
         return self._quirks + names
 
     def recall(self, call: Call, id: str) -> Lookup | None:
-        """What was asked and answered under an id; None where nothing (more) is known of it."""
+        """The request and the answer with an id; None where they are not, or no longer, kept."""
         protocol = call.protocol
         exchange = call.session.answer(id)
         if exchange is None:
             return None
         body = parse_object(exchange.body)
         request = replace(protocol.parse(body, call.target, False), stream=False)
-        scenario = self.catalogue.by_name.get(exchange.scenario or "")
+        scenario = self.served.by_name.get(exchange.scenario or "")
         if scenario is None or exchange.position is None or exchange.turn is None:
             return None
-        picked = Pick(scenario, exchange.position, exchange.turn)
+        selection = Selection(scenario, exchange.position, exchange.turn)
         if turn_at(scenario, exchange.position, protocol.name) is None:
             return None
-        answer = parse_object(self._replayer.answer(picked, request, protocol).chunks[0].data)
+        answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
         return Lookup(call.target, request=body, answer={**answer, "id": id})
 
-    def look_up(self, call: Call, operation: Operation) -> Answer:
-        """The answer of an operation besides `generate`."""
+    def look_up(self, call: Call, operation: Operation) -> HttpAnswer:
+        """The answer to an operation besides `generate`."""
         protocol, exchange = call.protocol, call.exchange
         try:
-            if "response_id" in call.target.segments:
-                found = self._recalled(call, operation)
+            stored = protocol.stored
+            if stored is not None and stored.segment in call.target.segments:
+                found = self._recalled(call, stored, operation)
             else:
-                names, any_model = self._models()
+                names, any_model = self.served.models()
                 body = parse_object(exchange.body) if operation == "count_tokens" else {}
                 found = Lookup(call.target, names, any_model, body)
             body = protocol.lookups[operation](found)
@@ -321,35 +328,17 @@ class Player:
         exchange.outcome, exchange.status = "played", 200
         return json_answer(200, body)
 
-    def _recalled(self, call: Call, operation: Operation) -> Lookup:
-        id = call.target.segments["response_id"]
+    def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
+        id = call.target.segments[stored.segment]
         found = self.recall(call, id)
         if found is None:
-            raise RequestError(
-                f"Response with id '{id}' not found.", status=404, param="response_id"
-            )
+            raise stored.not_found(id)
         if operation == "delete_response":
             call.session.drop_answer(id)
         return found
 
-    def _models(self) -> tuple[tuple[str, ...], bool]:
-        """The model names served, and whether any other name is answered for too."""
-        names: set[str] = set()
-        any_model = False
-        for scenario in self.catalogue.scenarios:
-            names.add(f"mock/{scenario.name}")
-            match = scenario.match
-            if match is not None and match.model is None:
-                any_model = True
-            elif match is not None and match.model is not None:
-                if any(char in match.model for char in "*?["):
-                    any_model = True
-                else:
-                    names.add(match.model)
-        return tuple(sorted(names)), any_model
 
-
-def _note(exchange: Exchange, request: Request, picked: Pick) -> None:
+def _record_selection(exchange: Exchange, request: Request, selection: Selection) -> None:
     exchange.model, exchange.stream = request.model, request.stream
-    exchange.scenario = picked.scenario.name
-    exchange.turn, exchange.position = picked.index, picked.position
+    exchange.scenario = selection.scenario.name
+    exchange.turn, exchange.position = selection.index, selection.position

@@ -1,8 +1,7 @@
-"""A scenario's turn as written to the neutral `Turn` that is played.
+"""Resolves a written turn of a scenario to the neutral `Turn` that is played.
 
-`resolve` applies the rules of the language: defaults, cutting, interleaving, pauses, derived
-identifiers, counted usage. A *position* is how many turns of the model came before in the
-conversation; it differs from the index of the turn where a scenario repeats or restarts.
+`resolve` applies the rules of the language: defaults, cutting, interleaving, pauses, derived ids,
+counted usage. *Position* is explained in `mockllm.matching.positions`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["opened", "resolve", "usual_finish"]
+__all__ = ["parallel_beats", "resolve", "usual_finish"]
 
 
 def resolve(
@@ -62,8 +61,8 @@ def resolve(
     """The neutral turn at a position of a scenario's conversation.
 
     Args:
-        prefix: what derived tool call ids begin with.
-        auto: what stands in for an `auto: true` part.
+        prefix: of derived tool call ids.
+        auto: the parts that replace an `auto: true` part.
 
     Raises:
         LookupError: the scenario has no turn there, or the turn is an HTTP error.
@@ -71,15 +70,19 @@ def resolve(
     spec = turn_at(scenario, position, api)
     if spec is None or spec.http is not None:
         raise LookupError(f"{scenario.name} has no reply at position {position}")
-    lowering = _Lowering(scenario, position, prefix, spec.timing or Timing())
+    resolver = _Resolver(scenario, position, prefix, spec.timing or Timing())
     for part in spec.reply:
-        for piece in auto if isinstance(part, AutoPart) else (part,):
-            lowering.add(piece)
-    return lowering.turn(spec)
+        for written in auto if isinstance(part, AutoPart) else (part,):
+            resolver.add(written)
+    return resolver.turn(spec)
 
 
-class _Lowering:
-    """Collects the parts of one turn with the order and the pauses of their beats."""
+class _Resolver:
+    """Collects the neutral parts of one turn, and the order and the gaps of their beats.
+
+    A *beat* is one event of a part that has a time of its own (`mockllm.core.turn.beats`): a
+    fragment, or the opening of a call.
+    """
 
     def __init__(self, scenario: Scenario, position: int, prefix: str, timing: Timing) -> None:
         self._scenario = scenario
@@ -106,9 +109,9 @@ class _Lowering:
             case ParallelPart():
                 self._parallel(part)
             case InterleavedPart(parts=members, order=order):
-                self._together(members, order)
+                self._interleaved(members, order)
             case TextPart() | ReasoningPart() | RefusalPart() | ToolPart() | FramePart():
-                self._together((part,), ())
+                self._interleaved((part,), ())
             case AutoPart():
                 raise LookupError("an auto part has to be replaced by an answer first")
 
@@ -147,20 +150,20 @@ class _Lowering:
         return 0
 
     def _parallel(self, part: ParallelPart) -> None:
-        """Calls open in the order written, as clients expect their indexes to appear."""
+        """Adds calls that open in the order written: clients expect rising indexes."""
         first = self._add(part.calls)
         counts = [beats(call) - 1 for call in self._parts[first:]]
-        for number in opened(counts, part.order):
+        for number in parallel_beats(counts, part.order):
             self._beat(first + number, self._every(part.calls[number]))
 
-    def _together(self, members: Sequence[Member], order: Sequence[int]) -> None:
+    def _interleaved(self, members: Sequence[Member], order: Sequence[int]) -> None:
         first = self._add(members)
         for number in order or range(len(members)):
             for _ in range(1 if order else beats(self._parts[first + number])):
                 self._beat(first + number, self._every(members[number]))
 
     def _add(self, members: Sequence[Member]) -> int:
-        """Adds parts without their beats; gives the number of the first of them."""
+        """Adds parts without their beats; returns the index of the first of them."""
         first = len(self._parts)
         for member in members:
             self._parts.append(self._neutral(member))
@@ -187,7 +190,7 @@ class _Lowering:
         index = turn_index(self._scenario, self._position)
         gaps = [*self._gaps, self._pause]
         if self._timing.at:
-            gaps = _exact(self._timing.at, len(self._order), self._pause)
+            gaps = _gaps_from_offsets(self._timing.at, len(self._order), self._pause)
         return normal(
             Turn(
                 parts=tuple(self._parts),
@@ -207,7 +210,7 @@ class _Lowering:
 
 
 def usual_finish(parts: Sequence[Part]) -> FinishReason:
-    """Why an answer with these parts ends where nothing else is said."""
+    """The finish reason of an answer with these parts, where the scenario has none."""
     if any(isinstance(part, ToolCall) for part in parts):
         return "tool_calls"
     if any(isinstance(part, Refusal) for part in parts):
@@ -215,8 +218,8 @@ def usual_finish(parts: Sequence[Part]) -> FinishReason:
     return "stop"
 
 
-def opened(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]:
-    """The number of the call for each beat of calls that are `parallel`, openings included.
+def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]:
+    """The index of the call for each beat of `parallel` calls, their openings included.
 
     Args:
         counts: how many fragments each call has.
@@ -243,8 +246,8 @@ def _round_robin(counts: Sequence[int]) -> Iterator[int]:
                 yield call
 
 
-def _exact(at: Sequence[int], count: int, last: int) -> list[int]:
-    """Gaps for exact offsets; beats beyond the last offset follow it at once."""
+def _gaps_from_offsets(at: Sequence[int], count: int, last: int) -> list[int]:
+    """The gaps for beats with these offsets; beats beyond the last offset follow it at once."""
     offsets = [*at[:count], *[at[-1]] * (count - len(at))]
     return [b - a for a, b in zip([0, *offsets], offsets, strict=False)] + [last]
 

@@ -1,7 +1,7 @@
-"""A value that satisfies a JSON Schema, always the same one, as small as it may be.
+"""Makes a value that satisfies a JSON Schema: always the same one, and small.
 
-Covers what tool and response schemas are written with; what it finds is checked against the
-schema, so that a wrong value is never handed out.
+It covers the keywords that schemas of tools and responses use. Each value is validated before it is
+returned, so no wrong one is.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def sample(schema: Any) -> Any:
     """A value for `schema`.
 
     Raises:
-        UnsatisfiableError: none was found; the message says for which part of the schema.
+        UnsatisfiableError: none was found; the message names the part of the schema.
     """
-    # Imported here: jsonschema takes longer to import than the server takes to start.
+    # Imported here: importing jsonschema takes longer than starting the server.
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -60,15 +60,15 @@ def sample(schema: Any) -> Any:
     validator = Draft202012Validator(schema)
     problem = "nothing was tried"
     for value in _candidates(schema, schema, 0):
-        wrong = next(iter(validator.iter_errors(value)), None)
-        if wrong is None:
+        violation = next(iter(validator.iter_errors(value)), None)
+        if violation is None:
             return value
-        problem = f"{wrong.json_path}: {wrong.message}"
+        problem = f"{violation.json_path}: {violation.message}"
     raise UnsatisfiableError(problem)
 
 
 def _candidates(schema: Any, root: Any, depth: int) -> Iterator[Any]:
-    """Values to try, the likeliest first; few, for the caller multiplies them."""
+    """Values to try, the most likely first. They are few, because callers combine them."""
     if depth > _MAX_DEPTH:
         raise UnsatisfiableError("the schema demands a value of endless depth")
     if schema is True or schema == {}:
@@ -100,7 +100,7 @@ def _candidates(schema: Any, root: Any, depth: int) -> Iterator[Any]:
 
 
 def _option(rest: dict[str, Any], option: Any, root: Any, depth: int) -> Iterator[Any]:
-    """One branch of `anyOf`; one that never ends leaves the others to be tried."""
+    """The candidates of one branch of `anyOf`; none where it recurses without end."""
     try:
         yield from _candidates(_merge(rest, _flat(option, root)), root, depth + 1)
     except UnsatisfiableError:
@@ -167,7 +167,7 @@ def _implied(schema: dict[str, Any]) -> str:
 
 
 def _first(schema: Any, root: Any, depth: int) -> Any:
-    """The first value of a schema that satisfies it by itself."""
+    """The first candidate that satisfies a schema on its own; else the last one."""
     from jsonschema import Draft202012Validator
 
     wrapped = schema

@@ -1,7 +1,7 @@
-"""One isolated run: its journal, its attempt counters, what was played and what was not.
+"""Sessions: the journal of each, its attempt counters and the turns that were played.
 
-This is all the state there is; which turn answers is read off each request. No clock here:
-times come with the exchanges.
+There is no other state: each request alone determines which turn answers. No clock is read here;
+exchanges carry their times.
 """
 
 from __future__ import annotations
@@ -22,29 +22,33 @@ ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded"
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what became of it: an entry of the journal.
+    """One request to the server and its outcome: an entry of the journal.
+
+    It has the request as received, and how the answer ended, but not the bytes of the answer.
+    Recorders and importers have the bytes of both: `mockllm.tapes.captured.Captured`.
 
     Args:
         session: the name of its session; `number` counts from 1 within it.
         headers: as received, credentials masked.
         body: as received.
-        turn: the index of the turn that answered; `position` as in `mockllm.matching.select.Pick`.
-        attempt: how often this turn was tried, this time included.
-        outcome: `played`; `unmatched` (nothing answers); `invalid` (refused, as the API or the
-            turn's `request` conditions do); `error` (an HTTP error that the scenario asks for);
+        turn: the index of the turn that answered; `position` as in
+            `mockllm.matching.select.Selection`.
+        attempt: the number of the attempt at the turn, from 1.
+        outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
+            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
             `forwarded` (the real service answers).
-        bytes_sent: of the answer's body, HTTP chunk framing not counted.
+        bytes_sent: of the answer's body, without HTTP chunk framing.
         client_gone: whether the client went away before the answer was complete.
         duration: in seconds, from the request's arrival to the answer's end.
-        ended: when its answer had nothing more to wait for and the rest of it left, in seconds
-            after its arrival; 0 for one without pauses, None until then and where the client
-            went away earlier.
-        clock: when it arrived, in seconds on a clock that only goes forward; it tells the order
-            of what happened, and no time of day.
-        quirks: those that the server or the request put into the stream, besides the scenario's.
-        recorded: of a turn with a recording whether it was played (`exact`) or why not, as in
-            `mockllm.replay.tape_player.Why`; "" for any other.
-        target: of a request for an answer what its path says; None of any other request.
+        ended: when the last pause of the answer was over and the rest was written, in seconds
+            after the request's arrival; 0 for an answer without pauses. None until then, and
+            where the client went away earlier.
+        clock: when the request arrived, in seconds of a monotonic clock: for the order of
+            exchanges, not for the time of day.
+        quirks: of the stream, besides those of the scenario: the server's and the request's.
+        recorded: whether the recording of the turn was played (`exact`) or why not, as in
+            `mockllm.replay.tape_player.Why`; "" for a turn without a recording.
+        target: of a request for an answer, as its path and query give it; None for others.
     """
 
     method: str
@@ -76,29 +80,31 @@ class Exchange:
 
     @property
     def size(self) -> int:
-        """Roughly what it takes in memory, in bytes."""
+        """An estimate of the memory it needs, in bytes."""
         return 1024 + len(self.body) + sum(map(len, self.problems))
 
     def as_json(self) -> dict[str, Any]:
-        """As the control route shows it; a body that is not UTF-8 is given in base 64."""
-        shown = {
+        """As the control route shows it; a body that is not UTF-8 is in `body_base64`."""
+        entry = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
             if name not in ("body", "answer_id", "clock", "target")
         }
         try:
-            shown["body"] = self.body.decode()
+            entry["body"] = self.body.decode()
         except UnicodeDecodeError:
-            shown["body_base64"] = base64.b64encode(self.body).decode()
-        return shown
+            entry["body_base64"] = base64.b64encode(self.body).decode()
+        return entry
 
 
 @dataclass(slots=True)
 class Session:
-    """One run, isolated from the others.
+    """The state of one session; no other session sees it.
 
     Args:
-        max_exchanges, max_bytes: bounds of the journal; the oldest entries go first.
+        max_exchanges, max_bytes: bounds of the journal; the oldest entries are dropped first.
+        played: the indices of the turns that were played, by the name of the scenario.
+        conversations: the latest token of each conversation that requests name by an id.
     """
 
     name: str
@@ -130,36 +136,41 @@ class Session:
         if exchange.answer_id and self._answers.get(exchange.answer_id) is exchange:
             del self._answers[exchange.answer_id]
 
-    def attempt(self, scenario: Scenario, position: int, planned: int) -> int:
-        """Which try of a turn this is, from 0; the try after the last planned failure
-        succeeds, and the next one counts from 0 again."""
-        if not planned:
+    def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
+        """Counts an attempt at a turn; returns how many came before it.
+
+        The attempt after the last failure succeeds, and the next one counts from 0 again.
+
+        Args:
+            failures: how many attempts the scenario lets fail.
+        """
+        if not failures:
             return 0
         key = (scenario.name, position)
         tried = self._attempts.pop(key, 0)
-        if tried < planned:
+        if tried < failures:
             self._attempts[key] = tried + 1
         return tried
 
     def note_played(self, scenario: Scenario, index: int) -> None:
-        """Remembers that a turn was asked for and answered."""
+        """Records that a turn was played."""
         self.played.setdefault(scenario.name, set()).add(index)
 
     def keep_answer(self, id: str, exchange: Exchange) -> None:
-        """Lets an answer be looked up by its id as long as its exchange is in the journal."""
+        """Keeps an answer for look-up by its id, as long as its exchange is in the journal."""
         exchange.answer_id = id
         self._answers[id] = exchange
 
     def answer(self, id: str) -> Exchange | None:
-        """The latest exchange that was answered under this id."""
+        """The latest exchange whose answer has this id; None where it is not kept."""
         return self._answers.get(id)
 
     def drop_answer(self, id: str) -> bool:
-        """Forgets an answer (the journal keeps its exchange); whether it was there."""
+        """Deletes an answer but not its exchange in the journal; returns whether it was kept."""
         return self._answers.pop(id, None) is not None
 
     def unplayed(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
-        """The turns that were not played, of each scenario that was begun."""
+        """The name and the index of each turn that was not played, of scenarios that were begun."""
         for name, turns in tuple(self.played.items()):
             if name in scenarios:
                 for index in range(len(scenarios[name].turns)):
@@ -170,7 +181,7 @@ class Session:
 class Sessions:
     """All sessions of a server, made on first use, bounded in number and in bytes.
 
-    The session used least recently goes first.
+    The least recently used session is dropped first.
     """
 
     def __init__(self, *, max_sessions: int = 1000, max_bytes: int = 256 * 1024 * 1024) -> None:
@@ -186,7 +197,7 @@ class Sessions:
         return len(self._sessions)
 
     def get(self, name: str) -> Session:
-        """The session of that name."""
+        """The session of that name, made if need be."""
         session = self._sessions.get(name)
         if session is None:
             session = self._sessions[name] = Session(name)
@@ -197,11 +208,11 @@ class Sessions:
         return session
 
     def find(self, name: str) -> Session | None:
-        """The session of that name, if there is one; it does not count as a use."""
+        """The session of that name; None where there is none. This does not count as a use."""
         return self._sessions.get(name)
 
     def record(self, session: Session, exchange: Exchange) -> None:
-        """Adds an exchange to a session's journal; the bounds of all sessions hold."""
+        """Adds an exchange to a session's journal; the bounds of all sessions hold afterwards."""
         before = session.size
         session.record(exchange)
         if self._sessions.get(session.name) is session:
@@ -210,7 +221,7 @@ class Sessions:
             self._drop_oldest()
 
     def delete(self, name: str) -> bool:
-        """Forgets a session; whether there was one."""
+        """Deletes a session; returns whether there was one."""
         session = self._sessions.pop(name, None)
         if session is not None:
             self._size -= session.size

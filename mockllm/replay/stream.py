@@ -1,4 +1,4 @@
-"""The body of a streamed answer: events to frames, quirks, framing, and the cuts between writes."""
+"""The body of a streamed answer: events to frames, quirks, framing, and TCP segments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mockllm.quirks import find
 from mockllm.quirks.base import Context, Variant, change_frames
 from mockllm.scenario.model import Wire
 
-__all__ = ["spread", "stream", "variants"]
+__all__ = ["stream", "variants"]
 
 
 def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) -> list[TimedBytes]:
-    """The body of a streamed answer: a piece for each frame, or for each segment."""
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
     wire = wire or Wire()
     quirks = variants(protocol, wire)
     context = Context(protocol.name, turn, reply)
@@ -33,22 +33,22 @@ def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) 
             frames = change_frames(variant.frames, frames, context)
     if wire.group is not None:
         frames = list(_grouped(frames, protocol, wire.group))
-    pieces = _encoded(frames, wire, wire.line_end or protocol.line_end)
+    parts = _encoded(frames, wire, wire.line_end or protocol.line_end)
     for variant in quirks:
         if variant.bytes is not None:
-            pieces = variant.bytes(pieces, context)
-    # An empty chunk is how HTTP ends a body.
-    pieces = [piece for piece in pieces if piece.data]
+            parts = variant.bytes(parts, context)
+    # An empty HTTP chunk ends the body (RFC 9112, section 7.1).
+    parts = [part for part in parts if part.data]
     if isinstance(wire.segments, tuple):
-        pieces = list(_segments(pieces, cycle(wire.segments)))
+        parts = list(_segments(parts, cycle(wire.segments)))
     elif wire.segments is not None:
         sizes = _sizes(reply.seed, wire.segments.low, wire.segments.high)
-        pieces = list(_segments(pieces, sizes))
-    return pieces
+        parts = list(_segments(parts, sizes))
+    return parts
 
 
 def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
-    """The quirks of a stream that this protocol can have."""
+    """The quirks of a stream that apply to this protocol."""
     found = [find(name) for name in wire.quirks]
     return [variant for quirk, variant in found if quirk.applies_to(protocol.name)]
 
@@ -56,8 +56,8 @@ def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
 def _grouped(
     frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, size: int
 ) -> Iterator[tuple[int, Frame]]:
-    """Frames joined, up to `size` into one, where the protocol can say them in one; it is due
-    when the last of them is."""
+    """Joins up to `size` consecutive frames into one, where the protocol can; it is due when the
+    last of them is."""
     held: Frame | None = None
     due = count = 0
     for at, frame in frames:
@@ -77,20 +77,20 @@ def _grouped(
 def _encoded(
     frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd
 ) -> list[TimedBytes]:
-    pieces: list[TimedBytes] = []
+    parts: list[TimedBytes] = []
     for count, (at, frame) in enumerate(frames, 1):
-        shown = spread(frame) if wire.multiline else frame
-        pieces.append(TimedBytes(at, encode(shown, line_end)))
+        written = _multiline(frame) if wire.multiline else frame
+        parts.append(TimedBytes(at, encode(written, line_end)))
         if wire.comments is not None and count % wire.comments.every == 0:
             comment = Frame(comment=wire.comments.text)
-            pieces.append(TimedBytes(at, encode(comment, line_end)))
-    if wire.bom and pieces:
-        pieces[0] = TimedBytes(pieces[0].at, "\ufeff".encode() + pieces[0].data)
-    return pieces
+            parts.append(TimedBytes(at, encode(comment, line_end)))
+    if wire.bom and parts:
+        parts[0] = TimedBytes(parts[0].at, "\ufeff".encode() + parts[0].data)
+    return parts
 
 
-def spread(frame: Frame) -> Frame:
-    """The same frame with its data, if they are JSON, over several lines."""
+def _multiline(frame: Frame) -> Frame:
+    """The same frame with its data, if they are JSON, on several lines."""
     if frame.data is None or frame.data[:1] not in ("{", "["):
         return frame
     try:
@@ -100,7 +100,7 @@ def spread(frame: Frame) -> Frame:
     text = json.dumps(value, ensure_ascii=False, indent=1)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which has no UTF-8
+    except UnicodeEncodeError:  # half of a surrogate pair cannot be UTF-8, only an escape
         text = json.dumps(value, indent=1)
     return replace(frame, data=text)
 
@@ -112,17 +112,17 @@ def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
         number += 1
 
 
-def _segments(pieces: Sequence[TimedBytes], sizes: Iterator[int]) -> Iterator[TimedBytes]:
-    """The same bytes cut anew; what is due later never leaves with what is due now."""
+def _segments(parts: Sequence[TimedBytes], sizes: Iterator[int]) -> Iterator[TimedBytes]:
+    """The same bytes cut into segments; no segment has bytes that are due at different times."""
     held = b""
     at = 0
     size = next(sizes)
-    for piece in pieces:
-        if held and piece.at != at:
+    for part in parts:
+        if held and part.at != at:
             yield TimedBytes(at, held)
             held = b""
-        at = piece.at
-        held += piece.data
+        at = part.at
+        held += part.data
         while len(held) >= size:
             yield TimedBytes(at, held[:size])
             held = held[size:]

@@ -1,4 +1,4 @@
-"""What a turn costs: the tokens that are written, and those that are counted by a fixed rule."""
+"""The usage of a turn: token counts as written, or counted from the text by a fixed rule."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ __all__ = ["usage"]
 def usage(
     scenario: Scenario, index: int, spec: TurnSpec, parts: Sequence[Part]
 ) -> TokenUsage | None:
-    """What a turn costs: as written, else counted from what the scenario says; None where it is
-    not to be told.
+    """The usage of a turn: as written, else counted; None where the scenario has `usage: none`.
 
-    The input is counted from what the scenario knows of the prompt: its tools, the texts of
-    its conditions, and the turns before this one with the results that they asked for.
+    Input tokens are counted from what the scenario has of the prompt: its tools, the texts of
+    its conditions, and the turns before this one with the results that they expect.
 
     Args:
         index: of the turn in the scenario.
         spec: the turn, as the protocol plays it.
-        parts: what it comes to.
+        parts: the neutral parts of the turn.
     """
     written = spec.usage
     default = scenario.defaults.usage

@@ -1,7 +1,7 @@
-"""What one place of a scenario says about another: calls and tools, fragments and values.
+"""The rules between values of a scenario: calls fit their tools, fragments join to their value.
 
-It judges scenarios however they were made, and gives places as steps, which `locate` finds in
-a document. A call without a name stands for a part that could not be read.
+A scenario is checked however it was made: problems come with paths, which `locate` finds in a
+document. A call without a name stands for a part that could not be read.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from dataclasses import dataclass, replace
 from mockllm.scenario import model as m
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
-from mockllm.scenario.locate import Steps
+from mockllm.scenario.locate import KeyPath
 from mockllm.scenario.schemas import Schemas
-from mockllm.scenario.wording import shorten, suggestion
+from mockllm.scenario.wording import excerpt, suggestion
 
-__all__ = ["Remark", "check"]
+__all__ = ["Mistake", "check"]
 
-Remark = tuple[Steps, str]
-"""A place in a scenario, and what is wrong with it."""
+Mistake = tuple[KeyPath, str]
+"""The path to a value of a scenario, and what is wrong with the value."""
 
 
-def check(scenario: m.Scenario, schemas: Schemas | None = None) -> list[Remark]:
-    """Everything wrong with a scenario beyond its shape, each thing once.
+def check(scenario: m.Scenario, schemas: Schemas | None = None) -> list[Mistake]:
+    """The mistakes of a scenario beyond keys, types and ranges; each is listed once.
 
     Args:
         schemas: compiled JSON Schemas, to share them among scenarios.
     """
     schemas = schemas or Schemas()
     tools = {tool.name: tool for tool in scenario.tools}
-    remarks = [*_tools(scenario, schemas), *_repeats(scenario)]
-    for steps, turn in _written_turns(scenario):
-        remarks += _turn(scenario, tools, schemas, steps, turn)
-    for view in _views(scenario):
-        remarks += _calls(view)
-    return list(dict.fromkeys(remarks)) if remarks else remarks
+    mistakes = [*_tools(scenario, schemas), *_repeats_and_variants(scenario)]
+    for path, turn in _written_turns(scenario):
+        mistakes += _turn(scenario, tools, schemas, path, turn)
+    for turns in _played_turns(scenario):
+        mistakes += _call_ids(turns)
+    return list(dict.fromkeys(mistakes)) if mistakes else mistakes
 
 
-def _written_turns(scenario: m.Scenario) -> Iterator[tuple[Steps, m.TurnSpec]]:
-    """Every turn, and every variant without what it takes over from its turn."""
+def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]:
+    """Every turn, and every variant without what it inherits from its turn."""
     for index, turn in enumerate(scenario.turns):
         yield ("turns", index), turn
         for number, (_, variant) in enumerate(turn.variants):
@@ -53,37 +53,38 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[Steps, m.TurnSpec]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A turn as one protocol plays it, and where its request and reply are written."""
+class _PlayedTurn:
+    """A turn as one protocol plays it, and the paths at which request and reply are written."""
 
     turn: m.TurnSpec
-    request: Steps
-    reply: Steps
+    request: KeyPath
+    reply: KeyPath
 
 
-def _views(scenario: m.Scenario) -> Iterator[list[_Seen]]:
-    """The turns as they are without variants, and as each protocol with variants has them."""
+def _played_turns(scenario: m.Scenario) -> Iterator[list[_PlayedTurn]]:
+    """The turns without variants, then once more for each protocol that has variants."""
     yield [
-        _Seen(turn, ("turns", index), ("turns", index)) for index, turn in enumerate(scenario.turns)
+        _PlayedTurn(turn, ("turns", index), ("turns", index))
+        for index, turn in enumerate(scenario.turns)
     ]
     for api in dict.fromkeys(name for turn in scenario.turns for name, _ in turn.variants):
-        yield [_seen(turn, index, api) for index, turn in enumerate(scenario.turns)]
+        yield [_played_turn(turn, index, api) for index, turn in enumerate(scenario.turns)]
 
 
-def _seen(turn: m.TurnSpec, index: int, api: m.Api) -> _Seen:
-    here: Steps = ("turns", index)
+def _played_turn(turn: m.TurnSpec, index: int, api: m.Api) -> _PlayedTurn:
+    base: KeyPath = ("turns", index)
     for number, (name, variant) in enumerate(turn.variants):
         if name == api:
-            there = (*here, "when", number)
-            return _Seen(
+            own = (*base, "when", number)
+            return _PlayedTurn(
                 variant,
-                here if variant.request == turn.request else there,
-                here if variant.reply == turn.reply else there,
+                base if variant.request == turn.request else own,
+                base if variant.reply == turn.reply else own,
             )
-    return _Seen(turn, here, here)
+    return _PlayedTurn(turn, base, base)
 
 
-def _tools(scenario: m.Scenario, schemas: Schemas) -> Iterator[Remark]:
+def _tools(scenario: m.Scenario, schemas: Schemas) -> Iterator[Mistake]:
     seen: set[str] = set()
     for index, tool in enumerate(scenario.tools):
         if tool.name in seen and tool.name:
@@ -94,12 +95,12 @@ def _tools(scenario: m.Scenario, schemas: Schemas) -> Iterator[Remark]:
                 yield ("tools", index, "parameters", *path), message
 
 
-def _repeats(scenario: m.Scenario) -> Iterator[Remark]:
-    for steps, turn in _written_turns(scenario):
-        if turn.repeat and steps[1] != len(scenario.turns) - 1:
-            yield (*steps, "repeat"), "only the last turn can repeat"
+def _repeats_and_variants(scenario: m.Scenario) -> Iterator[Mistake]:
+    for path, turn in _written_turns(scenario):
+        if turn.repeat and path[1] != len(scenario.turns) - 1:
+            yield (*path, "repeat"), "only the last turn can repeat"
         if turn.repeat and scenario.restart:
-            yield (*steps, "repeat"), "cannot go with 'then: restart'; take one of them"
+            yield (*path, "repeat"), "cannot go with 'then: restart'; take one of them"
     for index, turn in enumerate(scenario.turns):
         for number, (api, _) in enumerate(turn.variants):
             if not scenario.plays_over(api):
@@ -110,43 +111,43 @@ def _turn(
     scenario: m.Scenario,
     tools: dict[str, m.ToolSpec],
     schemas: Schemas,
-    steps: Steps,
+    path: KeyPath,
     turn: m.TurnSpec,
-) -> Iterator[Remark]:
+) -> Iterator[Mistake]:
     last = len(turn.reply) - 1
     for index, part in enumerate(turn.reply):
-        here = (*steps, "reply", index)
+        part_path = (*path, "reply", index)
         if isinstance(part, m.AutoPart) and last:
-            yield here, "must be the only part of its reply"
+            yield part_path, "must be the only part of its reply"
         elif isinstance(part, m.ErrorPart) and index < last:
-            yield here, "must be the last part; an error ends the stream"
+            yield part_path, "must be the last part; an error ends the stream"
         elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
-            yield (*here, "api"), _not_among(part.api, scenario)
-        for place, single in _singles(here, part):
-            yield from _joins(place, single)
-            if isinstance(single, m.ToolPart):
-                yield from _arguments(place, single, tools, schemas)
+            yield (*part_path, "api"), _not_among(part.api, scenario)
+        for member_path, member in _members(part_path, part):
+            yield from _fragments_join(member_path, member)
+            if isinstance(member, m.ToolPart):
+                yield from _arguments(member_path, member, tools, schemas)
         if isinstance(part, m.ParallelPart | m.InterleavedPart):
-            yield from _order((*here, "order"), part, scenario.defaults.split or "whole")
+            yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
     if turn.request is not None and turn.request.schema is not None:
-        for path, message in schemas.flaws(turn.request.schema):
-            yield (*steps, "request", "schema", *path), message
+        for inner, message in schemas.flaws(turn.request.schema):
+            yield (*path, "request", "schema", *inner), message
 
 
 def _not_among(api: m.Api, scenario: m.Scenario) -> str:
     return f"{api} is not among the scenario's apis: {', '.join(scenario.apis)}"
 
 
-def _singles(here: Steps, part: m.AnyPart) -> list[tuple[Steps, m.AnyPart]]:
-    """A part, or the members of a parallel one."""
+def _members(path: KeyPath, part: m.AnyPart) -> list[tuple[KeyPath, m.AnyPart]]:
+    """The members of a group with their paths; a part that is no group is its own member."""
     if isinstance(part, m.ParallelPart):
-        return [((*here, "parallel", index), call) for index, call in enumerate(part.calls)]
+        return [((*path, "parallel", index), call) for index, call in enumerate(part.calls)]
     if isinstance(part, m.InterleavedPart):
-        return [((*here, "interleaved", index), one) for index, one in enumerate(part.parts)]
-    return [(here, part)]
+        return [((*path, "interleaved", index), one) for index, one in enumerate(part.parts)]
+    return [(path, part)]
 
 
-def _joins(here: Steps, part: m.AnyPart) -> Iterator[Remark]:
+def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
     match part:
         case m.TextPart() | m.ReasoningPart() | m.RefusalPart():
             value, what = part.text, "text"
@@ -155,17 +156,18 @@ def _joins(here: Steps, part: m.AnyPart) -> Iterator[Remark]:
         case _:
             return
     if isinstance(part.split, tuple) and "".join(part.split) != value:
-        at, steps = _difference(part.split, value)
-        fragments = _rest("".join(part.split), at)
+        at, fragment = _first_difference(part.split, value)
+        given = _excerpt_from("".join(part.split), at)
         yield (
-            (*here, "split", *steps),
+            (*path, "split", *fragment),
             f"the fragments do not join to the {what}: "
-            f"from character {at + 1} they give {fragments} instead of {_rest(value, at)}",
+            f"from character {at + 1} they give {given} instead of {_excerpt_from(value, at)}",
         )
 
 
-def _difference(split: tuple[str, ...], value: str) -> tuple[int, tuple[int, ...]]:
-    """The first character in which fragments differ from a value, and in which fragment."""
+def _first_difference(split: tuple[str, ...], value: str) -> tuple[int, tuple[int, ...]]:
+    """The index of the first character in which fragments differ from a value, and that of its
+    fragment; no fragment where the value is longer."""
     at = 0
     for index, fragment in enumerate(split):
         for character in fragment:
@@ -175,73 +177,77 @@ def _difference(split: tuple[str, ...], value: str) -> tuple[int, tuple[int, ...
     return at, ()
 
 
-def _rest(text: str, at: int) -> str:
-    return repr(shorten(text[at : at + 10])) if at < len(text) else "nothing more"
+def _excerpt_from(text: str, at: int) -> str:
+    return repr(excerpt(text[at : at + 10])) if at < len(text) else "nothing more"
 
 
 def _arguments(
-    here: Steps, call: m.ToolPart, tools: dict[str, m.ToolSpec], schemas: Schemas
-) -> Iterator[Remark]:
+    path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec], schemas: Schemas
+) -> Iterator[Mistake]:
     if call.malformed or not call.name:
         return
     if tools and call.name not in tools and "" not in tools:
         hint = suggestion(call.name, tools) or f"; they are {', '.join(tools)}"
-        yield (*here, "tool"), f"{call.name!r} is not among the scenario's tools{hint}"
-    place = (*here, "arguments") if call.arguments is not None else here
+        yield (*path, "tool"), f"{call.name!r} is not among the scenario's tools{hint}"
+    arguments = (*path, "arguments") if call.arguments is not None else path
     text = "{}" if call.arguments is None else call.arguments
     try:
         value = parse(text)
     except ValueError as error:
-        yield place, f"must be JSON, or the call be marked 'malformed: true'; {error}"
+        yield arguments, f"must be JSON, or the call be marked 'malformed: true'; {error}"
         return
     if not isinstance(value, dict):
-        yield place, "must be a JSON object, or the call be marked 'malformed: true'"
+        yield arguments, "must be a JSON object, or the call be marked 'malformed: true'"
         return
     tool = tools.get(call.name)
     if tool is None or tool.parameters is None:
         return
-    for path, message in schemas.violations(tool.parameters, value):
-        yield (*place, *path), f"does not fit the parameters of {call.name}: {message}"
+    for inner, message in schemas.violations(tool.parameters, value):
+        yield (*arguments, *inner), f"does not fit the parameters of {call.name}: {message}"
 
 
 def _order(
-    here: Steps, group: m.ParallelPart | m.InterleavedPart, default: m.Split
-) -> Iterator[Remark]:
-    """What an order must be: each fragment of each part once."""
+    path: KeyPath, group: m.ParallelPart | m.InterleavedPart, default: m.Split
+) -> Iterator[Mistake]:
+    """`order` must name each part as often as the part has fragments."""
     if not group.order:
         return
     parallel = isinstance(group, m.ParallelPart)
     parts = group.calls if isinstance(group, m.ParallelPart) else group.parts
     kind = "call" if parallel else "part"
-    strangers = [n for n, number in enumerate(group.order) if number >= len(parts)]
-    for index in strangers:
+    unknown = [n for n, number in enumerate(group.order) if number >= len(parts)]
+    for index in unknown:
         expected = f"the number of a {kind}, from 0 to {len(parts) - 1}"
-        yield (*here, index), f"must be {expected}, got {group.order[index]}"
-    for index, part in enumerate(() if strangers else parts):
+        yield (*path, index), f"must be {expected}, got {group.order[index]}"
+    for index, part in enumerate(() if unknown else parts):
         split = None if isinstance(part, m.FramePart) else part.split or default
         if isinstance(split, m.RandomSplit):
             yield (
-                here,
+                path,
                 f"{kind} {index} is split at random, so its fragments cannot be put in order",
             )
             continue
-        count, found = _fragments(part, split, opening=not parallel), group.order.count(index)
+        count, found = _fragment_count(part, split, opening=not parallel), group.order.count(index)
         if found != count:
             yield (
-                here,
+                path,
                 f"{kind} {index} has {count} fragments and must be there as often, got {found}",
             )
 
 
-def _fragments(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
-    """How many fragments a part has; the `opening` of a call is one of them, or not."""
+def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
+    """How many fragments a part has.
+
+    Args:
+        opening: whether the opening of a call counts as a fragment.
+    """
     match part:
         case m.FramePart():
             return 1
         case m.ToolPart():
             cut = fragments(part.arguments or "", split or "whole", "")
-            # A call normalises what stands for "no arguments" to no fragments. Imported here,
-            # where few scenarios come by: it is not needed to start.
+            # `ToolCall` turns each way to write "no arguments" into no fragments. It is imported
+            # here because starting does not need it, and few scenarios have an `order`.
             from mockllm.core.turn import ToolCall
 
             return len(ToolCall("", "", cut).fragments) + opening
@@ -249,24 +255,24 @@ def _fragments(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
             return len(fragments(part.text, split or "whole", "")) or 1
 
 
-def _calls(view: list[_Seen]) -> Iterator[Remark]:
-    """Ids of calls: each once, and results only for calls that earlier turns made."""
+def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
+    """Each call has an id of its own, and results are expected only for earlier calls."""
     known: set[str] = set()
     complete = True
-    for seen in view:
-        if seen.turn.request is not None and complete:
-            for id, _ in seen.turn.request.results:
+    for played in turns:
+        if played.turn.request is not None and complete:
+            for id, _ in played.turn.request.results:
                 if id not in known:
-                    yield (*seen.request, "request", "results", id), _no_call(id, known)
-        for index, part in enumerate(seen.turn.reply):
+                    yield (*played.request, "request", "results", id), _no_call(id, known)
+        for index, part in enumerate(played.turn.reply):
             complete = complete and not isinstance(part, (m.AutoPart, m.FramePart))
-            for place, call in _singles((*seen.reply, "reply", index), part):
+            for path, call in _members((*played.reply, "reply", index), part):
                 if not isinstance(call, m.ToolPart):
                     continue
                 if call.id is None:
                     complete = False
                 elif call.id in known and not call.malformed:
-                    yield (*place, "id"), f"call id {call.id!r} is taken by an earlier call"
+                    yield (*path, "id"), f"call id {call.id!r} is taken by an earlier call"
                 else:
                     known.add(call.id)
 
@@ -275,5 +281,5 @@ def _no_call(id: str, known: set[str]) -> str:
     if not known:
         return "is the result of no call; no turn before this one calls a tool"
     return "is the result of no call in the turns before" + (
-        suggestion(id, sorted(known)) or f"; known: {shorten(', '.join(sorted(known)))}"
+        suggestion(id, sorted(known)) or f"; known: {excerpt(', '.join(sorted(known)))}"
     )

@@ -1,4 +1,4 @@
-"""Readers of what is asked of a request: `match` of a scenario and `request` of a turn."""
+"""Readers of the conditions on a request: `match` of a scenario and `request` of a turn."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _glob(node: Node, findings: Findings) -> str | None:
     value = line(node, findings)
     if value is None or "[" not in value or "]" in value.partition("[")[2]:
         return value
-    findings.wrong(node, "a pattern such as gpt-4*", "; its '[' is never closed")
+    findings.must_be(node, "a pattern such as gpt-4*", "; its '[' is never closed")
     return None
 
 
@@ -61,7 +61,7 @@ RESULT: Table = {**CONDITION, "error": boolean}
 
 
 def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | None:
-    """The only key of a mapping, and what its reader made of the value."""
+    """The only key of a mapping, and its value as read."""
     values = fields(node, findings, table)
     if values is None or not isinstance(node, Mapping):
         return None
@@ -81,12 +81,12 @@ def condition(node: Node, findings: Findings) -> m.TextCondition | None:
 
 
 def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
-    """What the result of a call must be; a value alone must be equal, numbers as written."""
+    """A condition on the result of a call; a plain value means `equals`, numbers as written."""
     if isinstance(node, Scalar) and not is_null(node):
         written = node.value.lower() if isinstance(scalar(node), bool) else node.value
         return m.ResultCondition(m.TextCondition("equals", written))
     if not isinstance(node, Mapping):
-        findings.wrong(node, "a string, or a mapping with one of " + ", ".join(RESULT))
+        findings.must_be(node, "a string, or a mapping with one of " + ", ".join(RESULT))
         return None
     found = _single(node, findings, RESULT)
     if found is None:
@@ -103,7 +103,7 @@ def _pairs(
     node: Node, findings: Findings, what: str, read: Callable[[Node, Findings], T | None]
 ) -> tuple[tuple[str, T], ...] | None:
     if not isinstance(node, Mapping):
-        findings.wrong(node, f"a mapping of {what}")
+        findings.must_be(node, f"a mapping of {what}")
         return None
     if not node.entries:
         findings.add(node, f"must be a mapping of {what}, got an empty one")
@@ -119,7 +119,7 @@ def _results(node: Node, findings: Findings) -> tuple[tuple[str, m.ResultConditi
 def headers(
     read: Callable[[Node, Findings], T | None],
 ) -> Callable[[Node, Findings], tuple[tuple[str, T], ...] | None]:
-    """A reader of headers: names, put into lower case, to what `read` makes of the values."""
+    """A reader of headers: names, put into lower case, with their values as `read` reads them."""
 
     def read_all(node: Node, findings: Findings) -> tuple[tuple[str, T], ...] | None:
         pairs = _pairs(node, findings, "header names to values", read)
@@ -149,11 +149,11 @@ MATCH: Table = {
 
 
 def match(node: Node, findings: Findings) -> m.Match | None:
-    """`any`, or conditions; None as well where only some of them could be read."""
+    """`any`, or conditions; None also where one of them cannot be read."""
     if isinstance(node, Scalar):
         if node.value == "any":
             return m.Match(anything=True)
-        findings.wrong(node, "'any', or a mapping with " + keys(MATCH))
+        findings.must_be(node, "'any', or a mapping with " + keys(MATCH))
         return None
     before = len(findings.found)
     values = fields(node, findings, MATCH)
@@ -170,7 +170,7 @@ def _schema(node: Node, findings: Findings) -> Any:
         value = json_value(node, findings)
         if isinstance(value, (dict, bool)):
             return value
-    findings.wrong(node, "a JSON Schema: a mapping")
+    findings.must_be(node, "a JSON Schema: a mapping")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Cutting a value into fragments as `split` says. Cuts fall between code points."""
+"""Cuts a value into fragments by the rule of `split`, always between code points."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["fragments"]
 
 _WORD = re.compile(r"\s*\S+|\s+")
 _DRAW = 8
-"""Bytes of the hash that one draw takes."""
+"""Bytes of the hash for one random number."""
 
 
 def fragments(text: str, split: Split, seed: str) -> tuple[str, ...]:
-    """The fragments of `text`, which join to it.
+    """The fragments of `text`; joined they are `text` again.
 
-    `words` leaves the white space before a word with it. Empty text has no fragments, except
-    those written out.
+    `words` keeps white space with the word after it. Empty text has no fragments, unless they
+    are written out.
 
     Args:
-        seed: what a random split is drawn from; the same text and seed are cut alike, anywhere.
+        seed: of a random split; the same text and seed give the same fragments on any machine.
     """
     match split:
         case tuple():

@@ -1,7 +1,7 @@
 """The reader of whole documents, and the tables of all keys of the language.
 
-Readers judge shapes: keys, types, ranges. What one place says about another (calls and their
-tools, fragments and their value) is the business of `check`, which sees the scenario made here.
+Readers check keys, types and ranges. Rules between values (calls and their tools, fragments and
+their value) are in `check`, which gets the scenario that is read here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mockllm.scenario.reading import (
     choice,
     duration,
     json_mapping,
-    known,
     line,
     listing,
+    matching_text,
     percent,
+    readable_fields,
     record,
-    regular,
     scalar,
     text,
 )
@@ -45,7 +45,8 @@ _apis = listing(api_name, "apis")
 
 
 def _tool(node: Node, findings: Findings) -> m.ToolSpec:
-    # A tool that cannot be read keeps its place, without a name: any call may be of it.
+    # A tool that cannot be read stays in the list without a name, so that its calls are not
+    # reported as calls of an unknown tool.
     return _tool_spec(node, findings) or m.ToolSpec("")
 
 
@@ -68,12 +69,12 @@ def _turns(node: Node, findings: Findings) -> tuple[m.TurnSpec, ...] | None:
     if isinstance(node, Sequence):
         findings.add(node, "must have at least one turn")
     else:
-        findings.wrong(node, "a list of turns")
+        findings.must_be(node, "a list of turns")
     return None
 
 
 SCENARIO: Table = {
-    "scenario": regular(
+    "scenario": matching_text(
         "[a-z0-9][a-z0-9-]*", "a name of lower-case letters, digits and '-', such as two-tools"
     ),
     "description": line,
@@ -88,16 +89,16 @@ SCENARIO: Table = {
 
 
 def scenario(node: Node, findings: Findings) -> m.Scenario | None:
-    """The scenario that a document describes, as far as it can be read.
+    """The scenario that a document describes; None where the document is no mapping.
 
-    Where findings are added it is good only for finding more. None: no mapping at all.
+    Where findings are added, the scenario is incomplete and serves only to find more problems.
     """
     if not isinstance(node, Mapping):
         empty = isinstance(node, Scalar) and node.plain and not node.value
         message = "the document is empty" if empty else "must be a mapping"
         findings.add(node, f"{message}; a scenario begins with 'scenario: NAME' and has 'turns'")
         return None
-    values = known(node, findings, SCENARIO, ("scenario", "turns")) or {}
+    values = readable_fields(node, findings, SCENARIO, ("scenario", "turns")) or {}
     restart = values.pop("then", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())
     return m.Scenario(name, turns, restart=restart, **values)

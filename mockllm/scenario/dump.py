@@ -1,7 +1,7 @@
 """A scenario as the YAML that a person would have written; the inverse of `load`.
 
 `loads(dump(scenario)) == (scenario,)` for every scenario that can be loaded. Keys come in the
-order of the documentation; what says no more than the default is left out.
+order of the documentation; values that equal the default are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from mockllm.scenario.yamltext import Flow, write
 
 __all__ = ["answer", "dump"]
 
-_MOST_BRACKETS = 50
+_MAX_BRACKETS = 50
+"""Arguments with more brackets are dumped as text: `load` bounds how deeply YAML may nest."""
 
 
 def dump(scenario: m.Scenario) -> str:
@@ -27,7 +28,7 @@ def dump(scenario: m.Scenario) -> str:
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """The values that say something: not None, not False, no empty tuple."""
+    """The values but for None, False and empty tuples."""
     return {
         key: value
         for key, value in values.items()
@@ -115,28 +116,28 @@ def _usage(usage: m.UsageSpec | None) -> Any:
 
 
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:
-    said = _said(turn)
-    when = [{"api": api, **changed} for api, changed in _changes(turn, said) if changed]
-    return said | _given(
+    base = _turn_keys(turn)
+    when = [{"api": api, **changed} for api, changed in _changes(turn, base) if changed]
+    return base | _given(
         recorded=None if turn.recorded is None else turn.recorded.file,
         when=when[0] if len(when) == 1 else when or None,
     )
 
 
-def _changes(turn: m.TurnSpec, said: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """For each variant the keys it has otherwise; None for those it does not have."""
+def _changes(turn: m.TurnSpec, base: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """For each variant the keys whose values differ; None for keys that it removes."""
     out: list[tuple[str, dict[str, Any]]] = []
     for api, variant in turn.variants:
-        own = _said(variant)
-        # Of these two one replaces the other by itself.
-        gone = [key for key in said if key not in own and key not in ("reply", "http")]
-        changed = {key: value for key, value in own.items() if said.get(key) != value}
-        out.append((api, changed | dict.fromkeys(gone)))
+        own = _turn_keys(variant)
+        # `reply` of a variant replaces the turn's `http`, and the other way round.
+        removed = [key for key in base if key not in own and key not in ("reply", "http")]
+        changed = {key: value for key, value in own.items() if base.get(key) != value}
+        out.append((api, changed | dict.fromkeys(removed)))
     return out
 
 
 def answer(turn: m.TurnSpec) -> dict[str, Any]:
-    """The keys of a turn that its answer is made of, as JSON values; of `when`, nothing."""
+    """The keys of a turn that its answer depends on, as JSON values; `when` is not among them."""
     return _given(
         reply=[_part(part) for part in turn.reply] or None,
         http=_http(turn.http),
@@ -148,12 +149,12 @@ def answer(turn: m.TurnSpec) -> dict[str, Any]:
     )
 
 
-def _said(turn: m.TurnSpec) -> dict[str, Any]:
-    made = answer(turn)
-    wire = made.pop("wire", None)
+def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
+    answered = answer(turn)
+    wire = answered.pop("wire", None)
     return _given(
         request=_request(turn.request),
-        **made,
+        **answered,
         attempts=[_attempt(http) for http in turn.attempts] or None,
         wire=wire,
         expect=_outcome(turn.expect),
@@ -253,13 +254,13 @@ def _part(part: m.AnyPart) -> dict[str, Any]:
     match part:
         case m.TextPart():
             citations = [_citation(citation) for citation in part.citations]
-            said = _given(text=part.text, citations=citations or None, logprobs=part.logprobs)
+            keys = _given(text=part.text, citations=citations or None, logprobs=part.logprobs)
         case m.ReasoningPart():
-            said = _given(reasoning=part.text, signature=part.signature, summary=part.summary)
+            keys = _given(reasoning=part.text, signature=part.signature, summary=part.summary)
         case m.RefusalPart():
-            said = {"refusal": part.text}
+            keys = {"refusal": part.text}
         case m.ToolPart():
-            said = _given(
+            keys = _given(
                 tool=part.name,
                 id=part.id,
                 arguments=_arguments(part.arguments),
@@ -280,7 +281,7 @@ def _part(part: m.AnyPart) -> dict[str, Any]:
             return {"error": _error(part.error)}
         case m.AutoPart():
             return {"auto": True}
-    return said | _given(split=_split(part.split), every=_duration(part.every))
+    return keys | _given(split=_split(part.split), every=_duration(part.every))
 
 
 def _citation(citation: m.Citation) -> dict[str, Any]:
@@ -292,8 +293,8 @@ def _citation(citation: m.Citation) -> dict[str, Any]:
 
 
 def _arguments(arguments: str | None) -> Any:
-    """A mapping where it says the very same text, and is not nested beyond reading."""
-    if arguments is None or arguments.count("[") + arguments.count("{") > _MOST_BRACKETS:
+    """A mapping, where `load` makes exactly the same text of it; else the text."""
+    if arguments is None or arguments.count("[") + arguments.count("{") > _MAX_BRACKETS:
         return arguments
     try:
         value = parse(arguments)

@@ -1,6 +1,6 @@
 """Durations (`300ms`) and percentages (`20%`), read and written exactly.
 
-Durations are whole microseconds, percentages shares of one.
+Durations are whole microseconds, percentages are shares of one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import Decimal
 __all__ = ["MAX_DURATION", "duration", "percent", "read_duration", "read_percent"]
 
 MAX_DURATION = 24 * 3600 * 1_000_000
-"""A day, in microseconds: what is longer is a slip of the pen."""
+"""A day, in microseconds: a longer duration is a typing mistake."""
 
 _UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000}
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) ?(us|ms|s|m)\Z", re.ASCII)
@@ -22,7 +22,7 @@ def read_duration(text: str) -> int:
     """Microseconds of `300ms`, `2s`, `1.5s`, `500us`, `1m` or `0`.
 
     Raises:
-        ValueError: what else it is, phrased to follow "must be".
+        ValueError: it is no duration; the message follows "must be".
     """
     if text == "0":
         return 0
@@ -48,10 +48,10 @@ def duration(microseconds: int) -> str:
 
 
 def read_percent(text: str) -> float:
-    """The share that `20%` is: 0.2.
+    """The share of one: 0.2 for `20%`.
 
     Raises:
-        ValueError: it is no percentage from 0% to 100%, phrased to follow "must be".
+        ValueError: it is no percentage from 0% to 100%; the message follows "must be".
     """
     match = _PERCENT.match(text)
     share = Decimal(match[1]) / 100 if match else Decimal(2)
@@ -61,6 +61,6 @@ def read_percent(text: str) -> float:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage that reads back as the very same number."""
+    """A share as a percentage; `read_percent` gives exactly the same number again."""
     text = format(Decimal(repr(share)) * 100, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"

@@ -1,4 +1,4 @@
-"""Finding scenario files and reading their text; nothing outside a folder, nothing twice."""
+"""Finds scenario files and reads their text: none outside of its folder, none twice."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, 
 
     Args:
         paths: files, or folders to search to the bottom for `*.yaml` and `*.yml`.
-        problems: where what cannot be read is added.
+        problems: a problem is added for each path that cannot be read.
     """
     seen: set[tuple[int, int]] = set()
     for path in paths:
-        for name in _found(path, problems):
+        for name in _expand(path, problems):
             try:
                 content = _content(name, seen)
             except OSError as error:
@@ -44,13 +44,13 @@ def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, 
 
 
 def beside(file: str, name: str) -> str:
-    """The path of a file that another one names, in the folder of that or below it.
+    """The path of a tape that a scenario file names, in the folder of that file or below it.
 
     Raises:
-        OSError: it is not there, is no regular file, or is a link that leaves the folder; the
-            first argument says which, phrased to follow the name.
+        OSError: it is not there, is no regular file, or is a link that leaves the folder. The
+            message follows the name.
     """
-    folder = os.path.dirname(file)  # noqa: PTH120 - a Path takes its time
+    folder = os.path.dirname(file)  # noqa: PTH120 - a Path is slow
     path = os.path.join(folder, name)  # noqa: PTH118 - as above
     try:
         if "/" not in name and S_ISREG(os.lstat(path).st_mode):
@@ -78,8 +78,8 @@ def _not_utf8(name: str, content: bytes, at: int) -> Problem:
 
 
 def _content(name: str, seen: set[tuple[int, int]]) -> bytes | None:
-    """The bytes of a file; None where they have been read before, by whatever name."""
-    status = os.stat(name)  # noqa: PTH116 - a Path for each of ten thousand files takes its time
+    """The bytes of a file; None where the same file was read before, under any name."""
+    status = os.stat(name)  # noqa: PTH116 - a Path for each of ten thousand files is slow
     if not S_ISREG(status.st_mode):
         raise ScenarioError([_problem(name, "is not a regular file")])
     identity = (status.st_dev, status.st_ino)
@@ -87,7 +87,7 @@ def _content(name: str, seen: set[tuple[int, int]]) -> bytes | None:
         return None
     seen.add(identity)
     with open(name, "rb") as handle:  # noqa: PTH123 - as above
-        # A file may grow, or be larger than it says.
+        # The size is checked after reading: a file may grow, and those in /proc report 0 bytes.
         content = handle.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:
         limit = f"is larger than {MAX_FILE // 2**20} MiB; make several files of it"
@@ -95,17 +95,17 @@ def _content(name: str, seen: set[tuple[int, int]]) -> bytes | None:
     return content
 
 
-def _found(path: str, problems: list[Problem]) -> list[str]:
+def _expand(path: str, problems: list[Problem]) -> list[str]:
     if not os.path.isdir(path):  # noqa: PTH112 - as above
         return [path]
     count = len(problems)
-    found = sorted(_searched(path, problems), key=lambda name: Path(name).parts)
+    found = sorted(_search(path, problems), key=lambda name: Path(name).parts)
     if not found and len(problems) == count:
         problems.append(_problem(path, "holds no scenario file, *.yaml or *.yml"))
     return found
 
 
-def _searched(folder: str, problems: list[Problem]) -> Iterator[str]:
+def _search(folder: str, problems: list[Problem]) -> Iterator[str]:
     inside = os.path.join(os.path.realpath(folder), "")  # noqa: PTH118 - keeps the last slash
     waiting = [folder]
     while waiting:
@@ -118,7 +118,7 @@ def _searched(folder: str, problems: list[Problem]) -> Iterator[str]:
             continue
         for entry in listed:
             if entry.is_symlink():
-                if not _stays(entry, inside):
+                if not _stays_inside(entry, inside):
                     message = "is a link that leaves the folder; give its target as a path instead"
                     problems.append(_problem(entry.path, message))
                 elif not entry.is_dir() and entry.name.endswith(_SUFFIXES):
@@ -129,8 +129,8 @@ def _searched(folder: str, problems: list[Problem]) -> Iterator[str]:
                 yield entry.path
 
 
-def _stays(entry: os.DirEntry[str], inside: str) -> bool:
-    """Whether a link leads to what is in the folder, or to what does not matter here."""
+def _stays_inside(entry: os.DirEntry[str], inside: str) -> bool:
+    """Whether a link leads into the folder, or to a file that is not read anyway."""
     if not entry.name.endswith(_SUFFIXES) and not entry.is_dir():
         return True
     return (os.path.realpath(entry.path) + os.sep).startswith(inside)

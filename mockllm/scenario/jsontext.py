@@ -1,22 +1,24 @@
-"""JSON text: how values are written in scenarios' calls, and how it is read strictly."""
+"""JSON text of tool call arguments: written compactly, read strictly."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, NoReturn
 
-__all__ = ["compact", "parse"]
+__all__ = ["compact", "is_object", "parse"]
 
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""A value as JSON text without spaces, in the order given, not escaped beyond need."""
+"""A value as JSON text without spaces, in the order given, without needless escapes."""
 
 
 def parse(text: str) -> Any:
-    """The value of JSON text, by the standard and fit to be sent on: no NaN, no half of a
-    surrogate pair, no bottomless nesting.
+    """The value of JSON text.
+
+    `json.loads` also accepts NaN, which is not in RFC 8259, and half of a surrogate pair, which
+    cannot be sent as UTF-8. Here both are errors, and so is nesting that is too deep for Python.
 
     Raises:
-        ValueError: it is not JSON; the message says why and where.
+        ValueError: it is not JSON; the message states why and where.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -29,6 +31,14 @@ def parse(text: str) -> Any:
     except UnicodeEncodeError:
         raise ValueError("it has half of a surrogate pair, which is no character") from None
     return value
+
+
+def is_object(text: str) -> bool:
+    """Whether a text is a JSON object that `parse` accepts."""
+    try:
+        return isinstance(parse(text), dict)
+    except ValueError:
+        return False
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""YAML to scenarios, or to the list of everything wrong with it.
+"""YAML to scenarios, or to the list of all problems.
 
-The work is done by the modules beside this one: `files` finds the text, `nodes` makes bounded
-trees of it, `document` reads their shapes, `check` compares places with each other, `locate`
-says where they are. What is left for here is to compare scenarios.
+The steps are in the modules beside this one: `files` reads the text, `nodes` parses it to bounded
+trees, `document` reads the trees, `check` applies the rules between values, `locate` finds the
+line of a problem. This module runs them and compares scenarios with each other.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario import document, nodes
 from mockllm.scenario.check import check
 from mockllm.scenario.files import beside, texts
-from mockllm.scenario.locate import find, place, places
+from mockllm.scenario.locate import SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.nodes import Document, Mapping, Mark, Node
-from mockllm.scenario.precedence import match_key, differ_later
+from mockllm.scenario.precedence import differ_later, match_key
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
@@ -33,11 +33,11 @@ def load(
 
     Args:
         paths: one path, or several: of files, or of folders that are searched to the bottom for
-            `*.yaml` and `*.yml`; what is hidden is passed over, and no file is read twice.
+            `*.yaml` and `*.yml`; hidden files are skipped, and no file is read twice.
         vocabulary: the names of protocols and quirks that scenarios may use.
 
     Raises:
-        ScenarioError: with every problem of every file.
+        ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
     """
     loading = _Loading(vocabulary, in_files=True)
     several = [paths] if isinstance(paths, str | PathLike) else paths
@@ -51,10 +51,10 @@ def loads(text: str, vocabulary: Vocabulary, name: str = "<text>") -> tuple[Scen
 
     Args:
         vocabulary: the names of protocols and quirks that scenarios may use.
-        name: what problems call the text.
+        name: stands for the file in problems.
 
     Raises:
-        ScenarioError: with every problem.
+        ScenarioError: the text is wrong; it has every problem.
     """
     loading = _Loading(vocabulary)
     loading.text(text, name)
@@ -63,7 +63,7 @@ def loads(text: str, vocabulary: Vocabulary, name: str = "<text>") -> tuple[Scen
 
 @dataclass(slots=True)
 class _Loaded:
-    """A scenario and where its name and its match are written."""
+    """A scenario, and the marks of its name and its match."""
 
     scenario: Scenario
     file: str
@@ -79,8 +79,11 @@ class _Loaded:
 
 @dataclass(slots=True)
 class _Loading:
-    """One run: what has been read and found so far. Texts that are `in_files` have tapes
-    beside them."""
+    """One call of `load` or `loads`: the scenarios and problems so far.
+
+    Args:
+        in_files: whether the texts are files, which have their tapes beside them.
+    """
 
     vocabulary: Vocabulary
     in_files: bool = False
@@ -89,8 +92,8 @@ class _Loading:
     schemas: Schemas = field(default_factory=Schemas)
 
     def finish(self) -> tuple[Scenario, ...]:
-        self.names()
-        self.matches()
+        self.check_names()
+        self.check_matches()
         if self.problems:
             raise ScenarioError(self.problems)
         return tuple([one.scenario for one in self.loaded])
@@ -103,8 +106,10 @@ class _Loading:
                 empty = False
                 self.document(parsed, file)
                 if len(self.problems) - before >= MAX_FINDINGS:
-                    message = f"has {MAX_FINDINGS:,} problems up to here; what follows is not told"
-                    self.problems.append(_at(file, parsed.root.mark, message))
+                    message = (
+                        f"has {MAX_FINDINGS:,} problems up to here; what follows is not reported"
+                    )
+                    self.problems.append(_problem_at(file, parsed.root.mark, message))
                     return
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
@@ -131,28 +136,27 @@ class _Loading:
                 self.recorded(turn, index, root, file) for index, turn in enumerate(scenario.turns)
             ]
             scenario = replace(scenario, turns=tuple(turns))
-        for steps, message in check(scenario, self.schemas):
-            spot = find(root, steps)
-            self.problems.append(Problem(file, spot.line, spot.column, spot.path, message))
+        for path, message in check(scenario, self.schemas):
+            self.problems.append(_problem(file, locate_path(root, path), message))
         name, match = (_mark(root, key) for key in ("scenario", "match"))
         self.loaded.append(_Loaded(scenario, file, name, match))
 
     def recorded(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
-        """The turn with the place of its tape, which is read when it is played."""
+        """The turn with the path of its tape, which is read when the turn is played."""
         if turn.recorded is None:
             return turn
         name = turn.recorded.file
         try:
             path = beside(file, name)
         except OSError as error:
-            spot = find(root, ("turns", index, "recorded"))
+            location = locate_path(root, ("turns", index, "recorded"))
             message = f"{name!r} {error}; put it there, or take the key away to play the reply"
-            self.problems.append(Problem(file, spot.line, spot.column, spot.path, message))
+            self.problems.append(_problem(file, location, message))
             return turn
         return replace(turn, recorded=Recorded(name, path))
 
-    def names(self) -> None:
-        """Two scenarios of one name are a problem of the later one."""
+    def check_names(self) -> None:
+        """Adds a problem for each scenario that has the name of an earlier one."""
         known: dict[str, _Loaded] = {}
         for one in self.loaded:
             name = one.scenario.name
@@ -161,9 +165,9 @@ class _Loading:
                 message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
                 self.problems.append(one.problem(one.name, "scenario", message))
 
-    def matches(self) -> None:
-        """So are two that the same requests match, where they share a protocol, unless they
-        are recordings that go on differently."""
+    def check_matches(self) -> None:
+        """Adds a problem for each scenario that competes with an earlier one: same conditions,
+        and a protocol in common. Recordings that differ later may compete (`precedence`)."""
         known: dict[object, list[_Loaded]] = {}
         for one in self.loaded:
             if one.scenario.match is None:
@@ -183,16 +187,20 @@ class _Loading:
 
 
 def _problems(parsed: Document, findings: Findings, file: str) -> list[Problem]:
-    paths = places(parsed.root)
-    # What was wrong with a node already as YAML cannot be what was expected there, either.
-    spoilt = {id(node) for node, mark, _ in parsed.notes if mark is node.mark}
-    out = []
-    for index, (node, mark, message) in enumerate(findings.found):
-        if index < len(parsed.notes) or id(node) not in spoilt:
-            spot = place(paths, node, mark)
-            out.append(Problem(file, spot.line, spot.column, spot.path, message))
-    # What an alias repeats is found wrong at each repetition, and told once.
-    return list(dict.fromkeys(out))
+    paths = node_paths(parsed.root)
+    # A node that is wrong as YAML gets no second problem for its type.
+    reported = {id(node) for node, mark, _ in parsed.notes if mark is node.mark}
+    problems = [
+        _problem(file, locate_node(paths, node, mark), message)
+        for index, (node, mark, message) in enumerate(findings.found)
+        if index < len(parsed.notes) or id(node) not in reported
+    ]
+    # Aliases share a node, so each alias finds the same problem again.
+    return list(dict.fromkeys(problems))
+
+
+def _problem(file: str, location: SourceLocation, message: str) -> Problem:
+    return Problem(file, location.line, location.column, location.path, message)
 
 
 def _mark(root: Mapping, key: str) -> Mark:
@@ -200,5 +208,5 @@ def _mark(root: Mapping, key: str) -> Mark:
     return (node or root).mark
 
 
-def _at(file: str, mark: Mark, message: str) -> Problem:
+def _problem_at(file: str, mark: Mark, message: str) -> Problem:
     return Problem(file, mark.line + 1, mark.column + 1, "", message)

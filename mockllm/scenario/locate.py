@@ -1,7 +1,7 @@
-"""From a place in a document to its line and column, and to the way people write it.
+"""Where a value of a document is written: its line and column, and its path as messages show it.
 
-A place is a sequence of steps, keys and indices: `("turns", 0, "reply", 1, "text")`, written
-`turns[0].reply[1].text`. Only what has gone wrong is located, so reading pays nothing for it.
+A path is a tuple of keys and indices: `("turns", 0, "reply", 1, "text")`, shown as
+`turns[0].reply[1].text`. Readers do not track paths: only what a problem is about is located.
 """
 
 from __future__ import annotations
@@ -12,26 +12,32 @@ from dataclasses import dataclass
 
 from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
 
-__all__ = ["Place", "Steps", "find", "places", "written"]
+__all__ = ["KeyPath", "SourceLocation", "format_path", "locate_node", "locate_path", "node_paths"]
 
-Steps = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
+"""Keys and indices from the root of a document to a value."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where something is written; `line` and `column` count from 1."""
+class SourceLocation:
+    """Where a value is written.
+
+    Args:
+        line, column: counted from 1.
+        path: from the root, as `format_path` gives it.
+    """
 
     line: int
     column: int
     path: str
 
 
-def written(steps: Steps) -> str:
-    """A place as messages show it: `turns[0].reply[1].text`."""
+def format_path(path: KeyPath) -> str:
+    """A path as messages show it: `turns[0].reply[1].text`."""
     out: list[str] = []
-    for step in steps:
+    for step in path:
         if isinstance(step, int):
             out.append(f"[{step}]")
         elif _BARE.match(step):
@@ -41,29 +47,28 @@ def written(steps: Steps) -> str:
     return "".join(out)
 
 
-def find(root: Node, steps: Steps) -> Place:
-    """Where `steps` lead.
+def locate_path(root: Node, path: KeyPath) -> SourceLocation:
+    """The location of the value at a path.
 
-    Index 0 of what the author wrote without a list is that value itself. A step to a key that
-    is not there ends the walk, and the place is that of the value reached; its path still
-    tells all steps.
+    Index 0 of a value that is written without its list is that value itself. Where a key is
+    absent, line and column are those of the last value that is there; the path is whole.
     """
     node: Node = root
     mark = root.mark
-    path: list[str | int] = []
-    for at, step in enumerate(steps):
+    found: list[str | int] = []
+    for depth, step in enumerate(path):
         if step == 0 and isinstance(node, Mapping) and "0" not in node.entries:
             continue
-        inner = _inner(node, step)
-        if inner is None:
-            path.extend(steps[at:])
+        child = _child(node, step)
+        if child is None:
+            found.extend(path[depth:])
             break
-        path.append(step)
-        node, mark = inner, inner.mark
-    return Place(mark.line + 1, mark.column + 1, written(tuple(path)))
+        found.append(step)
+        node, mark = child, child.mark
+    return SourceLocation(mark.line + 1, mark.column + 1, format_path(tuple(found)))
 
 
-def _inner(node: Node, step: str | int) -> Node | None:
+def _child(node: Node, step: str | int) -> Node | None:
     if isinstance(node, Mapping) and isinstance(step, str):
         return node.entries.get(step)
     if isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
@@ -71,29 +76,34 @@ def _inner(node: Node, step: str | int) -> Node | None:
     return None
 
 
-def places(root: Node) -> dict[int, Steps]:
-    """The steps to every node of a document, by the node's identity.
+def node_paths(root: Node) -> dict[int, KeyPath]:
+    """The path to every node of a document, by the node's `id`.
 
-    What aliases repeat has the place where it was written first.
+    A node that aliases repeat has the path at which it is written first.
     """
-    found: dict[int, Steps] = {id(root): ()}
+    paths: dict[int, KeyPath] = {id(root): ()}
     waiting: list[Node] = [root]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Scalar):
             continue
-        inner: list[tuple[str | int, Node]]
-        inner = (
+        children: list[tuple[str | int, Node]]
+        children = (
             list(node.entries.items()) if isinstance(node, Mapping) else list(enumerate(node.items))
         )
-        here = found[id(node)]
-        for step, child in inner:
-            if id(child) not in found:
-                found[id(child)] = (*here, step)
+        path = paths[id(node)]
+        for step, child in children:
+            if id(child) not in paths:
+                paths[id(child)] = (*path, step)
                 waiting.append(child)
-    return found
+    return paths
 
 
-def place(found: dict[int, Steps], node: Node, mark: Mark) -> Place:
-    """The place of `mark`, which belongs to `node`."""
-    return Place(mark.line + 1, mark.column + 1, written(found.get(id(node), ())))
+def locate_node(paths: dict[int, KeyPath], node: Node, mark: Mark) -> SourceLocation:
+    """The location of a mark inside a node.
+
+    Args:
+        paths: of the node's document, as `node_paths` gives them.
+    """
+    path = format_path(paths.get(id(node), ()))
+    return SourceLocation(mark.line + 1, mark.column + 1, path)

@@ -1,9 +1,8 @@
-"""A scenario as it was written: what `load` gives and `dump` takes.
+"""A scenario as it is written: what `load` returns and `dump` writes. Only data may live here.
 
-The authored form is kept (`split: words` stays a rule, `parallel` stays a group), so that a
-scenario can be written back readable; `mockllm.scenario.resolve` works out the neutral `Turn`.
-Durations are whole microseconds. JSON values are plain Python values, not to be changed.
-Only data may live here.
+The written form is kept (`split: words` stays a rule, `parallel` stays a group), so that a
+scenario can be written back in a readable form; `mockllm.replay.resolve` makes the neutral `Turn`.
+Durations are whole microseconds. JSON values are plain Python values that no one may change.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ __all__ = [
 ]
 
 Api = str
-"""The name of a wire protocol, as `mockllm.protocols.PROTOCOLS` has it."""
+"""The name of a wire protocol: a key of `mockllm.protocols.PROTOCOLS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class RandomSplit:
 
 
 Split = Literal["whole", "chars", "words"] | int | RandomSplit | tuple[str, ...]
-"""How a value is cut: by rule, every so many characters, at random, or as written."""
+"""How a value is cut: by a rule, every n characters, at random, or into the fragments given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,8 @@ class TextCondition:
 class Match:
     """When a scenario answers a request that did not name one; all conditions must hold.
 
-    `anything` (`match: any`) answers whatever no other scenario does. `headers` pairs
-    lower-case names with conditions. `body` is a partial JSON body.
+    `anything` (`match: any`) answers what no other scenario answers. `headers` pairs lower-case
+    names with conditions. `body` is a partial JSON body.
     """
 
     anything: bool = False
@@ -121,8 +120,8 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpec:
-    """Tokens as written; what is None is counted from the text by a fixed rule. Where they are
-    not `sent` (`usage: none`) the answer says nothing of them."""
+    """Token counts. None is counted from the text by a fixed rule (`mockllm.replay.usage`).
+    With `sent` False (`usage: none`) the answer has no usage."""
 
     input: int | None = None
     output: int | None = None
@@ -133,10 +132,13 @@ class UsageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Pauses: before the first fragment, between fragments, their random share, or the exact
-    offset of each fragment from the start of the answer.
+    """When fragments are sent, in microseconds.
 
-    `jitter` is a share of each pause (0.2 for `20%`).
+    Args:
+        ttft: the pause before the first fragment.
+        every: the pause between fragments.
+        jitter: the largest random change of each pause, as a share of it (0.2 for `20%`).
+        at: the offset of each fragment from the start of the answer, in place of all others.
     """
 
     ttft: int | None = None
@@ -147,7 +149,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds for all turns that do not say otherwise."""
+    """Values for all turns that have none of their own."""
 
     split: Split | None = None
     every: int | None = None
@@ -158,7 +160,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a claim in a text comes from."""
+    """The source of a claim in a text."""
 
     url: str
     title: str = ""
@@ -189,7 +191,7 @@ class ReasoningPart:
 
 @dataclass(frozen=True, slots=True)
 class RefusalPart:
-    """The model's words for not answering."""
+    """The text with which the model declines to answer."""
 
     text: str
     split: Split | None = None
@@ -198,9 +200,14 @@ class RefusalPart:
 
 @dataclass(frozen=True, slots=True)
 class ToolPart:
-    """A tool call. `arguments` is JSON text (compact, where YAML had a mapping); None is a
-    call without arguments. `id` of None is derived. `signature` is the provider's opaque proof
-    of the reasoning behind it."""
+    """A tool call.
+
+    Args:
+        id: None is derived (`mockllm.matching.positions.call_id`).
+        arguments: JSON text, compact where YAML has a mapping; None: a call without arguments.
+        malformed: whether name or arguments are wrong on purpose.
+        signature: the provider's opaque proof of the reasoning behind the call.
+    """
 
     name: str
     id: str | None = None
@@ -213,8 +220,8 @@ class ToolPart:
 
 @dataclass(frozen=True, slots=True)
 class ParallelPart:
-    """Calls whose fragments interleave: round robin, or as `order` says (an index into
-    `calls` for each fragment)."""
+    """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
+    index into `calls` for each fragment."""
 
     calls: tuple[ToolPart, ...]
     order: tuple[int, ...] = ()
@@ -222,14 +229,14 @@ class ParallelPart:
 
 @dataclass(frozen=True, slots=True)
 class PausePart:
-    """Nothing is sent for so long."""
+    """A pause, in microseconds."""
 
     duration: int
 
 
 @dataclass(frozen=True, slots=True)
 class FramePart:
-    """One frame of protocol `api`, as it is: `data` (text, or a JSON value), with `event`,
+    """One frame of protocol `api`, sent unchanged: `data` (text, or a JSON value) with `event`,
     `id` and `retry`; or a `comment`; or `raw` text."""
 
     api: Api
@@ -246,8 +253,8 @@ Member = TextPart | ReasoningPart | RefusalPart | ToolPart | FramePart
 
 @dataclass(frozen=True, slots=True)
 class InterleavedPart:
-    """Parts whose fragments come between each other's, exactly as `order` says: an index into
-    `parts` for each fragment, the opening of a call and a frame being one, too."""
+    """Parts whose fragments interleave in the order of `order`, which has an index into `parts`
+    for each fragment. The opening of a call counts as a fragment, and so does a frame."""
 
     parts: tuple[Member, ...]
     order: tuple[int, ...]
@@ -255,7 +262,7 @@ class InterleavedPart:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSpec:
-    """An error in the terms of the API; what is None takes the API's own default."""
+    """An error; None stands for the default of the API."""
 
     message: str | None = None
     type: str | None = None
@@ -300,7 +307,7 @@ class Http:
 
 @dataclass(frozen=True, slots=True)
 class ResultCondition:
-    """What the result of a call must be: a text condition, or (`error`) a failure."""
+    """A condition on the result of a call: on its text, or (`error`) that it is a failure."""
 
     text: TextCondition | None = None
     error: bool = False
@@ -308,7 +315,7 @@ class ResultCondition:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """`request:` of a turn: what the client must have sent to deserve it."""
+    """`request:` of a turn: conditions that the request must meet to be answered."""
 
     results: tuple[tuple[str, ResultCondition], ...] = ()
     offers: tuple[str, ...] = ()
@@ -320,7 +327,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Comments:
-    """A comment line after every so many events."""
+    """A comment line after every n-th event, with n in `every`."""
 
     every: int
     text: str = ""
@@ -336,11 +343,13 @@ class Segments:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How the bytes travel; None leaves what the protocol's own service does.
+    """How the stream is written; None is what the service of the protocol does.
 
-    `multiline` spreads the data of each event over several `data` lines. `group` joins so many
-    events into one where the protocol has a way to. `segments` of several numbers are the sizes
-    of the writes, in bytes, over and over. `quirks` are names as in `mockllm.quirks`.
+    Args:
+        multiline: whether the data of each event are spread over several `data` lines.
+        group: how many events are joined into one, where the protocol can join them.
+        segments: the sizes of TCP writes in bytes; a tuple is used over and over.
+        quirks: names as in `mockllm.quirks`.
     """
 
     line_end: Literal["lf", "crlf", "cr"] | None = None
@@ -354,9 +363,13 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`expect:` of a turn: what a correct client must end up with, where it is not simply
-    what `reply` says. `tool_calls` are mappings with `id`, `name` and `arguments`; `errors`
-    are mappings with `tool` (an index) and `kind`. What is None follows from `reply`."""
+    """`expect:` of a turn: the outcome of a correct client, where it does not follow from
+    `reply`; None follows from `reply`.
+
+    Args:
+        tool_calls: mappings with `id`, `name` and `arguments`.
+        errors: mappings with `tool` (an index) and `kind`.
+    """
 
     text: str | None = None
     tool_calls: Any = None
@@ -365,15 +378,16 @@ class Outcome:
 
 
 Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "none"]
-"""Why an answer ends; `none`: it is cut off, and nothing says why."""
+"""Why an answer ends; `none`: it is cut off, without a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The exact bytes of a turn's answer, in a tape: a file beside the YAML.
+    """The recorded bytes of a turn's answer, in a tape: a file beside the YAML.
 
-    `file` is as written, a path in the folder of the YAML. `path` is where the tape is; None
-    for a scenario that came without a folder.
+    Args:
+        file: as written: a path in the folder of the YAML.
+        path: of the tape; None for a scenario that was not loaded from a file.
     """
 
     file: str
@@ -384,10 +398,12 @@ class Recorded:
 class TurnSpec:
     """One turn of the model as written.
 
-    Exactly one of `reply` (at least one part) and `http` is there. `finish_raw` is the wire's
-    own word for the finish where it is not the usual one. `variants` are whole turns
-    that replace this one for the protocols named (`when:`). `recorded` is of the turn as a
-    whole; variants have none.
+    Exactly one of `reply` (at least one part) and `http` is set.
+
+    Args:
+        finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        variants: whole turns that replace this one for the protocols named (`when:`).
+        recorded: of the turn itself; variants have none.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -416,8 +432,10 @@ class TurnSpec:
 class Scenario:
     """A conversation with a model, as one YAML document describes it.
 
-    `apis` of () means every protocol that there is. `seed` of None means the name.
-    `restart` (`then: restart`) begins anew after the last turn.
+    Args:
+        apis: the protocols that it plays over; () means every protocol.
+        seed: None means the name.
+        restart: whether the first turn follows the last one (`then: restart`).
     """
 
     name: str
@@ -431,7 +449,7 @@ class Scenario:
     restart: bool = False
 
     def plays_over(self, api: str) -> bool:
-        """Whether it answers requests of a protocol."""
+        """Whether the scenario answers requests of a protocol."""
         return not self.apis or api in self.apis
 
     def shares_api(self, other: Scenario) -> bool:
@@ -440,5 +458,5 @@ class Scenario:
 
     @property
     def seeded(self) -> str:
-        """What everything random in this scenario is drawn from."""
+        """The seed of everything random in this scenario."""
         return self.name if self.seed is None else self.seed

@@ -1,9 +1,9 @@
 """YAML text to trees of located nodes, within bounds.
 
 The trees are composed from the parser's events and not by PyYAML's composer, because depth and
-aliases must be bounded before anything recursive or exponential can happen. No tag but `!!str`
-is known, so nothing can be constructed. What recovers (a duplicate key) is noted and reading
-goes on; what does not (syntax, a bound) raises `ScenarioError`.
+aliases must be bounded before any recursion or exponential growth ("billion laughs"). No tag but
+`!!str` is known, so no Python object can be constructed. A mistake that does not stop the parser
+(a duplicate key) is noted; any other (syntax, a bound) raises `ScenarioError`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["MAX_DEPTH", "MAX_NODES", "Document", "Mapping", "Mark", "Node", "Sca
 
 MAX_DEPTH = 100
 MAX_NODES = 250_000
-"""Nodes in one document, what aliases repeat included."""
+"""Nodes in one document; a node counts again for each alias of it."""
 
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -42,12 +42,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _HALF_PAIR = "an escape from \\ud800 to \\udfff is half a character; write the character itself"
 
 Mark = Any
-"""PyYAML's place in a text: `line` and `column`, from 0."""
+"""PyYAML's position in a text: `line` and `column`, from 0."""
 
 
 @dataclass(slots=True)
 class Scalar:
-    """A value in one piece. `plain` ones, without quotes, may be numbers and the like."""
+    """A string, number, boolean or null. Only a `plain` one, without quotes, can be no string."""
 
     value: str
     plain: bool
@@ -64,7 +64,7 @@ class Sequence:
 
 @dataclass(slots=True)
 class Mapping:
-    """A mapping; `keys` says where each key was written."""
+    """A mapping; `keys` has the mark of each key."""
 
     entries: dict[str, Node]
     keys: dict[str, Mark]
@@ -76,7 +76,7 @@ Node = Scalar | Sequence | Mapping
 
 @dataclass(slots=True)
 class Document:
-    """One document and what was noted while it was composed: node, place, message."""
+    """One document and the mistakes noted while it was composed: node, mark, message."""
 
     root: Node
     notes: list[tuple[Node, Mark, str]]
@@ -86,12 +86,12 @@ def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[Document]:
     """The documents of a YAML stream, one by one.
 
     Args:
-        name: of the file, for problems.
+        name: the file in problems.
         parser: a PyYAML loader class; only its event parser is used.
 
     Raises:
-        ScenarioError: broken syntax, or a document beyond its bounds. Documents before it
-            have been given by then.
+        ScenarioError: broken syntax, or a document beyond its bounds. The documents before it
+            have been yielded by then.
     """
     try:
         loader = parser(text)
@@ -138,7 +138,7 @@ def _unprintable_problem(text: str, name: str) -> Problem:
 
 @dataclass(slots=True)
 class _Composer:
-    """Composes one document out of events."""
+    """Composes one document from events."""
 
     next_event: Callable[[], Any]
     name: str
@@ -176,7 +176,7 @@ class _Composer:
         return self.anchored(event, depth)
 
     def special(self, scalar: Scalar, event: Any) -> Scalar:
-        """A scalar that is more than plain ASCII."""
+        """A scalar with a tag, an anchor or characters beyond ASCII."""
         if _SURROGATE.search(scalar.value):
             self.notes.append((scalar, scalar.mark, _HALF_PAIR))
         if event.tag is not None:
@@ -186,7 +186,7 @@ class _Composer:
         return scalar
 
     def anchored(self, event: Any, depth: int) -> Node:
-        """A collection with an anchor, or a tag: what an alias of it will add is measured."""
+        """A collection with an anchor or a tag; its size and depth are kept for its aliases."""
         before, above = self.count, self.deepest
         self.deepest = depth
         node: Node
@@ -209,7 +209,7 @@ class _Composer:
             self.notes.append((node, event.start_mark, message))
             return node
         target, size, height = known
-        # An alias costs what it repeats, or a few lines could stand for billions.
+        # An alias counts as what it repeats: a few lines of aliases can stand for billions.
         self.count += size - 1
         if self.count > MAX_NODES:
             self.stop(event, f"aliases repeat more than {MAX_NODES:,} values in one document")
@@ -262,7 +262,8 @@ class _Composer:
         self.notes.append((node, key.mark, message))
 
     def merge(self, node: Mapping, merged: list[Node]) -> None:
-        """Adds the entries of `<<: *base`; those written out, and earlier ones, win."""
+        """Adds the entries of `<<: *base`. Entries of the mapping itself win over merged ones, and
+        earlier merges over later ones, as the merge key of YAML 1.1 defines."""
         entries: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
         for value in merged:
@@ -280,8 +281,8 @@ class _Composer:
         if isinstance(node, Scalar) and tag in ("!", _STR):
             node.plain = False
             return
-        shown = tag.replace("tag:yaml.org,2002:", "!!")
-        message = f"tag {shown} is not allowed; scenarios are plain data"
+        short = tag.replace("tag:yaml.org,2002:", "!!")
+        message = f"tag {short} is not allowed; scenarios are plain data"
         self.notes.append((node, event.start_mark, message))
 
     def stop(self, event: Any, message: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """Readers of the parts of a reply: one table for each kind of part.
 
-A part that cannot be read is stood in for by `BROKEN`, a call without a name, so that the
-places of the parts after it stay true; `check` passes over it.
+`BROKEN`, a call without a name, replaces a part that cannot be read, so that the indices of the
+parts after it stay right; `check` skips it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from mockllm.scenario.reading import (
     keys,
     line,
     listing,
+    matching_text,
     record,
-    regular,
     scalar,
     text,
     unknown,
@@ -39,7 +39,7 @@ __all__ = ["BROKEN", "ERROR", "PARTS", "TOOL_NAME", "reply", "rule", "split", "t
 BROKEN = m.ToolPart("")
 
 TOOL_NAME = "[a-zA-Z0-9_-]{1,64}"
-tool_name = regular(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
 
 _RULES = ("whole", "chars", "words")
 _size = integer(1, 1_000_000)
@@ -47,7 +47,7 @@ _strings = listing(text, "strings")
 
 
 def ends(high: int) -> Table:
-    """The table of `{random: [low, high]}`; both ends are at least 1 and at most `high`."""
+    """The table of `{random: [low, high]}`, in which both numbers are from 1 to `high`."""
     numbers = listing(integer(1, high), "two numbers")
 
     def read(node: Node, findings: Findings) -> tuple[int, int] | None:
@@ -65,7 +65,7 @@ RANDOM = ends(1_000_000)
 
 
 def rule(node: Node, findings: Findings) -> m.Split | None:
-    """A split that works for any value: all but a list of fragments."""
+    """A split that works for any value: not a list of fragments."""
     if isinstance(node, Mapping):
         values = fields(node, findings, RANDOM, ("random",))
         return None if values is None else m.RandomSplit(*values["random"])
@@ -78,7 +78,7 @@ def rule(node: Node, findings: Findings) -> m.Split | None:
     if type(value) is int and 1 <= value <= 1_000_000:
         return value
     expected = "whole, chars, words, a number of characters, {random: [1, 8]} or the fragments"
-    findings.wrong(node, expected, suggestion(node.value, _RULES))
+    findings.must_be(node, expected, suggestion(node.value, _RULES))
     return None
 
 
@@ -97,14 +97,14 @@ def arguments(node: Node, findings: Findings) -> str | None:
         return node.value
     if isinstance(node, Scalar) and isinstance(scalar(node), str):
         return node.value
-    findings.wrong(node, "a mapping, or a string of JSON")
+    findings.must_be(node, "a mapping, or a string of JSON")
     return None
 
 
 def _true(node: Node, findings: Findings) -> bool | None:
     if isinstance(node, Scalar) and scalar(node) is True:
         return True
-    findings.wrong(node, "true")
+    findings.must_be(node, "true")
     return None
 
 
@@ -120,7 +120,7 @@ error = record(m.ErrorSpec, ERROR)
 
 
 def _field(node: Node, findings: Findings) -> str | None:
-    """A string in one line, which may be empty."""
+    """A string on one line, which may be empty."""
     empty = isinstance(node, Scalar) and not node.plain and not node.value
     return "" if empty else line(node, findings)
 
@@ -155,7 +155,7 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None
 
 
-def _frame_part(frame: dict[str, Any], api: m.Api) -> m.FramePart:
+def _make_frame(frame: dict[str, Any], api: m.Api) -> m.FramePart:
     return m.FramePart(api=api, **frame)
 
 
@@ -171,7 +171,7 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
 
 
 def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
-    """The call, if its name is one or is marked as wrong on purpose."""
+    """The call, if its name is valid or the call is `malformed`; else `BROKEN`."""
     if not call.malformed and isinstance(node, Mapping):
         return call if tool_name(node.entries["tool"], findings) else BROKEN
     return call
@@ -187,8 +187,8 @@ def _interleaved_member(node: Node, findings: Findings) -> m.Member:
     if kinds and kinds[0] not in _MEMBERS:
         findings.add(node, f"must be one of {', '.join(_MEMBERS)}; found {kinds[0]!r}")
         return BROKEN
-    made = part(node, findings)
-    return made if isinstance(made, m.Member) else BROKEN
+    member = part(node, findings)
+    return member if isinstance(member, m.Member) else BROKEN
 
 
 def _interleaved(interleaved: tuple[m.Member, ...], order: tuple[int, ...]) -> m.InterleavedPart:
@@ -199,15 +199,15 @@ def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> 
     return m.ParallelPart(parallel, order)
 
 
-_spoken: Table = {"split": split, "every": duration}
+_FRAGMENT_KEYS: Table = {"split": split, "every": duration}
 _MEMBERS = ("text", "reasoning", "refusal", "tool", "frame")
 
-# Each kind of part: what its keys are, which of them it needs, and what makes the part.
+# By the key that names the kind: the keys of the part, the required ones, and its constructor.
 PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
     "text": (
         {
             "text": text,
-            **_spoken,
+            **_FRAGMENT_KEYS,
             "citations": listing(record(m.Citation, CITATION, ("url",)), "citations"),
             "logprobs": boolean,
         },
@@ -215,12 +215,12 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
         m.TextPart,
     ),
     "reasoning": (
-        {"reasoning": text, **_spoken, "signature": text, "summary": boolean},
+        {"reasoning": text, **_FRAGMENT_KEYS, "signature": text, "summary": boolean},
         ("reasoning",),
         lambda reasoning, **values: m.ReasoningPart(reasoning, **values),
     ),
     "refusal": (
-        {"refusal": text, **_spoken},
+        {"refusal": text, **_FRAGMENT_KEYS},
         ("refusal",),
         lambda refusal, **values: m.RefusalPart(refusal, **values),
     ),
@@ -231,7 +231,7 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
             "arguments": arguments,
             "signature": text,
             "malformed": boolean,
-            **_spoken,
+            **_FRAGMENT_KEYS,
         },
         ("tool",),
         _call,
@@ -256,7 +256,7 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
     "frame": (
         {"frame": _frame, "api": api_name},
         ("frame", "api"),
-        _frame_part,
+        _make_frame,
     ),
     "error": ({"error": error}, ("error",), m.ErrorPart),
     "auto": ({"auto": _true}, ("auto",), lambda auto: m.AutoPart()),
@@ -264,29 +264,29 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
 
 
 def part(node: Node, findings: Findings) -> m.AnyPart:
-    """One part of a reply; which kind it is, one of its keys says."""
+    """One part of a reply; one of its keys names its kind."""
     if not isinstance(node, Mapping):
-        findings.wrong(node, "a part: a mapping with one of " + ", ".join(PARTS))
+        findings.must_be(node, "a part: a mapping with one of " + ", ".join(PARTS))
         return BROKEN
     kinds = [kind for kind in PARTS if kind in node.entries]
     if len(kinds) != 1:
-        _not_one_kind(node, findings, kinds)
+        _report_kinds(node, findings, kinds)
         return BROKEN
     table, required, make = PARTS[kinds[0]]
     before = len(findings.found)
     values = fields(node, findings, table, required)
     if values is None:
         return BROKEN
-    made = make(**values)
-    if isinstance(made, m.ToolPart):
-        return _named(made, node, findings)
-    if isinstance(made, (m.ParallelPart, m.InterleavedPart)) and len(findings.found) > before:
-        # Its fragments cannot be counted, so nothing can be said about their order.
-        return replace(made, order=())
-    return made
+    value = make(**values)
+    if isinstance(value, m.ToolPart):
+        return _named(value, node, findings)
+    if isinstance(value, (m.ParallelPart, m.InterleavedPart)) and len(findings.found) > before:
+        # The fragments of a broken member cannot be counted, so `order` cannot be checked.
+        return replace(value, order=())
+    return value
 
 
-def _not_one_kind(node: Mapping, findings: Findings, kinds: list[str]) -> None:
+def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
     if kinds:
         findings.add(node, f"must be one part, got {' and '.join(kinds)} together; make it a list")
         return
@@ -299,7 +299,7 @@ def _not_one_kind(node: Mapping, findings: Findings, kinds: list[str]) -> None:
 
 
 def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
-    """The parts of a reply; a single one may stand without the list."""
+    """The parts of a reply; a single part needs no list."""
     if isinstance(node, Mapping):
         return (part(node, findings),)
     if isinstance(node, Sequence) and node.items:
@@ -307,5 +307,5 @@ def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
     if isinstance(node, Sequence):
         findings.add(node, "must have at least one part")
     else:
-        findings.wrong(node, "a part or a list of parts")
+        findings.must_be(node, "a part or a list of parts")
     return (BROKEN,)

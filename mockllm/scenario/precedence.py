@@ -1,8 +1,10 @@
-"""Recorded conversations that begin alike: what the user says later tells them apart.
+"""Competing scenarios: several whose `match` the same requests meet. How ties are broken.
 
-Two recordings may begin with the same words and get different answers. A scenario that a
-person wrote would need a further `match` condition then; of recorded ones the first, by the
-order of `precedence`, answers what they have in common, and each what only it has been asked.
+Two scenarios compete if their `match` has the same conditions (`match_key`) and they have a
+protocol in common. Of two authored scenarios that is a mistake. Recordings may compete: two
+conversations can begin with the same user message and get different answers. Then the later user
+messages decide (`user_condition`): a recording answers if all of its turns so far agree with them.
+Where several still agree, the first by `precedence` answers.
 """
 
 from __future__ import annotations
@@ -12,42 +14,45 @@ from collections.abc import Hashable
 
 from mockllm.scenario.model import Match, Scenario, TextCondition
 
-__all__ = ["user_condition", "is_recorded", "match_key", "precedence", "differ_later"]
+__all__ = ["differ_later", "is_recorded", "match_key", "precedence", "user_condition"]
 
 
 def precedence(scenario: Scenario) -> tuple[int, str]:
-    """Sorts scenarios that begin alike: `hello`, `hello-2`, ..., `hello-10`."""
+    """The sort key of competing recordings: `hello`, `hello-2`, ..., `hello-10`; the first wins."""
     return len(scenario.name), scenario.name
 
 
 def user_condition(scenario: Scenario, index: int) -> TextCondition | None:
-    """What the user must have said right before a turn, where that is written."""
+    """The condition on the user message right before a turn; None where there is none."""
     request = scenario.turns[index].request
     return request.user if request is not None else None
 
 
 def is_recorded(scenario: Scenario) -> bool:
-    """Whether any turn of it was recorded."""
+    """Whether any turn of the scenario was recorded."""
     return any(turn.recorded is not None for turn in scenario.turns)
 
 
 def differ_later(one: Scenario, other: Scenario) -> bool:
-    """Whether of two scenarios with the same `match` the later one is recorded, and goes on
-    where the first does not, or otherwise than the first does."""
-    first, second = sorted((one, other), key=precedence)
-    if not is_recorded(second):
+    """Whether two scenarios with the same `match` may compete.
+
+    They may if the later one by `precedence` is recorded and, in any turn after the first, either
+    has another condition on the user message or goes on where the other one ends.
+    """
+    earlier, later = sorted((one, other), key=precedence)
+    if not is_recorded(later):
         return False
-    for index in range(1, len(second.turns)):
-        if index >= len(first.turns):
+    for index in range(1, len(later.turns)):
+        if index >= len(earlier.turns):
             return True
-        here, there = user_condition(first, index), user_condition(second, index)
-        if here is not None and there is not None and here != there:
+        condition, other_condition = user_condition(earlier, index), user_condition(later, index)
+        if None not in (condition, other_condition) and condition != other_condition:
             return True
     return False
 
 
 def match_key(match: Match) -> Hashable:
-    """A key that two matches share when the same requests meet their conditions."""
+    """A key that is equal for two matches with the same conditions."""
     return (
         match.anything,
         match.model,

@@ -1,8 +1,8 @@
-"""Readers: functions that make one kind of value out of a node, or say what is wrong with it.
+"""Readers: functions that read one kind of value from a node, or report why they cannot.
 
-A reader takes a node and `Findings`. What it cannot read it adds to the findings, and gives
-None; whoever called it goes on, so that one run finds everything. Readers of whole records are
-made from tables, key to reader, which the JSON Schema is checked against.
+A reader takes a node and `Findings`. Where it cannot read the node, it adds a finding and returns
+None; its caller goes on, so that one run finds all mistakes. Readers of mappings are made from
+tables of keys and readers. A test holds the JSON Schema to these tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.vocabulary import Vocabulary
-from mockllm.scenario.wording import nearest, shorten, shown, suggestion
+from mockllm.scenario.wording import display_node, excerpt, nearest, suggestion
 
 __all__ = [
     "MAX_FINDINGS",
@@ -32,12 +32,12 @@ __all__ = [
     "json_mapping",
     "json_value",
     "keys",
-    "known",
     "line",
     "listing",
+    "matching_text",
     "percent",
+    "readable_fields",
     "record",
-    "regular",
     "scalar",
     "text",
     "unknown",
@@ -48,10 +48,10 @@ Reader = Callable[[Node, "Findings"], Any]
 Table = dict[str, Reader]
 
 MAX_FINDINGS = 1_000
-"""Findings kept of one document; who has more of them reads no further anyway."""
+"""How many findings of one document are kept: no one reads more of them."""
 
 _NUMERIC = frozenset("-+.0123456789~tTfFnN")
-_WORDS: dict[str, bool | None] = {
+_CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -64,34 +64,39 @@ _NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with a document: node, place, message; paths are worked out at the end."""
+    """The mistakes in one document: node, mark, message. Their paths are found at the end."""
 
     vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
 
     @property
     def full(self) -> bool:
-        """Whether enough has been found; nothing more is taken."""
+        """Whether `MAX_FINDINGS` is reached; further findings are dropped."""
         return len(self.found) >= MAX_FINDINGS
 
     def add(self, node: Node, message: str, mark: Mark = None) -> None:
+        """Adds a mistake of a node.
+
+        Args:
+            mark: where it is, if not at the beginning of the node.
+        """
         if not self.full:
             self.found.append((node, mark or node.mark, message))
 
-    def wrong(self, node: Node, expected: str, hint: str = "") -> None:
-        self.add(node, f"must be {expected}, got {shown(node)}{hint}")
+    def must_be(self, node: Node, expected: str, hint: str = "") -> None:
+        """Adds the mistake that a node is not what was expected, with what it is."""
+        self.add(node, f"must be {expected}, got {display_node(node)}{hint}")
 
 
 def scalar(node: Scalar) -> str | int | float | bool | None:
-    """The value of a scalar: YAML 1.2's core schema, in which `yes`, `no` and dates are text.
-
-    Numbers too long to be meant come out as infinite.
+    """The value of a scalar by YAML 1.2's core schema (section 10.3), in which `yes`, `no` and
+    dates are text. A float that is too large is infinite.
     """
     value = node.value
     if not node.plain or (value and value[0] not in _NUMERIC):
         return value
-    if value in _WORDS:
-        return _WORDS[value]
+    if value in _CONSTANTS:
+        return _CONSTANTS[value]
     if _INTEGER.match(value):
         return int(value)
     if _FLOAT.match(value):
@@ -102,7 +107,7 @@ def scalar(node: Scalar) -> str | int | float | bool | None:
 
 
 def is_null(node: Node) -> bool:
-    """Whether the author wrote null, or nothing."""
+    """Whether a node is null or empty."""
     return isinstance(node, Scalar) and scalar(node) is None
 
 
@@ -115,25 +120,25 @@ def text(node: Node, findings: Findings) -> str | None:
         if isinstance(scalar(node), str):
             return value
         hint = "; put it in quotes to make it one" if value else ""
-        findings.wrong(node, "a string", hint)
+        findings.must_be(node, "a string", hint)
         return None
-    findings.wrong(node, "a string")
+    findings.must_be(node, "a string")
     return None
 
 
 def line(node: Node, findings: Findings) -> str | None:
-    """A string in one line, not empty; a line break at its end is left out."""
+    """A string on one line, not empty; a line break at its end is removed."""
     value = text(node, findings)
     if value is None:
         return None
     value = value.rstrip("\r\n")
     if value and "\n" not in value and "\r" not in value:
         return value
-    findings.wrong(node, "a string in one line")
+    findings.must_be(node, "a string in one line")
     return None
 
 
-def regular(pattern: str, expected: str) -> Reader:
+def matching_text(pattern: str, expected: str) -> Reader:
     """A reader of strings that match a regular expression as a whole."""
     matches = re.compile(pattern).fullmatch
 
@@ -141,7 +146,7 @@ def regular(pattern: str, expected: str) -> Reader:
         value = text(node, findings)
         if value is None or matches(value):
             return value
-        findings.wrong(node, expected)
+        findings.must_be(node, expected)
         return None
 
     return read
@@ -152,19 +157,19 @@ def boolean(node: Node, findings: Findings) -> bool | None:
     value = scalar(node) if isinstance(node, Scalar) else None
     if isinstance(value, bool):
         return value
-    findings.wrong(node, "true or false")
+    findings.must_be(node, "true or false")
     return None
 
 
 def integer(low: int, high: int | None = None) -> Reader:
-    """A reader of whole numbers from `low` to `high`, both included."""
+    """A reader of whole numbers from `low` to `high`, inclusive."""
     expected = f"a whole number from {low}" + ("" if high is None else f" to {high}")
 
     def read(node: Node, findings: Findings) -> int | None:
         value = scalar(node) if isinstance(node, Scalar) else None
         if type(value) is int and value >= low and (high is None or value <= high):
             return value
-        findings.wrong(node, expected if high else expected + " up")
+        findings.must_be(node, expected if high else expected + " up")
         return None
 
     return read
@@ -184,9 +189,9 @@ def choice(*names: str) -> Reader:
         if isinstance(node, Scalar):
             if node.value in known:
                 return node.value
-            findings.wrong(node, expected, suggestion(node.value, names))
+            findings.must_be(node, expected, suggestion(node.value, names))
         else:
-            findings.wrong(node, expected)
+            findings.must_be(node, expected)
         return None
 
     return read
@@ -208,21 +213,21 @@ def _measured(
     node: Node, findings: Findings, read: Callable[[str], T], kind: str, hint: str = ""
 ) -> T | None:
     if not isinstance(node, Scalar):
-        findings.wrong(node, kind)
+        findings.must_be(node, kind)
         return None
     try:
         return read(node.value)
     except ValueError as error:
-        findings.wrong(node, str(error), hint)
+        findings.must_be(node, str(error), hint)
         return None
 
 
 def listing(read: Reader, of: str) -> Reader:
-    """A reader of lists, not empty, of what `read` reads, as a tuple."""
+    """A reader of lists that are not empty, as tuples; `read` reads each item."""
 
     def read_all(node: Node, findings: Findings) -> tuple[Any, ...] | None:
         if not isinstance(node, Sequence):
-            findings.wrong(node, f"a list of {of}")
+            findings.must_be(node, f"a list of {of}")
             return None
         if not node.items:
             findings.add(node, f"must be a list of {of}, got an empty one")
@@ -233,14 +238,14 @@ def listing(read: Reader, of: str) -> Reader:
 
 
 def json_value(node: Node, findings: Findings) -> Any:
-    """The JSON value that a node stands for; None also where it could not be read."""
+    """The JSON value of a node; None also where it cannot be read."""
     if isinstance(node, Mapping):
         return {key: json_value(inner, findings) for key, inner in node.entries.items()}
     if isinstance(node, Sequence):
         return [json_value(item, findings) for item in node.items]
     value = scalar(node)
     if isinstance(value, float) and value - value != 0:
-        findings.wrong(node, "a number that JSON can say")
+        findings.must_be(node, "a number that JSON can represent")
         return None
     return value
 
@@ -250,32 +255,33 @@ def json_mapping(node: Node, findings: Findings) -> dict[str, Any] | None:
     if isinstance(node, Mapping):
         value: dict[str, Any] = json_value(node, findings)
         return value
-    findings.wrong(node, "a mapping")
+    findings.must_be(node, "a mapping")
     return None
 
 
-def known(
+def readable_fields(
     node: Node, findings: Findings, table: Table, required: tuple[str, ...] = ()
 ) -> dict[str, Any] | None:
-    """What the table's readers made of a mapping, without what they could not read.
+    """The values of a mapping by key, without those that cannot be read.
 
-    Notes unknown keys, and required ones that are absent. None: the node is no mapping.
+    Unknown keys, and required keys that are absent, are added to the findings. None: the node is
+    no mapping.
     """
     if not isinstance(node, Mapping):
-        findings.wrong(node, "a mapping with " + keys(table))
+        findings.must_be(node, "a mapping with " + keys(table))
         return None
     values: dict[str, Any] = {}
-    meant = []
+    misspelt = []
     for key, inner in node.entries.items():
         read = table.get(key)
         if read is None:
-            meant.append(unknown(node, key, findings, table))
+            misspelt.append(unknown(node, key, findings, table))
             continue
         value = read(inner, findings)
         if value is not None:
             values[key] = value
     for key in required:
-        if key not in node.entries and key not in meant:
+        if key not in node.entries and key not in misspelt:
             findings.add(node, f"needs the key {key!r}")
     return values
 
@@ -283,8 +289,8 @@ def known(
 def fields(
     node: Node, findings: Findings, table: Table, required: tuple[str, ...] = ()
 ) -> dict[str, Any] | None:
-    """As `known`, but None also where a required key is absent or could not be read."""
-    values = known(node, findings, table, required)
+    """As `readable_fields`, but None also where a required key is absent or cannot be read."""
+    values = readable_fields(node, findings, table, required)
     if values is None or any(key not in values for key in required):
         return None
     return values
@@ -296,19 +302,19 @@ def keys(table: Iterable[str]) -> str:
 
 
 def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -> str | None:
-    """Notes a key that is not in the table, and gives the nearest that is."""
+    """Adds the finding of an unknown key; returns the most similar key of the table."""
     if findings.full:
         return None
     table = tuple(table)
     hint = suggestion(key, table) or f"; known here: {', '.join(table)}"
-    findings.add(node, f"unknown key {shorten(key)!r}{hint}", node.keys[key])
+    findings.add(node, f"unknown key {excerpt(key)!r}{hint}", node.keys[key])
     return nearest(key, table)
 
 
 def record(
     make: Callable[..., T], table: Table, required: tuple[str, ...] = ()
 ) -> Callable[[Node, Findings], T | None]:
-    """A reader of mappings whose keys are the parameters of `make`."""
+    """A reader of mappings, whose values are passed to `make` by key."""
 
     def read(node: Node, findings: Findings) -> T | None:
         values = fields(node, findings, table, required)

@@ -1,4 +1,4 @@
-"""Where the scenarios that come with mockllm are. Standard library only."""
+"""Finds the scenarios that come with mockllm. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def shipped_scenarios() -> Path:
     """The folder of the shipped scenarios: in the installed package, or in a checkout.
 
     Raises:
-        MockLLMError: the installation has lost it.
+        MockLLMError: the folder is missing from the installation.
     """
     package = Path(__file__).parent.parent
     for folder in (package / "shipped", package.parent / "scenarios"):

@@ -1,4 +1,4 @@
-"""Readers of turns: answers, errors in their place, timing, the wire, and variants."""
+"""Readers of turns: replies, HTTP errors, timing, the wire format, expectations and variants."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from mockllm.scenario.reading import (
     json_value,
     line,
     listing,
+    matching_text,
     percent,
     record,
-    regular,
     text,
 )
 
 __all__ = ["TABLES", "turn", "usage"]
 
 _MAX_SEGMENT = 16 * 1024 * 1024
-_GONE: Any = object()
-"""Stands for the null by which a variant takes a key of its turn away."""
+_REMOVED: Any = object()
+"""The null with which a variant removes a key of its turn."""
 _NO_API: Any = ""
 
 _finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
 _ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
-_header_value = regular(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
+_header_value = matching_text(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
 
 
-def _later(node: Node, findings: Findings) -> None:
+def _not_playable_yet(node: Node, findings: Findings) -> None:
     findings.add(node, "is part of the language, but this version cannot play it yet")
 
 
@@ -53,7 +53,7 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
     if isinstance(node, Scalar):
         if node.value == "none":
             return m.UsageSpec(sent=False)
-        findings.wrong(node, "a mapping with the keys " + ", ".join(USAGE) + ", or none")
+        findings.must_be(node, "a mapping with the keys " + ", ".join(USAGE) + ", or none")
         return None
     return _mapped_usage(node, findings)
 
@@ -86,7 +86,7 @@ ATTEMPT: Table = {"http": http, **{key: HTTP[key] for key in HTTP if key != "sta
 
 
 def _attempt(node: Node, findings: Findings) -> m.Http | None:
-    """`{http: 429, retry_after: 2s}`, or all of it under `http`."""
+    """`{http: 429, retry_after: 2s}`, or all keys inside of `http`."""
     values = fields(node, findings, ATTEMPT, ("http",))
     if values is None or not isinstance(node, Mapping):
         return None
@@ -118,7 +118,7 @@ def _segments(node: Node, findings: Findings) -> m.Segments | tuple[int, ...] | 
 
 
 def _quirk(node: Node, findings: Findings) -> str | None:
-    """The name of a quirk, with its variant or without."""
+    """The name of a quirk, with or without its variant."""
     name = line(node, findings)
     if name is None:
         return None
@@ -142,12 +142,12 @@ WIRE: Table = {
 CALL: Table = {"id": line, "name": tool_name, "arguments": json_value}
 MISTAKE: Table = {
     "tool": integer(0, 10**6),
-    "kind": regular("[a-z][a-z_]*", "a kind of error, such as malformed_arguments"),
+    "kind": matching_text("[a-z][a-z_]*", "a kind of error, such as malformed_arguments"),
 }
 
 
 def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
-    """A reader of lists of plain mappings, which may be empty: that says "none"."""
+    """A reader of lists of mappings; an empty list means that there are none."""
     several = listing(record(dict, table, required), of)
 
     def read(node: Node, findings: Findings) -> list[Any] | None:
@@ -171,20 +171,20 @@ def _as_node(node: Node, findings: Findings) -> Node:
     return node
 
 
-_NAMES = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
-_inside = regular(
-    f"{_NAMES}(?:/{_NAMES})*",
+_NAME = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
+_inner_path = matching_text(
+    f"{_NAME}(?:/{_NAME})*",
     "a path inside the folder of this file, such as name.1.jsonl",
 )
 
 
 def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
-    name: str | None = _inside(node, findings)
+    name: str | None = _inner_path(node, findings)
     return None if name is None else m.Recorded(name)
 
 
-# All that may be said of a turn for one protocol, too.
-_SAID: Table = {
+# The keys that variants may have, too.
+_TURN_KEYS: Table = {
     "request": expectation,
     "reply": reply,
     "http": http,
@@ -196,20 +196,20 @@ _SAID: Table = {
     "wire": record(m.Wire, WIRE),
     "expect": record(m.Outcome, OUTCOME),
     "repeat": boolean,
-    "fault": _later,
+    "fault": _not_playable_yet,
 }
-TURN: Table = {**_SAID, "recorded": _recorded, "when": _as_node}
+TURN: Table = {**_TURN_KEYS, "recorded": _recorded, "when": _as_node}
 
 
-def _or_gone(read: Reader) -> Reader:
-    return lambda node, findings: _GONE if is_null(node) else read(node, findings)
+def _or_removed(read: Reader) -> Reader:
+    return lambda node, findings: _REMOVED if is_null(node) else read(node, findings)
 
 
-VARIANT: Table = {"api": api_name, **{key: _or_gone(read) for key, read in _SAID.items()}}
+VARIANT: Table = {"api": api_name, **{key: _or_removed(read) for key, read in _TURN_KEYS.items()}}
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
-    """A turn with its variants; a broken one stands where it stood, empty."""
+    """A turn with its variants; an empty turn where it cannot be read."""
     values = fields(node, findings, TURN)
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()
@@ -237,9 +237,9 @@ def _variants(
 
 
 def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Api, m.TurnSpec]:
-    """The whole turn for one protocol: `base` with keys replaced, or taken away by null.
+    """The whole turn for one protocol: `base` with keys replaced, or removed by null.
 
-    One that cannot be read keeps its place under no name.
+    A variant that cannot be read has no name, and keeps its index.
     """
     before = len(findings.found)
     values = fields(node, findings, VARIANT, ("api",))
@@ -247,12 +247,12 @@ def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Ap
         return _NO_API, m.TurnSpec()
     name = values.pop("api")
     merged = base | values
-    put = [key for key in ("reply", "http") if values.get(key, _GONE) is not _GONE]
-    if len(put) == 2:
+    replaced = [key for key in ("reply", "http") if values.get(key, _REMOVED) is not _REMOVED]
+    if len(replaced) == 2:
         findings.add(node, "must have either 'reply' or 'http', got both")
-    elif put:
-        merged.pop("http" if put == ["reply"] else "reply", None)
-    whole = {key: value for key, value in merged.items() if value is not _GONE}
+    elif replaced:
+        merged.pop("http" if replaced == ["reply"] else "reply", None)
+    whole = {key: value for key, value in merged.items() if value is not _REMOVED}
     if merged.keys() & {"reply", "http"} and not whole.keys() & {"reply", "http"}:
         findings.add(node, "takes the reply away; put another, or 'http', in its place")
     if whole == base and len(findings.found) == before:

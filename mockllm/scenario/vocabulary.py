@@ -1,4 +1,4 @@
-"""The names in scenarios that other rooms define. Only the interface may live here."""
+"""The names in scenarios that other packages define. Only the interface may live here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Vocabulary"]
 
 
 class Vocabulary(Protocol):
-    """What the loader is handed, so that it imports neither protocols nor quirks.
+    """The names of protocols and quirks, passed to `load` so that it imports neither.
 
-    Both are asked only where a scenario writes such a name, so that loading does not have to
-    import what no scenario uses.
+    Both are looked up only where a scenario has such a name: quirks that no scenario uses are
+    not imported.
     """
 
     @property
@@ -20,5 +20,5 @@ class Vocabulary(Protocol):
         ...
 
     def quirk_problem(self, name: str) -> str | None:
-        """Why `name` names no quirk; None where it names one."""
+        """Why there is no quirk with this name; None where there is one."""
         ...

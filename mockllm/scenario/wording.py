@@ -1,4 +1,4 @@
-"""Words for messages: values as they are quoted, and the names that a typo may have meant."""
+"""What messages about scenarios quote: values, and known names that resemble a mistyped one."""
 
 from __future__ import annotations
 
@@ -6,33 +6,30 @@ import difflib
 import json
 from collections.abc import Iterable
 
+from mockllm.core.text import shorten
 from mockllm.scenario.nodes import Mapping, Node, Sequence
 
-__all__ = ["nearest", "shorten", "shown", "suggestion"]
+__all__ = ["display_node", "excerpt", "nearest", "suggestion"]
 
-_SHOWN = 60
-"""Characters of a value that a message quotes."""
+_QUOTED = 60
+"""How many characters of a value a message quotes."""
 
 
-def shown(node: Node) -> str:
-    """A node as messages quote it: as written, but not at any length."""
+def display_node(node: Node) -> str:
+    """A node as messages quote it: as written, shortened, in one line."""
     if isinstance(node, Sequence):
         return "a list"
     if isinstance(node, Mapping):
         return "a mapping"
     if node.plain:
-        return shorten(node.value) or "nothing"
-    return _quoted(_cut(node.value, _SHOWN))
+        return excerpt(node.value) or "nothing"
+    return _quoted(shorten(node.value, _QUOTED))
 
 
-def shorten(text: str, length: int = _SHOWN) -> str:
-    """A text as messages quote it: not at any length, in one line."""
-    text = _cut(text, length)
+def excerpt(text: str, limit: int = _QUOTED) -> str:
+    """A text as messages quote it: shortened, and as a JSON string where it is not printable."""
+    text = shorten(text, limit)
     return text if text.isprintable() else _quoted(text)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[:length] + "…"
 
 
 def _quoted(text: str) -> str:
@@ -40,14 +37,14 @@ def _quoted(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a mistyped one is likely to mean, if any is near."""
-    if len(name) > _SHOWN:
+    """The known name that is most similar to a mistyped one; None where none is similar."""
+    if len(name) > _QUOTED:
         return None
     close = difflib.get_close_matches(name.lower(), known, 1)
     return close[0] if close else None
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'split'?`, or nothing where no known name is near."""
+    """`; did you mean 'split'?`, or "" where no known name is similar."""
     near = nearest(name, known)
     return f"; did you mean {near!r}?" if near else ""

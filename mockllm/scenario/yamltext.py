@@ -1,7 +1,7 @@
 """Plain values as canonical YAML text: block style, readable, exact.
 
-PyYAML's emitter in Python does it, also where the faster one in C is there: the text must be
-the same everywhere.
+It is written by PyYAML's emitter in Python, never by the faster one in C: the text must be the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write(value: Any) -> str:
 
 
 class Flow(list[Any]):
-    """A list to be written in one line."""
+    """A list to be written on one line."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -60,7 +60,7 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
-        # PyYAML's own would escape whatever lies beyond U+FFFF, emoji first of all.
+        # PyYAML escapes all characters above U+FFFF, such as emoji.
         self.write_indicator('"', True)
         written = _ESCAPED.sub(_escape, text)
         self.column += len(written)
@@ -88,7 +88,7 @@ def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 def _is_block(text: str) -> bool:
-    """Whether a literal block says a text exactly, and still does after an editor's tidying."""
+    """Whether a literal block has exactly this text, even after an editor trims line ends."""
     lines = text.split("\n")
     return (
         not text[0].isspace()
