@@ -1,1 +1,1 @@
-"""What maintainers run; not in the wheel."""
+"""Tools for maintainers. They are not part of the wheel."""

@@ -1,6 +1,6 @@
-"""The official client libraries, each asked for what a stream adds up to.
+"""Runs the official client libraries on a stream, and reads what each one accumulates.
 
-They are imported when they are asked, so that a machine without one of them can do the rest.
+A library is imported when it is first used, so that the others work without it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.errors import UsageError
 
-__all__ = ["BREAKS", "WAYS", "Said", "Way"]
+__all__ = ["BREAKS", "CLIENT_CALLS", "ClientCall", "ClientOutcome"]
 
 BREAKS = (
     ArithmeticError,
@@ -24,20 +24,21 @@ BREAKS = (
     TypeError,
     ValueError,
 )
-"""How a client fails on shapes that it does not know; errors that it tells are none of these."""
+"""How a client crashes on JSON shapes that it does not know. The errors that it reports are of
+other classes."""
 
 _MESSAGES = [{"role": "user", "content": "?"}]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What an answer adds up to, in the client's words.
+class ClientOutcome:
+    """What a client ends up with after one answer.
 
     Args:
-        calls: (id, name, arguments as JSON text, or as a value where the client parses them).
-        finish: the wire's word, None where there was none.
+        calls: (id, name, arguments as JSON text, or as a value if the client parses them).
+        finish: the value on the wire; None if there was none.
         usage: input (cached included), output (reasoning included), reasoning and cached
-            tokens, None for those that the client does not know; None where it told no usage.
+            tokens; None for a count that the client does not have, or for all of them.
         error: the message of an error in the stream.
     """
 
@@ -49,11 +50,11 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to ask a client: its name, and what it makes of the stream behind a base URL."""
+class ClientCall:
+    """One way to call a client: its name, and a function from a base URL to the outcome."""
 
     name: str
-    run: Callable[[str], Said]
+    run: Callable[[str], ClientOutcome]
 
 
 def _client(module: str, package: str) -> Any:
@@ -63,8 +64,8 @@ def _client(module: str, package: str) -> Any:
         raise UsageError(f"{package} is not installed: pip install {package}") from error
 
 
-def _openai(ask: Callable[[Any, Any], Said]) -> Callable[[str], Said]:
-    def run(url: str) -> Said:
+def _openai(ask: Callable[[Any, Any], ClientOutcome]) -> Callable[[str], ClientOutcome]:
+    def run(url: str) -> ClientOutcome:
         openai = _client("openai", "openai")
         with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
             return ask(openai, client)
@@ -72,13 +73,13 @@ def _openai(ask: Callable[[Any, Any], Said]) -> Callable[[str], Said]:
     return run
 
 
-def _anthropic(url: str) -> Said:
+def _anthropic(url: str) -> ClientOutcome:
     anthropic = _client("anthropic", "anthropic")
     with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as client:
         return _messages(anthropic, client)
 
 
-def _gemini(url: str) -> Said:
+def _gemini(url: str) -> ClientOutcome:
     genai = _client("google.genai", "google-genai")
     options = genai.types.HttpOptions(base_url=url)
     with closing(genai.Client(api_key="none", http_options=options, vertexai=False)) as client:
@@ -88,7 +89,7 @@ def _gemini(url: str) -> Said:
 # OpenAI Chat Completions
 
 
-def _chat(openai: Any, client: Any) -> Said:
+def _chat(openai: Any, client: Any) -> ClientOutcome:
     error, stream = None, None
     try:
         with client.chat.completions.stream(model="m", messages=_MESSAGES) as stream:
@@ -101,17 +102,19 @@ def _chat(openai: Any, client: Any) -> Said:
     except AssertionError:  # no chunk came
         snapshot = None
     if snapshot is None or not snapshot.choices:
-        return Said(error=error, usage=_chat_usage(snapshot and snapshot.usage))
+        return ClientOutcome(error=error, usage=_chat_usage(snapshot and snapshot.usage))
     choice = snapshot.choices[0]
     message = choice.message
     if message.content is not None and not isinstance(message.content, str):
         raise TypeError(f"content is a {type(message.content).__name__}, not a string")
     calls = [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or []]
     usage = _chat_usage(snapshot.usage)
-    return Said(message.content or "", tuple(calls), choice.finish_reason or None, usage, error)
+    return ClientOutcome(
+        message.content or "", tuple(calls), choice.finish_reason or None, usage, error
+    )
 
 
-def _chat_chunks(openai: Any, client: Any) -> Said:
+def _chat_chunks(openai: Any, client: Any) -> ClientOutcome:
     text, finish, usage, error = "", None, None, None
     calls: dict[int, list[str]] = {}
     try:
@@ -124,12 +127,12 @@ def _chat_chunks(openai: Any, client: Any) -> Said:
                     _add(calls.setdefault(entry.index, ["", "", ""]), entry)
     except openai.APIError as raised:
         error = str(raised)
-    told = tuple((id, name, arguments) for _, (id, name, arguments) in sorted(calls.items()))
-    return Said(text, told, finish, _chat_usage(usage), error)
+    complete = tuple((id, name, arguments) for _, (id, name, arguments) in sorted(calls.items()))
+    return ClientOutcome(text, complete, finish, _chat_usage(usage), error)
 
 
 def _text(content: Any) -> str:
-    """The text of a content; Mistral's come as lists, which openai leaves as they are."""
+    """The text of a content. Mistral sends lists of parts, which openai passes on unchanged."""
     if not isinstance(content, list):
         return str(content or "")
     return "".join(part.get("text") or "" for part in content)
@@ -144,33 +147,33 @@ def _add(call: list[str], entry: Any) -> None:
 def _chat_usage(usage: Any) -> tuple[int | None, ...] | None:
     if usage is None:
         return None
-    made, given = usage.completion_tokens_details, usage.prompt_tokens_details
-    reasoning = made.reasoning_tokens if made else None
-    cached = given.cached_tokens if given else None
+    completion, prompt = usage.completion_tokens_details, usage.prompt_tokens_details
+    reasoning = completion.reasoning_tokens if completion else None
+    cached = prompt.cached_tokens if prompt else None
     return usage.prompt_tokens, usage.completion_tokens, reasoning, cached
 
 
 # OpenAI Responses
 
 
-def _responses(openai: Any, client: Any) -> Said:
+def _responses(openai: Any, client: Any) -> ClientOutcome:
     try:
         with client.responses.stream(model="m", input="?") as stream:
             return _response(stream)
     except openai.APIError as raised:
-        return Said(error=str(raised))
+        return ClientOutcome(error=str(raised))
 
 
-def _responses_events(openai: Any, client: Any) -> Said:
+def _responses_events(openai: Any, client: Any) -> ClientOutcome:
     try:
         with client.responses.create(model="m", input="?", stream=True) as stream:
             return _response(stream)
     except openai.APIError as raised:
-        return Said(error=str(raised))
+        return ClientOutcome(error=str(raised))
 
 
-def _response(events: Iterable[Any]) -> Said:
-    """What the response at the end of a stream says."""
+def _response(events: Iterable[Any]) -> ClientOutcome:
+    """The outcome in the response at the end of a stream."""
     response = None
     for event in events:
         if event.type in ("response.completed", "response.incomplete", "response.failed"):
@@ -180,7 +183,7 @@ def _response(events: Iterable[Any]) -> Said:
     calls = [(c.call_id, c.name, c.arguments) for c in response.output if c.type == _CALL]
     details = response.incomplete_details
     usage = response.usage
-    return Said(
+    return ClientOutcome(
         response.output_text,
         tuple(calls),
         details.reason if details else response.status,
@@ -201,7 +204,7 @@ _CALL = "function_call"
 # Anthropic Messages
 
 
-def _messages(anthropic: Any, client: Any) -> Said:
+def _messages(anthropic: Any, client: Any) -> ClientOutcome:
     error, stream = None, None
     try:
         with client.messages.stream(model="m", max_tokens=1, messages=_MESSAGES) as stream:
@@ -214,16 +217,16 @@ def _messages(anthropic: Any, client: Any) -> Said:
     except AssertionError:  # no event came
         message = None
     if message is None:
-        return Said(error=error)
+        return ClientOutcome(error=error)
     usage = message.usage
     cached = usage.cache_read_input_tokens or 0
-    whole = usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0)
+    input_tokens = usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0)
     details = usage.output_tokens_details
-    return Said(
+    return ClientOutcome(
         "".join(block.text for block in message.content if block.type == "text"),
         tuple((b.id, b.name, b.input) for b in message.content if b.type == "tool_use"),
         message.stop_reason,
-        (whole, usage.output_tokens, details and details.thinking_tokens, cached),
+        (input_tokens, usage.output_tokens, details and details.thinking_tokens, cached),
         error,
     )
 
@@ -231,7 +234,7 @@ def _messages(anthropic: Any, client: Any) -> Said:
 # Google Gemini
 
 
-def _contents(genai: Any, client: Any) -> Said:
+def _contents(genai: Any, client: Any) -> ClientOutcome:
     text, finish, usage, error = "", None, None, None
     calls: list[tuple[str, str, object]] = []
     try:
@@ -246,28 +249,32 @@ def _contents(genai: Any, client: Any) -> Said:
                         calls.append((called.id or "", called.name, called.args or {}))
     except genai.errors.APIError as raised:
         error = str(raised)
-    return Said(text, tuple(calls), finish and finish.value, _gemini_usage(usage), error)
+    return ClientOutcome(text, tuple(calls), finish and finish.value, _gemini_usage(usage), error)
 
 
 def _gemini_usage(usage: Any) -> tuple[int | None, ...] | None:
     if usage is None:
         return None
     thoughts = usage.thoughts_token_count or 0
-    given = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
-    made = (usage.candidates_token_count or 0) + thoughts
-    return given, made, thoughts, usage.cached_content_token_count or 0
+    input_tokens = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
+    output_tokens = (usage.candidates_token_count or 0) + thoughts
+    return input_tokens, output_tokens, thoughts, usage.cached_content_token_count or 0
 
 
-WAYS: dict[str, tuple[Way, ...]] = {
+CLIENT_CALLS: dict[str, tuple[ClientCall, ...]] = {
     "chat": (
-        Way("openai chat.completions.stream()", _openai(_chat)),
-        Way("openai chat.completions.create(stream=True), chunks added up", _openai(_chat_chunks)),
+        ClientCall("openai chat.completions.stream()", _openai(_chat)),
+        ClientCall(
+            "openai chat.completions.create(stream=True), chunks added up", _openai(_chat_chunks)
+        ),
     ),
     "responses": (
-        Way("openai responses.stream()", _openai(_responses)),
-        Way("openai responses.create(stream=True), final response", _openai(_responses_events)),
+        ClientCall("openai responses.stream()", _openai(_responses)),
+        ClientCall(
+            "openai responses.create(stream=True), final response", _openai(_responses_events)
+        ),
     ),
-    "anthropic": (Way("anthropic messages.stream()", _anthropic),),
-    "gemini": (Way("google-genai generate_content_stream(), chunks added up", _gemini),),
+    "anthropic": (ClientCall("anthropic messages.stream()", _anthropic),),
+    "gemini": (ClientCall("google-genai generate_content_stream(), chunks added up", _gemini),),
 }
-"""By protocol, the ways in which its official client can be asked, its own helper first."""
+"""The ways to call the official client of each API, the client's own helper first."""

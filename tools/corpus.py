@@ -1,9 +1,8 @@
 """Examines recorded streams: `python -m tools.corpus DIR`.
 
-DIR has folders `<api>/<name>/` with `request.json` (the body that was sent), `response.sse`
-(the bytes that came) and `meta.json` (`host`, `path`). Each stream is decoded, compared with
-what the official client makes of the same bytes, and encoded again. What is printed and the
-exit code are made here; what is examined is pure but for the SDKs' own connection.
+DIR has folders `<api>/<name>/` with `request.json` (the body that was sent), `response.sse` (the
+bytes that were received) and `meta.json` (`host`, `path`). Each stream is decoded, compared with
+the outcome of the official client on the same bytes, and encoded again.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Recording:
 
     Args:
         api: the name of the protocol that it speaks.
-        host: the service it was recorded from.
+        host: of the service.
         path: of the request, without the query.
     """
 
@@ -52,16 +51,16 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What became of a recorded stream.
+    """The result for one recorded stream.
 
     Args:
-        raw: how many frames, or rests of frames, the neutral turn keeps as they are.
+        raw: how many frames, or parts of frames, the neutral turn keeps verbatim.
         error: why it does not decode; None if it does.
-        sdk: whether the official client makes the same of the bytes: `equal`, `differs`,
-            `excused` (the client is at fault) or `n.a.`.
-        sdk_via: which of the client's ways was compared.
+        sdk: how the official client's outcome compares: `equal`, `differs`, `excused` (a bug of
+            the client) or `n.a.`.
+        sdk_via: the way to call the client that was compared.
         sdk_note: the first difference, or why it was not compared.
-        reencoded: why encoding the decoded turn gives other events; None if it does not.
+        reencoded: the first difference after encoding the decoded turn; None if there is none.
     """
 
     api: str
@@ -77,23 +76,23 @@ class Examination:
 
     @property
     def decoded(self) -> bool:
-        """Whether the decoder took it."""
+        """Whether the decoder accepted it."""
         return self.error is None
 
     @property
     def as_frames(self) -> bool:
-        """Whether a recorder has to keep the bytes, since the turn would not give them."""
+        """Whether a recorder must keep the bytes, because the turn does not encode to them."""
         return not self.decoded or self.reencoded is not None
 
     @property
     def passed(self) -> bool:
-        """Whether it decodes, and to what the official client makes of it."""
+        """Whether it decodes, and the official client agrees."""
         return self.decoded and self.sdk != "differs"
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many of some streams came out how."""
+    """The numbers of streams with each result."""
 
     streams: int
     decoded: int
@@ -145,24 +144,26 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def examine(recording: Recording, *, sdk: bool = True) -> Examination:
-    """What becomes of one recording; never fails, whatever was recorded.
+    """Examines one recording; it never raises, whatever was recorded.
 
     Args:
-        sdk: also ask the official client, which is played the bytes over a loopback port.
+        sdk: also run the official client, on the bytes served over a loopback port.
     """
-    who = recording.api, recording.name, recording.host
+    identity = recording.api, recording.name, recording.host
     protocol = PROTOCOLS.get(recording.api)
     if protocol is None:
         known = ", ".join(PROTOCOLS)
-        return Examination(*who, error=f"no protocol is called {recording.api!r}, only {known}")
+        return Examination(
+            *identity, error=f"no protocol is called {recording.api!r}, only {known}"
+        )
     try:
         frames = decode(recording.stream)
         turn, model = decoded(protocol, frames)
     except (MockLLMError, ValueError) as error:
-        return Examination(*who, error=str(error))
-    outcome, via, note = _by_sdk(recording, turn) if sdk else ("n.a.", "", "not asked")
+        return Examination(*identity, error=str(error))
+    outcome, via, note = _by_sdk(recording, turn) if sdk else ("n.a.", "", "not run")
     return Examination(
-        *who,
+        *identity,
         frames=len(frames),
         raw=sum(isinstance(part, Opaque) for part in turn.parts),
         sdk=outcome,
@@ -186,9 +187,9 @@ def _reencoded(
     turn: Turn,
     model: str,
 ) -> str | None:
-    """How encoding the turn anew differs from what was recorded; None if it does not."""
+    """The first difference between the encoded turn and the recording; None if there is none."""
     try:
-        # The recordings are of event streams; of Gemini's the path alone does not say so.
+        # All recordings are event streams, which for Gemini only the query says.
         target = target_of(protocol, recording.path, "alt=sse") or Target()
         request = protocol.parse(recording.request, target, False)
         reply = Reply(
@@ -199,23 +200,23 @@ def _reencoded(
             usage=turn.usage or TokenUsage(0, 0),
         )
         encoder = protocol.encoder(turn, reply)
-        made = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+        encoded = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
     except (MockLLMError, ValueError) as error:
         return f"the turn cannot be encoded: {error}"
-    return difference_of_frames(protocol, frames, made)
+    return difference_of_frames(protocol, frames, encoded)
 
 
 def totals(examinations: Iterable[Examination]) -> Totals:
-    """How many of the streams came out how."""
-    all_ = list(examinations)
+    """The numbers of streams with each result."""
+    streams = list(examinations)
     return Totals(
-        streams=len(all_),
-        decoded=sum(one.decoded for one in all_),
-        sdk_equal=sum(one.sdk == "equal" for one in all_),
-        sdk_excused=sum(one.sdk == "excused" for one in all_),
-        sdk_compared=sum(one.sdk != "n.a." for one in all_),
-        reencoded=sum(one.decoded and one.reencoded is None for one in all_),
-        as_frames=sum(one.as_frames for one in all_),
+        streams=len(streams),
+        decoded=sum(one.decoded for one in streams),
+        sdk_equal=sum(one.sdk == "equal" for one in streams),
+        sdk_excused=sum(one.sdk == "excused" for one in streams),
+        sdk_compared=sum(one.sdk != "n.a." for one in streams),
+        reencoded=sum(one.decoded and one.reencoded is None for one in streams),
+        as_frames=sum(one.as_frames for one in streams),
     )
 
 
@@ -223,7 +224,7 @@ def totals(examinations: Iterable[Examination]) -> Totals:
 
 
 def line(one: Examination) -> str:
-    """One stream in one line."""
+    """The result for one stream, in one line."""
     decoding = "decoded" if one.decoded else f"NOT DECODED ({one.error})"
     note = f" ({one.sdk_note})" if one.sdk_note else ""
     via = f" [{one.sdk_via}]" if one.sdk_via else ""
@@ -236,13 +237,14 @@ def line(one: Examination) -> str:
     )
 
 
-def summary(name: str, sums: Totals) -> str:
+def summary(name: str, numbers: Totals) -> str:
     """Totals in one line."""
-    excused = f" and {sums.sdk_excused} but for the SDK's own faults" if sums.sdk_excused else ""
+    count = numbers.sdk_excused
+    excused = f" and {count} but for the SDK's own faults" if count else ""
     return (
-        f"{name}: {sums.streams} streams, {sums.decoded} decoded, "
-        f"{sums.sdk_equal} of {sums.sdk_compared} equal to the SDK{excused}, "
-        f"{sums.reencoded} re-encode to equal events, {sums.as_frames} kept as frames"
+        f"{name}: {numbers.streams} streams, {numbers.decoded} decoded, "
+        f"{numbers.sdk_equal} of {numbers.sdk_compared} equal to the SDK{excused}, "
+        f"{numbers.reencoded} re-encode to equal events, {numbers.as_frames} kept as frames"
     )
 
 
@@ -271,8 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 if a stream does not decode or differs from the SDK, 2 on wrong use."""
     parser = argparse.ArgumentParser(prog="python -m tools.corpus", description=__doc__)
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--json", action="store_true", help="say it to machines")
-    parser.add_argument("--no-sdk", action="store_true", help="do not ask the official clients")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--no-sdk", action="store_true", help="do not run the official clients")
     given = parser.parse_args(arguments)
     try:
         examinations = [examine(one, sdk=not given.no_sdk) for one in recordings(given.directory)]

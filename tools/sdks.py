@@ -1,7 +1,7 @@
-"""What the official client libraries make of recorded bytes, played to them over HTTP.
+"""Compares the official client libraries with the decoders, on recorded bytes served over HTTP.
 
-The clients themselves are in `accumulators`. What they add up to is compared with the neutral
-turn, field by field; where a client itself is at fault, `FAULTS` says why.
+`accumulators` runs the clients. Their outcomes are compared with the neutral turn, field by field.
+`FAULTS` lists the known bugs of the clients, which are excused.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from threading import Thread
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from mockllm.core.text import shorten
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
-from tools.accumulators import BREAKS, WAYS, Said, Way
+from tools.accumulators import BREAKS, CLIENT_CALLS, ClientCall, ClientOutcome
 
 __all__ = ["FAULTS", "Fault", "Verdict", "compare", "differences", "playing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a client's sum compares with the turn.
+    """The result of comparing a client's outcome with the turn.
 
     Args:
-        outcome: `equal`, `differs`, `excused` (its own fault) or `n.a.`.
-        via: which of the client's ways was compared.
-        note: the first difference, the fault, or why there was nothing to compare.
+        outcome: `equal`, `differs`, `excused` (a bug of the client) or `n.a.`.
+        via: the way to call the client that was compared.
+        note: the first difference, the bug, or why there was nothing to compare.
     """
 
     outcome: str
@@ -40,18 +41,19 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of an official client.
+    """A known bug of an official client.
 
     Args:
         field: what it gets wrong: `text`, `calls`, `finish` or `usage`.
-        meets: whether the events of a stream are such that it does.
-        reason: what the client does, in words for the report.
-        helper: whether only its helper is at fault; the chunks that it parses are then right.
+        applies: whether the events of a stream trigger the bug.
+        reason: what the client does, for the report.
+        helper: whether only the client's helper has the bug; the chunks that it parses are then
+            correct.
     """
 
     api: str
     field: str
-    meets: Callable[[list[dict[str, Any]]], bool]
+    applies: Callable[[list[dict[str, Any]]], bool]
     reason: str
     helper: bool = True
 
@@ -62,8 +64,8 @@ def _contents_in_lists(chunks: list[dict[str, Any]]) -> bool:
 
 
 def _usage_not_last(chunks: list[dict[str, Any]]) -> bool:
-    told = [bool(chunk.get("usage")) for chunk in chunks]
-    return any(told) and not told[-1]
+    has_usage = [bool(chunk.get("usage")) for chunk in chunks]
+    return any(has_usage) and not has_usage[-1]
 
 
 def _usage_of_groq_only(chunks: list[dict[str, Any]]) -> bool:
@@ -76,34 +78,34 @@ FAULTS = (
         "chat",
         "text",
         _contents_in_lists,
-        "openai takes every content for a string: its helper loses the text of lists of parts",
+        "openai expects every content to be a string: its helper loses the text of lists of parts",
     ),
     Fault(
         "chat",
         "usage",
         _usage_not_last,
-        "openai's helper keeps the usage of the last chunk alone: a chunk behind it wipes it",
+        "openai's helper keeps only the usage of the last chunk: a chunk after it erases it",
     ),
     Fault(
         "chat",
         "usage",
         _usage_of_groq_only,
-        "openai does not know `x_groq`, the only place where this stream tells its usage",
+        "openai does not know `x_groq`, the only field in which this stream reports usage",
         helper=False,
     ),
 )
-"""Every known way in which an official client falls short of the bytes it was played."""
+"""Every known bug of an official client on recorded streams."""
 
 
-# Playing
+# Serving
 
 
 @contextmanager
 def playing(stream: bytes) -> Iterator[str]:
-    """A loopback server that answers every POST with these bytes; gives its base URL."""
+    """The base URL of a loopback server that answers every POST with these bytes."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Answers with the stream, whatever is asked."""
+        """Answers every request with the stream."""
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -114,7 +116,7 @@ def playing(stream: bytes) -> Iterator[str]:
             self.wfile.write(stream)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Says nothing: the report is the only output."""
+            """Does nothing: the report is the only output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -131,29 +133,29 @@ def playing(stream: bytes) -> Iterator[str]:
 
 
 def compare(api: str, stream: bytes, turn: Turn) -> Verdict:
-    """Whether the official client makes of a stream what the turn says.
+    """Whether the official client's outcome of a stream equals the turn.
 
-    The client's own helper is asked first. Where it breaks on a shape that it does not know,
-    the chunks that the client parsed are added up instead; `note` then says so.
+    The client's own helper is called first. If it crashes on a JSON shape that it does not know,
+    the chunks that the client parses are accumulated instead, and `note` has the crash.
     """
-    if api not in WAYS:
+    if api not in CLIENT_CALLS:
         return Verdict("n.a.", note=f"no official client that accumulates {api}")
     broken = ""
     excused: Verdict | None = None
     with playing(stream) as url, catch_warnings():
-        # Shapes that a client does not know make pydantic warn, once for each event.
+        # pydantic warns about every event with a shape that the client does not know.
         simplefilter("ignore")
-        for way in WAYS[api]:
+        for client_call in CLIENT_CALLS[api]:
             try:
-                said = way.run(url)
+                outcome = client_call.run(url)
             except UsageError as error:
                 return Verdict("n.a.", note=str(error))
             except BREAKS as error:
-                broken = broken or f"{way.name} breaks: {type(error).__name__}: {error}"
+                broken = broken or f"{client_call.name} breaks: {type(error).__name__}: {error}"
                 continue
-            verdict = _verdict(api, stream, turn, way, said, broken)
+            verdict = _verdict(api, stream, turn, client_call, outcome, broken)
             if excused is not None:
-                # The chunks bypass a helper's fault, so they may still speak against the turn.
+                # The chunks bypass the bug of the helper, so they may still contradict the turn.
                 return verdict if verdict.outcome == "differs" else excused
             if verdict.outcome != "excused":
                 return verdict
@@ -161,19 +163,23 @@ def compare(api: str, stream: bytes, turn: Turn) -> Verdict:
     return excused or Verdict("n.a.", note=broken)
 
 
-def _verdict(api: str, stream: bytes, turn: Turn, way: Way, said: Said, note: str) -> Verdict:
-    found = differences(api, turn, said)
+def _verdict(
+    api: str, stream: bytes, turn: Turn, client_call: ClientCall, outcome: ClientOutcome, note: str
+) -> Verdict:
+    found = differences(api, turn, outcome)
     if not found:
-        return Verdict("equal", way.name, note)
+        return Verdict("equal", client_call.name, note)
     chunks = _objects(stream)
-    faults = [f for f in FAULTS if f.api == api and (way is WAYS[api][0] or not f.helper)]
+    faults = [
+        f for f in FAULTS if f.api == api and (client_call is CLIENT_CALLS[api][0] or not f.helper)
+    ]
     reasons: dict[str, None] = {}
-    for field, words in found.items():
-        fault = next((f for f in faults if f.field == field and f.meets(chunks)), None)
+    for field, difference in found.items():
+        fault = next((f for f in faults if f.field == field and f.applies(chunks)), None)
         if fault is None:
-            return Verdict("differs", way.name, words)
+            return Verdict("differs", client_call.name, difference)
         reasons[fault.reason] = None
-    return Verdict("excused", way.name, "; ".join(reasons))
+    return Verdict("excused", client_call.name, "; ".join(reasons))
 
 
 def _objects(stream: bytes) -> list[dict[str, Any]]:
@@ -189,7 +195,7 @@ def _objects(stream: bytes) -> list[dict[str, Any]]:
     return values
 
 
-_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+_FINISH_VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     "chat": {"refusal": ("stop",)},
     "responses": {
         "stop": ("completed",),
@@ -200,28 +206,28 @@ _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "anthropic": {"stop": ("end_turn",), "tool_calls": ("tool_use",), "length": ("max_tokens",)},
     "gemini": {"stop": ("STOP",), "tool_calls": ("STOP",), "length": ("MAX_TOKENS",)},
 }
-"""The usual words of each protocol for a finish, where they are not the neutral ones."""
+"""The finish values that the official clients have for the neutral ones, where they differ."""
 
 
-def differences(api: str, turn: Turn, said: Said) -> dict[str, str]:
-    """Where a client's sum differs from a turn: field to words, in order of importance."""
+def differences(api: str, turn: Turn, outcome: ClientOutcome) -> dict[str, str]:
+    """How a client's outcome differs from a turn: by field, in order of importance."""
     found = {}
-    if (turn.error is None) != (said.error is None):
-        found["error"] = f"error: the SDK raises {said.error!r}, decoded {turn.error}"
-    if turn.text != said.text:
-        found["text"] = f"text: the SDK has {_short(said.text)}, decoded {_short(turn.text)}"
-    calls = _calls(turn.tool_calls, said)
+    if (turn.error is None) != (outcome.error is None):
+        found["error"] = f"error: the SDK raises {outcome.error!r}, decoded {turn.error}"
+    if turn.text != outcome.text:
+        found["text"] = f"text: the SDK has {_short(outcome.text)}, decoded {_short(turn.text)}"
+    calls = _calls(turn.tool_calls, outcome)
     if calls is not None:
         found["calls"] = calls
     if found.get("error") or turn.error is not None:
         return found
-    words = _WORDS[api].get(turn.finish or "", (turn.finish,))
-    expected = (turn.finish_raw,) if turn.finish_raw else words
-    if said.finish not in expected:
-        found["finish"] = f"finish: the SDK has {said.finish!r}, decoded {expected[0]!r}"
+    usual = _FINISH_VALUES[api].get(turn.finish or "", (turn.finish,))
+    expected = (turn.finish_raw,) if turn.finish_raw else usual
+    if outcome.finish not in expected:
+        found["finish"] = f"finish: the SDK has {outcome.finish!r}, decoded {expected[0]!r}"
     usage = _counts(turn.usage)
-    if (usage is None) != (said.usage is None) or not _same_usage(usage, said.usage):
-        found["usage"] = f"usage: the SDK has {said.usage}, decoded {usage}"
+    if (usage is None) != (outcome.usage is None) or not _same_usage(usage, outcome.usage):
+        found["usage"] = f"usage: the SDK has {outcome.usage}, decoded {usage}"
     return found
 
 
@@ -231,15 +237,15 @@ def _counts(usage: TokenUsage | None) -> tuple[int, ...] | None:
     return usage.input, usage.output, usage.reasoning, usage.cached
 
 
-def _same_usage(usage: tuple[int, ...] | None, said: tuple[int | None, ...] | None) -> bool:
-    pairs = zip(usage or (), said or (), strict=False)
+def _same_usage(usage: tuple[int, ...] | None, outcome: tuple[int | None, ...] | None) -> bool:
+    pairs = zip(usage or (), outcome or (), strict=False)
     return all(theirs is None or ours == theirs for ours, theirs in pairs)
 
 
-def _calls(calls: tuple[ToolCall, ...], said: Said) -> str | None:
-    if len(calls) != len(said.calls):
-        return f"calls: the SDK has {len(said.calls)}, decoded {len(calls)}"
-    for call, (id, name, arguments) in zip(calls, said.calls, strict=True):
+def _calls(calls: tuple[ToolCall, ...], outcome: ClientOutcome) -> str | None:
+    if len(calls) != len(outcome.calls):
+        return f"calls: the SDK has {len(outcome.calls)}, decoded {len(calls)}"
+    for call, (id, name, arguments) in zip(calls, outcome.calls, strict=True):
         if name != call.name or (id and id != call.id):
             return f"calls: the SDK has {name} ({id}), decoded {call.name} ({call.id})"
         if not _same_arguments(call, arguments):
@@ -250,16 +256,15 @@ def _calls(calls: tuple[ToolCall, ...], said: Said) -> str | None:
     return None
 
 
-def _same_arguments(call: ToolCall, said: object) -> bool:
-    """Raw text is compared as it is, and with that what it parses to; values by value."""
-    if isinstance(said, str):
-        return call.arguments == (said or "{}")
+def _same_arguments(call: ToolCall, outcome: object) -> bool:
+    """Whether arguments are equal: JSON text verbatim, values by value."""
+    if isinstance(outcome, str):
+        return call.arguments == (outcome or "{}")
     try:
-        return bool(call.parsed() == said)
+        return bool(call.parsed() == outcome)
     except ValueError:
         return False
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:60] + "..." + text[-15:]
+    return shorten(repr(value), 80, keep=60, tail=15, mark="...")

@@ -1,18 +1,25 @@
-"""Does a client put the stream together correctly? The kit that finds out; no pytest in here.
+"""The checking kit: does a client put streams together correctly? It does not import pytest.
 
-A client is attached by a probe (`probes`) or as a whole (`Run`), taken through cases (`cases`)
-and judged (`examine`): what it gets wrong is blamed on one of the `INVARIANTS`, with the
-smallest stream that shows it. `reference` holds accumulators that get everything right,
-`conversations` judges a whole conversation from what the server received.
+What may be imported from here:
 
-`corpus`, `masking`, `sdks` and `accumulators` examine recorded streams, and compare them with
-what the official client libraries make of them.
+- the client under test: `Probe` (takes decoded events), `ByteProbe` (takes bytes) or `Run` (a
+  whole client over HTTP); what a probe returns for a chunk: `Delta`; the client's choices where
+  good designs differ: `Policy`
+- outcomes, the client's and the expected one: `Outcome`, with `Call`, `Usage` and `Trouble`
+- cases, which are streams with their expected outcomes: `Case`, `Payload`, `cases`, `case`; the
+  same cases, not compiled yet: `CaseSpec`, `case_specs`
+- the check: `check` raises on failures; `examine`, `examine_bodies` and `examine_client` return a
+  `Report` of `Failure`s, which `report_text` formats; `differences` judges a single outcome
+- `INVARIANTS`, to which failures are attributed: name to promise
+
+`reference` has a correct accumulator for each API. `conversations` judges whole conversations from
+the requests that the server received.
 """
 
 from __future__ import annotations
 
 from mockllm.checking.cases.case import Case, Payload
-from mockllm.checking.cases.compile import Plan, case, cases, plans
+from mockllm.checking.cases.compile import CaseSpec, case, case_specs, cases
 from mockllm.checking.invariants import INVARIANTS
 from mockllm.checking.judging.compare import differences
 from mockllm.checking.judging.examine import (
@@ -25,18 +32,18 @@ from mockllm.checking.judging.examine import (
 from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Delta, Probe, Run
-from mockllm.checking.reports.check import check, told
+from mockllm.checking.reports.check import check, report_text
 
 __all__ = [
     "INVARIANTS",
     "ByteProbe",
     "Call",
     "Case",
+    "CaseSpec",
     "Delta",
     "Failure",
     "Outcome",
     "Payload",
-    "Plan",
     "Policy",
     "Probe",
     "Report",
@@ -44,12 +51,12 @@ __all__ = [
     "Trouble",
     "Usage",
     "case",
+    "case_specs",
     "cases",
     "check",
     "differences",
     "examine",
     "examine_bodies",
     "examine_client",
-    "plans",
-    "told",
+    "report_text",
 ]

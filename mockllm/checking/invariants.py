@@ -1,4 +1,4 @@
-"""What the kit holds an accumulator to: the names that reports use, and what they mean."""
+"""The invariants that the kit checks: the names in reports, and what each one promises."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INVARIANTS: dict[str, str] = {
     "input-untouched": "what is handed in is not modified",
     "stream-equals-body": "the streamed answer equals the plain one of the same turn",
     "chunking-free": "the result does not depend on where the stream is cut",
-    "error-ends": "an error in the stream is told, and nothing pretends to be complete",
-    "truncated-is-not-complete": "a stream without its end is told as cut, not as an answer",
+    "error-ends": "an error in the stream is reported, and nothing pretends to be complete",
+    "truncated-is-not-complete": "a stream without its end is reported as cut, not as an answer",
 }
-"""Name to promise, in the order in which reports list them."""
+"""By name, the promise; reports list them in this order."""

@@ -1,4 +1,4 @@
-"""What an answer adds up to in a client's hands, and in plain words how two such sums differ."""
+"""The outcome of an answer: what a client ends up with. Only data and its construction."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TroubleKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call that a client came to.
+    """A tool call as a client reports it.
 
     Args:
-        arguments: as a value; text where the client keeps arguments that are not JSON.
-        id: None where the client has none to tell.
+        arguments: the parsed value; text if the client keeps arguments that are not JSON.
+        id: None if the client has no id for it.
     """
 
     name: str
@@ -30,7 +30,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens: `input` includes those `cached`, `output` those of `reasoning`; None: not told."""
+    """Numbers of tokens: `input` includes `cached`, `output` includes `reasoning`; None: not
+    reported."""
 
     input: int | None = None
     output: int | None = None
@@ -40,13 +41,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error that a client tells.
+    """An error that a client reports.
 
     Args:
-        kind: what it is about, where the client knows.
+        kind: what the error is about, if the client knows.
         tool: the index of the call that it is about.
-        crash: whether it came out of the client as an exception that tells of a bug
-            (`KeyError`, `AttributeError`, ...) and not of the stream.
+        crash: whether it is an exception that points to a bug in the client (`KeyError`,
+            `AttributeError`, ...) and not to a fault of the stream.
     """
 
     message: str
@@ -57,11 +58,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a client makes of one answer.
+    """What a client ends up with after one answer.
 
     Args:
-        finish: the client's word for why the answer ended: the wire's or the neutral one.
-        errors: what the client reports as errors, whether it raises them or tells them.
+        finish: why the answer ended: the value on the wire, or mockllm's neutral one.
+        errors: all errors that the client reports, raised or returned.
     """
 
     text: str = ""
@@ -84,13 +85,13 @@ class Outcome:
         usage: Any = None,
         errors: Iterable[Any] = (),
     ) -> Outcome:
-        """An outcome from looser values.
+        """An outcome from more convenient values.
 
         Args:
             tool_calls: `Call`s, mappings with `name`, `arguments` and `id`, or tuples (id,
                 name, arguments); arguments that are text are parsed where they are JSON.
-            usage: a `Usage`, or the numbers of one in its order.
-            errors: `Trouble`s, exceptions, or words.
+            usage: a `Usage`, or its numbers in the order of its fields.
+            errors: `Trouble`s, exceptions, or messages.
         """
         return cls(
             text or "",
@@ -114,7 +115,7 @@ def _call(value: Any) -> Call:
 
 
 def _arguments(value: Any) -> Any:
-    """The value that arguments as text stand for; what is no JSON stays text."""
+    """Arguments in JSON text, parsed; text that is not JSON stays as it is."""
     if isinstance(value, str | bytes):
         try:
             return json.loads(value)
@@ -133,13 +134,13 @@ CRASHES = (
     TypeError,
     UnicodeError,
 )
-"""Exceptions that tell of a bug in the client; no user can do anything with them."""
+"""Exceptions that point to a bug in the client: a user cannot act on them."""
 
 
 def _trouble(value: Any) -> Trouble:
     if isinstance(value, Trouble):
         return value
     if isinstance(value, BaseException):
-        words = f"{type(value).__name__}: {value}" if str(value) else type(value).__name__
-        return Trouble(words, crash=isinstance(value, CRASHES))
+        message = f"{type(value).__name__}: {value}" if str(value) else type(value).__name__
+        return Trouble(message, crash=isinstance(value, CRASHES))
     return Trouble(str(value))

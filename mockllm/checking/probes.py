@@ -1,7 +1,8 @@
-"""How a client is attached to the kit: three small protocols, one for each level.
+"""How a client is attached to the kit: one small protocol for each level.
 
-At the level of payloads a client is handed decoded events, at that of bytes what the network
-gives, and over HTTP it is a whole client that is told a base URL.
+A `Probe` takes decoded events, a `ByteProbe` takes bytes as they come from the network, and a
+`Run` is a whole client that gets a base URL. A probe may also have the methods of `Closing`,
+`Staging` and `Offering`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ __all__ = ["ByteProbe", "Closing", "Delta", "Offering", "Probe", "Run", "Staging
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a client hands on for one chunk: fragments of text and reasoning, and the calls
-    that became complete with it."""
+    """What a client passes on after one chunk: the new fragments of text and reasoning, and the
+    calls that became complete with this chunk."""
 
     text: str = ""
     reasoning: str = ""
@@ -28,12 +29,11 @@ class Delta:
 
 @runtime_checkable
 class Probe(Protocol):
-    """An accumulator of decoded events.
+    """An accumulator of decoded events; the kit makes a new one for each stream.
 
-    A new one is made for each stream. `feed` gets the JSON value of one event (in Chat
-    Completions a chunk; `[DONE]` is not handed in) and may return what the client hands on for
-    it: a `Delta`, or the text of it, or None. `outcome` says what the stream adds up to so far;
-    after the last event, what it adds up to.
+    `feed` takes the JSON value of one event (in Chat Completions a chunk; `[DONE]` is left out)
+    and may return what the client passes on: a `Delta`, or only its text, or None. `outcome`
+    returns the answer so far; after the last event, the final one.
     """
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | str | None: ...
@@ -43,7 +43,7 @@ class Probe(Protocol):
 
 @runtime_checkable
 class ByteProbe(Protocol):
-    """An accumulator of bytes, cut anywhere; otherwise like `Probe`."""
+    """An accumulator of bytes, which may be cut anywhere; otherwise like `Probe`."""
 
     def feed(self, data: bytes) -> Delta | str | None: ...
 
@@ -52,25 +52,25 @@ class ByteProbe(Protocol):
 
 @runtime_checkable
 class Closing(Protocol):
-    """A probe that wants to be told that nothing more comes, before it is asked for the end."""
+    """A probe with `close`, which is called after the last `feed` and before `outcome`."""
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
 class Staging(Protocol):
-    """A probe that tells how many calls it has begun that are not complete yet."""
+    """A probe with `pending`: how many calls have begun and are not complete yet."""
 
     def pending(self) -> int: ...
 
 
 @runtime_checkable
 class Offering(Protocol):
-    """A probe that wants to know the names of the tools that were offered."""
+    """A probe with `offer`, which gets the names of the offered tools before the first `feed`."""
 
     def offer(self, tools: tuple[str, ...]) -> None: ...
 
 
 Run: TypeAlias = Callable[[str, Case], Outcome]
-"""A whole client: asks the base URL for a streamed answer to the case's prompt, offering its
-tools, and says what it made of it. What it raises is taken as the error that it reports."""
+"""A whole client: requests a streamed answer to the case's prompt at the base URL, offers the
+case's tools, and returns the outcome. An exception counts as an error that it reports."""

@@ -1,7 +1,14 @@
-"""pytest fixtures for code that talks to LLMs: a mock server, strict about what it is asked.
+"""pytest fixtures for code that talks to LLMs: a mock server that checks the requests it gets.
 
-pytest loads `mockllm_pytest.plugin` by itself. What tests import is here; nothing of it is
-loaded before it is used.
+pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
+
+- the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`, `parallel`,
+  `interleaved`, `pause`, `frame`, `error`, `auto`
+- the base classes of test suites: `AccumulatorSuite`, `ClientSuite`
+- the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
+  (`mockllm_session`), `MockCase` (`mockllm_case`)
+
+Each name is imported when it is first used, so that the plugin does not slow down other tests.
 """
 
 from __future__ import annotations
@@ -45,7 +52,7 @@ __all__ = [
     "tool",
 ]
 
-_HOMES = {
+_MODULES = {
     "AccumulatorSuite": "suites",
     "ClientSuite": "suites",
     "MockCase": "cases",
@@ -55,7 +62,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used, so that what is unused costs nothing."""
+    """Imports a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'mockllm_pytest' has no attribute {name!r}")
-    return getattr(import_module(f"mockllm_pytest.{_HOMES.get(name, 'parts')}"), name)
+    return getattr(import_module(f"mockllm_pytest.{_MODULES.get(name, 'parts')}"), name)

@@ -1,17 +1,18 @@
-"""`mockllm_case`: a stream with what is right for it, and the plans of many of them."""
+"""`mockllm_case`: one case of the checking kit in a test, and the collection of many cases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mockllm.checking import Case, Outcome, Payload, Plan, Policy, differences, plans
+from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_specs, differences
+from mockllm.checking.judging.compare import Difference
 from mockllm.checking.judging.running import Level, drive, run
-from mockllm.checking.reports.reproduction import drawn
+from mockllm.checking.reports.reproduction import format_stream
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario, ToolSpec
@@ -23,20 +24,22 @@ from mockllm_pytest.serving import Library, MockService
 if TYPE_CHECKING:
     from mockllm.server.thread import ServerThread
 
-__all__ = ["CasePlayer", "MockCase", "found_scenarios", "origin", "planned"]
+__all__ = ["CasePlayer", "MockCase", "find_scenarios", "marked_cases", "scenario_name"]
 
 
-def planned(config: pytest.Config, library: Library, folder: Path, mark: CasesMark) -> list[Plan]:
-    """The cases that a marker asks for, not compiled.
+def marked_cases(
+    config: pytest.Config, library: Library, folder: Path, mark: CasesMark
+) -> list[CaseSpec]:
+    """The cases that a marker selects, not compiled.
 
     Args:
-        folder: of the test, where relative paths begin.
+        folder: the folder of the test; relative paths begin there.
     """
-    found = found_scenarios(library, mark.scenarios, folder)
+    found = find_scenarios(library, mark.scenarios, folder)
     return [
-        plan
+        spec
         for api in mark.apis
-        for plan in plans(
+        for spec in case_specs(
             api,
             found,
             variations=chosen(config, "variations", mark.variations, 25),
@@ -47,8 +50,8 @@ def planned(config: pytest.Config, library: Library, folder: Path, mark: CasesMa
     ]
 
 
-def found_scenarios(library: Library, given: Any, folder: Path) -> tuple[Scenario, ...]:
-    """The scenarios that names, paths and scenarios stand for; all for None."""
+def find_scenarios(library: Library, given: Any, folder: Path) -> tuple[Scenario, ...]:
+    """The scenarios for names, paths and scenarios; for None, all that the library has."""
     if given is None:
         return library.every
     single = isinstance(given, str | Path | Scenario)
@@ -59,19 +62,19 @@ def found_scenarios(library: Library, given: Any, folder: Path) -> tuple[Scenari
     )
 
 
-def origin(library: Library, plan: Plan) -> str:
-    """The name of the scenario that a case is a turn of."""
-    name = plan.scenario.name
+def scenario_name(library: Library, spec: CaseSpec) -> str:
+    """The name of the scenario that a case is a turn of (its own scenario is `NAME-POSITION`)."""
+    name = spec.scenario.name
     known = any(scenario.name == name for scenario in library.own)
     return name if known else name.rpartition("-")[0] or name
 
 
 class CasePlayer:
-    """Plays one case at a time over HTTP, in a session of its own that begins with the first.
+    """Serves one case at a time over HTTP, in a session of its own, which the first case opens.
 
     Args:
-        request: of what needs it: a test, or a class of tests.
-        speed: of timed streams; None: pauses are left out, if the user does not say otherwise.
+        request: of the test, or of the class of tests, that needs it.
+        speed: of timed streams; None: without pauses, unless the user sets a speed.
     """
 
     def __init__(self, request: pytest.FixtureRequest, speed: float | None = None) -> None:
@@ -80,7 +83,7 @@ class CasePlayer:
         self._session = ""
 
     def at(self, case: Case) -> str:
-        """Plays a case from now on; the base URL of its API where it is."""
+        """Serves a case from now on; returns the base URL of its API."""
         thread = self._thread
         if not self._session:
             self._session = self._service.session_name(self._request.node.nodeid)
@@ -97,47 +100,47 @@ class CasePlayer:
         return self._service.thread(self._speed)
 
     def close(self) -> None:
-        """Lets the server forget the session."""
+        """Removes the session from the server."""
         if self._session:
             self._thread.call(self._thread.server.forget, self._session)
 
 
 class MockCase:
-    """One stream, and what a correct client makes of it."""
+    """One stream, and the outcome that a correct client reaches."""
 
-    def __init__(self, case: Case, level: Level, url: Callable[[Case], str], again: str) -> None:
+    def __init__(self, case: Case, level: Level, url: Callable[[Case], str], rerun: str) -> None:
         self.case = case
-        """The case as the checking kit has it."""
+        """The case of the checking kit."""
         self._level = level
         self._url = url
-        self._again = again
+        self._rerun = rerun
 
     def __repr__(self) -> str:
         return f"<MockCase {self.name}>"
 
     @property
     def api(self) -> str:
-        """The protocol that is spoken."""
+        """The name of the protocol."""
         return self.case.api
 
     @property
     def name(self) -> str:
-        """What the case is: API, scenario, variation, quirk."""
+        """The name of the case: API, scenario, variation, quirk."""
         return self.case.name
 
     @property
     def prompt(self) -> str:
-        """What the user says."""
+        """The text of the user's message."""
         return self.case.prompt
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """What the client offers."""
+        """The tools that the client offers."""
         return self.case.tools
 
     @property
     def expected(self) -> Outcome:
-        """What the stream means."""
+        """The outcome of a correct client."""
         return self.case.expected
 
     @property
@@ -145,7 +148,7 @@ class MockCase:
         """The decoded events: their values, each with its `event:` line.
 
         Raises:
-            UsageError: the case shows in its bytes only.
+            UsageError: the case is special only in its bytes.
         """
         payloads = self.case.payloads
         if payloads is None:
@@ -160,28 +163,28 @@ class MockCase:
 
     @property
     def chunks(self) -> list[Any]:
-        """The values of the decoded events; whoever gets them may change them."""
+        """The values of the decoded events, as a new copy, which the caller may change."""
         return [payload.value for payload in self.events]
 
     def byte_chunks(self, *sizes: int) -> Iterator[bytes]:
-        """The bytes of the stream, cut into chunks of these sizes, over and over.
+        """The bytes of the stream, cut into chunks of these sizes, repeated in a cycle.
 
-        Without sizes, they come as the case cuts them.
+        Without sizes, the chunks are those of the case.
         """
         return self.case.byte_chunks(*sizes)
 
     @property
     def url(self) -> str:
-        """The base URL of the API at which a running server plays this case and nothing else."""
+        """The base URL at which a running server answers every request with this case."""
         return self._url(self.case)
 
     def check(self, got: Any, policy: Policy | None = None) -> None:
-        """Fails the test if a client got the case wrong.
+        """Fails the test if the client's outcome is not correct.
 
         Args:
-            got: its `Outcome`; the exception that it raised; a probe that was fed; or what
-                makes a probe, which is then fed here.
-            policy: how the client means to behave; default: `Policy()`.
+            got: the client's `Outcome`; the exception that it raised; a probe that was fed
+                already; or a class or function that makes a probe, which is then fed here.
+            policy: how the client intends to behave; default: `Policy()`.
         """
         policy = policy or Policy()
         if isinstance(got, Exception):
@@ -195,15 +198,14 @@ class MockCase:
                 raise self._no_payloads()
             found = run(got, self.case, policy, self._level)
         if found:
-            names = dict.fromkeys(each.invariant for each in found)
-            words = [f"  {each.words}" for each in found]
-            pytest.fail("\n".join(self._told(names, words)), pytrace=False)
+            pytest.fail("\n".join(self._report(found)), pytrace=False)
 
-    def _told(self, names: Iterable[str], words: list[str]) -> Iterator[str]:
+    def _report(self, found: Sequence[Difference]) -> Iterator[str]:
+        names = dict.fromkeys(difference.invariant for difference in found)
         yield f"{self.name} breaks {', '.join(names)}"
         if self.case.plain is not None:
             yield f"  (unlike its plain form, this case tests {self.case.invariant})"
-        yield from words
+        yield from (f"  {difference.description}" for difference in found)
         yield "  the stream:"
-        yield from (f"    {line}" for line in drawn(self.case).splitlines())
-        yield f"  to run it again: {self._again}"
+        yield from (f"    {line}" for line in format_stream(self.case).splitlines())
+        yield f"  to run it again: {self._rerun}"

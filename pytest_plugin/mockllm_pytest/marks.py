@@ -1,7 +1,4 @@
-"""What the markers say: `@pytest.mark.mockllm`, `mockllm_cases` and `mockllm_recorded`.
-
-Only reading of markers may live here.
-"""
+"""Reads the markers `@pytest.mark.mockllm`, `mockllm_cases` and `mockllm_recorded`."""
 
 from __future__ import annotations
 
@@ -28,18 +25,18 @@ __all__ = [
 
 
 CONDITIONS = ("user", "system", "model", "tools")
-"""What may decide when a recorded scenario answers."""
+"""The conditions by which a recorded scenario may match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Where a test is not strict.
+    """The mistakes that a test allows.
 
     Args:
-        unplayed: turns may stay unplayed.
-        unmatched: requests may be such that nothing answers them.
-        invalid: requests may be such that the API, or the scenario, refuses them.
-        violations: the names of the conversation invariants that may be broken; True: any.
+        unplayed: turns that are not played.
+        unmatched: requests that no scenario matches.
+        invalid: requests that the API, or the scenario, rejects.
+        violations: the names of the conversation invariants that may be broken; True: all.
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
     """
@@ -53,12 +50,12 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What `@pytest.mark.mockllm` says of a test.
+    """The arguments of `@pytest.mark.mockllm`.
 
     Args:
         names: of the scenarios that answer.
-        given: what was written beside the names.
-        speed: None where nothing was said.
+        given: the keyword arguments, as they were written.
+        speed: None if the marker does not set it.
     """
 
     names: tuple[str, ...] = ()
@@ -71,7 +68,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class CasesMark:
-    """What `@pytest.mark.mockllm_cases` says; None where it says nothing."""
+    """The arguments of `@pytest.mark.mockllm_cases`; None for those that it does not set."""
 
     apis: tuple[str, ...]
     scenarios: Any = None
@@ -83,12 +80,12 @@ class CasesMark:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMark:
-    """What `@pytest.mark.mockllm_recorded` says.
+    """The arguments of `@pytest.mark.mockllm_recorded`.
 
     Args:
-        mode: None where it says nothing.
+        mode: None if the marker does not set it.
         upstream: `[API=]URL`, as on the command line.
-        match: the conditions of recorded scenarios; empty for the usual ones.
+        match: the conditions of recorded scenarios; empty for the default ones.
     """
 
     mode: str | None = None
@@ -97,7 +94,7 @@ class RecordedMark:
 
 
 def session_mark(node: pytest.Item) -> Mark:
-    """What the markers of a test say; of several, the one nearest to the test goes first."""
+    """The `mockllm` markers of a test, merged; the one closest to the test takes precedence."""
     names: tuple[str, ...] = ()
     given: dict[str, Any] = {}
     for mark in node.iter_markers("mockllm"):
@@ -137,26 +134,27 @@ def allowed(
     violations: bool | str | Iterable[str],
     depth: int,
 ) -> Allowed:
-    """The same, from looser values: one name may stand for a collection of one."""
+    """An `Allowed` from more convenient values: `violations` may be a single name."""
     if not isinstance(violations, bool):
         violations = frozenset(_several(violations))
     return Allowed(unplayed, unmatched, invalid, violations or frozenset(), depth)
 
 
 def recorded_mark(node: pytest.Item) -> RecordedMark | None:
-    """What the markers of a test say of its recording; None where it has none. Of several, the
-    one nearest to the test goes first.
+    """The `mockllm_recorded` markers of a test, merged; the one closest to the test takes
+    precedence. None if it has none.
 
     Raises:
-        pytest.UsageError: one says something that is not known.
+        pytest.UsageError: a marker has an unknown argument or value.
     """
     given: dict[str, Any] = {}
     marks = list(node.iter_markers("mockllm_recorded"))
     for mark in marks:
         if mark.args:
             raise pytest.UsageError(
-                f"@pytest.mark.mockllm_recorded takes names only, got {mark.args[0]!r}; a "
-                'recording has its place by the test: @pytest.mark.mockllm_recorded(mode="once")'
+                "@pytest.mark.mockllm_recorded takes keyword arguments only, got "
+                f"{mark.args[0]!r}; the name of the test decides where its recording is: "
+                '@pytest.mark.mockllm_recorded(mode="once")'
             )
         given = {**mark.kwargs, **given}
     _check("mockllm_recorded", given, _read_recorded)
@@ -183,10 +181,10 @@ def _one_of(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
 
 
 def cases_mark(node: pytest.Item | pytest.Function) -> CasesMark:
-    """What the marker of a test with cases says.
+    """The `mockllm_cases` marker of a test.
 
     Raises:
-        pytest.UsageError: there is none, or it says something that is not known.
+        pytest.UsageError: there is none, or it has an unknown argument or value.
     """
     mark = node.get_closest_marker("mockllm_cases")
     if mark is None:
@@ -231,6 +229,6 @@ def _check(name: str, given: Collection[str], reader: Any) -> None:
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """Several values; a single one may stand for itself."""
+    """A tuple of several values, or of a single one."""
     single = isinstance(value, str) or not isinstance(value, Iterable)
     return (value,) if single else tuple(value)

@@ -1,6 +1,6 @@
-"""What a user may set: options of the command line with their ini twins, and the markers.
+"""The options of the command line and of the ini file, and the markers.
 
-The command line goes before what a test says itself, and that before the ini file.
+The command line takes precedence over the markers of a test, and these over the ini file.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MARKERS = (
 
 
 MODES = ("none", "once", "new_episodes", "all")
-"""What may be recorded of a test: nothing; everything, if nothing was; what is new; everything,
-in place of what was."""
+"""When a test is recorded: never; if it has no recording; only new requests; always, replacing the
+recording."""
 
 
 def _speed(value: str) -> float:
@@ -59,7 +59,7 @@ def _mode(value: str) -> str:
     return value
 
 
-# Name, reader of its text, metavar, help.
+# Name, parser of its text, metavar, help.
 _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
     (
         "speed",
@@ -89,14 +89,14 @@ _FLAGS = (
     ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
     ("trust_env", "Record through the proxies that the environment names."),
 )
-_READERS = {name: read for name, read, _, _ in _VALUES}
+_PARSERS = {name: parse for name, parse, _, _ in _VALUES}
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Adds the options and their ini twins."""
+    """Adds the options to the command line and to the ini file."""
     group = parser.getgroup("mockllm-harness", "mockllm: a mock server for LLM streams")
     text = "Scenario files and folders that tests may name."
-    # Workers of pytest-xdist are sent plain values only, hence no Path.
+    # Not Path: pytest-xdist sends only plain values to its workers.
     group.addoption(
         "--mockllm-scenarios",
         action="append",
@@ -114,8 +114,8 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"{text} May be repeated; also MOCKLLM_UPSTREAM, MOCKLLM_UPSTREAM_OPENAI and so on.",
     )
     parser.addini("mockllm_upstream", text, type="linelist", default=[])
-    for name, read, metavar, text in _VALUES:
-        group.addoption(f"--mockllm-{name}", type=read, metavar=metavar, help=text)
+    for name, parse, metavar, text in _VALUES:
+        group.addoption(f"--mockllm-{name}", type=parse, metavar=metavar, help=text)
         parser.addini(f"mockllm_{name}", text, default="")
     for name, text in _FLAGS:
         option = f"--mockllm-{name.replace('_', '-')}"
@@ -124,30 +124,30 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def chosen(config: pytest.Config, name: str, marked: _T | None, default: _T) -> _T:
-    """The value of an option: command line, else what the test says, else ini, else default.
+    """The value of an option: from the command line, the test, the ini file, or the default.
 
     Args:
-        marked: what the test says; None where it says nothing.
+        marked: the value in the marker or the suite; None if it does not set one.
 
     Raises:
-        pytest.UsageError: the ini file has something else than such a value.
+        pytest.UsageError: the ini file has an invalid value.
     """
-    given: _T | None = config.getoption(f"mockllm_{name}")
-    if given is not None:
-        return given
+    from_command_line: _T | None = config.getoption(f"mockllm_{name}")
+    if from_command_line is not None:
+        return from_command_line
     if marked is not None:
         return marked
-    written = str(config.getini(f"mockllm_{name}")).strip()
-    if not written:
+    text = str(config.getini(f"mockllm_{name}")).strip()
+    if not text:
         return default
     try:
-        return _READERS[name](written)  # type: ignore[no-any-return]
+        return _PARSERS[name](text)  # type: ignore[no-any-return]
     except argparse.ArgumentTypeError as error:
         raise pytest.UsageError(f"ini option mockllm_{name}: {error}") from None
 
 
 def flag(config: pytest.Config, name: str) -> bool:
-    """Whether something is switched on, on the command line or in the ini file."""
+    """Whether a flag is set on the command line or in the ini file."""
     return bool(config.getoption(f"mockllm_{name}") or config.getini(f"mockllm_{name}"))
 
 
@@ -158,11 +158,14 @@ def paths(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def upstreams(config: pytest.Config, marked: Iterable[str]) -> dict[str, str]:
-    """The base URL of the real service for each API that has one: command line, else what the
-    test says, else environment, else ini.
+    """The base URL of the real service, by API: from the command line, the test, the environment,
+    or the ini file.
+
+    Args:
+        marked: the values in the marker of the test.
 
     Raises:
-        UsageError: something is no base URL.
+        UsageError: a value is not a base URL.
     """
     from mockllm.cli.recording import services
 

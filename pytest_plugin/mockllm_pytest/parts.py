@@ -1,6 +1,7 @@
-"""The parts of an answer, as functions: the same words and keys as in scenario files.
+"""The parts of a reply as functions, with the names and keys of scenario files.
 
-Each gives the mapping that a file would have; whether it is right is checked where it is used.
+Each function returns the mapping that a scenario file would have. Mistakes in it are reported when
+it is used.
 """
 
 from __future__ import annotations
@@ -24,17 +25,16 @@ __all__ = [
 
 Part = Mapping[str, Any]
 Split = str | int | Mapping[str, Any] | Sequence[str]
-"""`"whole"`, `"chars"`, `"words"`, a number of characters, `{"random": [1, 8]}`, or the
-fragments themselves."""
+"""How a text is cut into fragments: `"whole"`, `"chars"`, `"words"`, a number of characters,
+`{"random": [1, 8]}`, or a list of the fragments."""
 
 
 def _part(head: dict[str, Any], **keys: Any) -> Part:
-    """A mapping with the keys that say something."""
-    unsaid = (None, False)
+    """The mapping without keys that have their default."""
     return head | {
         key: value
         for key, value in keys.items()
-        if value != () and not any(value is nothing for nothing in unsaid)
+        if value != () and value is not None and value is not False
     }
 
 
@@ -70,7 +70,7 @@ def reasoning(
 
 
 def refusal(text: str, *, split: Split | None = None, every: str | None = None) -> Part:
-    """The model's words for not answering; `split` and `every` as in `text`."""
+    """A refusal; `split` and `every` as in `text`."""
     return _part({"refusal": text}, split=split, every=every)
 
 
@@ -87,31 +87,38 @@ def tool(
     """A tool call.
 
     Args:
-        arguments: a mapping, or text that is sent letter for letter; None: a call without.
-        id: default: derived.
-        signature: the provider's opaque proof of the reasoning behind the call.
+        arguments: a mapping, or text that is sent verbatim; None: a call without arguments.
+        id: default: derived from the scenario's seed.
+        signature: the provider's opaque proof of the reasoning before the call.
         malformed: whether the arguments may be something else than a JSON object.
-        split, every: as in `text`, of the arguments.
+        split, every: as in `text`, for the arguments.
     """
     keys = {"id": id, "signature": signature, "malformed": malformed, "split": split}
-    given = {} if arguments is None else {"arguments": arguments}
-    return _part({"tool": name, **given}, **keys, every=every)
+    head = {"tool": name} if arguments is None else {"tool": name, "arguments": arguments}
+    return _part(head, **keys, every=every)
 
 
 def parallel(*calls: Part, order: Sequence[int] = ()) -> Part:
-    """Tool calls whose fragments interleave: round robin, or as `order` says, which has the
-    index of a call for each fragment."""
+    """Tool calls whose fragments alternate.
+
+    Args:
+        order: the index of a call for each fragment; default: round robin.
+    """
     return _part({"parallel": list(calls)}, order=tuple(order))
 
 
 def interleaved(*parts: Part, order: Sequence[int]) -> Part:
-    """Parts whose fragments come between each other's: `order` has the index of a part for each
-    fragment, the opening of a call and a frame being one, too."""
+    """Parts whose fragments alternate.
+
+    Args:
+        order: the index of a part for each fragment. The start of a call, and a frame, count as
+            one fragment.
+    """
     return {"interleaved": list(parts), "order": list(order)}
 
 
 def pause(duration: str) -> Part:
-    """Nothing is sent for so long, such as `"300ms"`."""
+    """A pause of the stream, such as `"300ms"`."""
     return {"pause": duration}
 
 
@@ -125,8 +132,14 @@ def frame(
     comment: str | None = None,
     raw: str | None = None,
 ) -> Part:
-    """One frame of a protocol as it is: `data` (text, or a JSON value) with its lines, or a
-    `comment`, or `raw` text."""
+    """One frame that is sent verbatim.
+
+    Args:
+        data: text, or a JSON value; with the fields `event`, `id` and `retry`.
+        api: the protocol over which it is sent; others leave it out.
+        comment: the text of a comment, instead of data.
+        raw: the text of the whole frame, instead of the others.
+    """
     lines = {"data": data, "event": event, "id": id, "retry": retry}
     keys = {**lines, "comment": comment, "raw": raw}
     return {
@@ -136,7 +149,7 @@ def frame(
 
 
 def error(message: str | None = None, *, type: str | None = None, code: str | None = None) -> Part:
-    """The error inside the stream, which ends it."""
+    """An error inside the stream; it ends the stream."""
     return {"error": _part({}, message=message, type=type, code=code)}
 
 

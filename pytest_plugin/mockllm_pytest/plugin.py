@@ -1,6 +1,7 @@
 """The pytest plugin: hooks and fixtures that translate pytest into calls of the other modules.
 
-pytest imports it in every run where it is installed, so it imports nothing that costs.
+pytest imports this module in every run of an environment that has it. So it must import quickly:
+the other modules and `mockllm` are imported when they are used.
 """
 
 from __future__ import annotations
@@ -31,10 +32,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the markers known."""
+    """Registers the markers."""
     for line in options.MARKERS:
         config.addinivalue_line("markers", line)
     config.stash[_PLAYED] = set()
+    _check_package(config)
+
+
+def _check_package(config: pytest.Config) -> None:
+    """Warns where `import mockllm` finds another project, or what its installation left of ours:
+    then no code of `mockllm/__init__.py` can do it."""
+    import mockllm
+
+    if "__distribution__" not in vars(mockllm):
+        found = mockllm.__file__ or "a folder without __init__.py"
+        message = (
+            f"`import mockllm` does not find mockllm-harness but {found}; the distribution "
+            "'mockllm' is another project, which overwrites and removes files of this one. To "
+            "repair it: pip uninstall -y mockllm mockllm-harness && pip install mockllm-harness"
+        )
+        config.issue_config_time_warning(pytest.PytestConfigWarning(message), stacklevel=2)
 
 
 def _library(config: pytest.Config) -> Library:
@@ -47,8 +64,8 @@ def _library(config: pytest.Config) -> Library:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tells what a user got wrong by its message alone."""
+def _without_traceback() -> Iterator[None]:
+    """Reports a mistake of the user by its message alone, without a traceback."""
     from mockllm.errors import MockLLMError
 
     try:
@@ -66,7 +83,7 @@ def mockllm_server(request: pytest.FixtureRequest) -> Iterator[MockService]:
     from mockllm_pytest.serving import MockService
 
     config = request.config
-    with _told():
+    with _without_traceback():
         speed = options.chosen(config, "speed", None, 1.0)
     service = MockService(_library(config), speed, config.stash[_PLAYED])
     yield service
@@ -79,17 +96,17 @@ def mockllm_session(
     mockllm_server: MockService,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[MockSession]:
-    """A session of the mock server for this test, with the SDKs' variables leading to it."""
+    """A session of the mock server for this test; environment variables lead SDKs to it."""
     node = request.node
-    with _told():
+    with _without_traceback():
         session = _session(request, mockllm_server)
     for name, value in session.environment.items():
         monkeypatch.setenv(name, value)
     node.stash[_SESSION] = session
     yield session
     session.close()
-    if session.told:
-        node.add_report_section("teardown", _RECORDING, session.told)
+    if session.recording_summary:
+        node.add_report_section("teardown", _RECORDING, session.recording_summary)
 
 
 def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:
@@ -117,32 +134,32 @@ def _mockllm_marked(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def mockllm_case(request: pytest.FixtureRequest) -> Iterator[MockCase]:
-    """One case of those that `@pytest.mark.mockllm_cases` asks for."""
-    from mockllm_pytest.cases import CasePlayer, MockCase, origin
+    """One of the cases that `@pytest.mark.mockllm_cases` selects."""
+    from mockllm_pytest.cases import CasePlayer, MockCase, scenario_name
     from mockllm_pytest.marks import cases_mark
 
     config, mark = request.config, cases_mark(request.node)
     played = config.stash[_PLAYED]
-    played.add(origin(_library(config), request.param))
+    played.add(scenario_name(_library(config), request.param))
     seed = options.chosen(config, "seed", mark.seed, "0")
-    again = f'pytest "{request.node.nodeid}" --mockllm-seed {seed}'
+    rerun = f'pytest "{request.node.nodeid}" --mockllm-seed {seed}'
     player = CasePlayer(request)
-    yield MockCase(request.param.case(), mark.level, player.at, again)
+    yield MockCase(request.param.compile(), mark.level, player.at, rerun)
     player.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes a test of each case."""
+    """Makes one test for each case."""
     if "mockllm_case" not in metafunc.fixturenames:
         return
-    from mockllm_pytest.cases import planned
+    from mockllm_pytest.cases import marked_cases
     from mockllm_pytest.marks import cases_mark
 
     mark = cases_mark(metafunc.definition)
     folder = metafunc.definition.path.parent
-    plans = planned(metafunc.config, _library(metafunc.config), folder, mark)
-    ids = [plan.name for plan in plans]
-    metafunc.parametrize("mockllm_case", plans, indirect=True, ids=ids)
+    specs = marked_cases(metafunc.config, _library(metafunc.config), folder, mark)
+    ids = [spec.name for spec in specs]
+    metafunc.parametrize("mockllm_case", specs, indirect=True, ids=ids)
 
 
 # Verdicts
@@ -150,7 +167,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Judges the session of a test that passed, and shows that of one that did not."""
+    """Judges the session of a test that passed, and shows the exchanges of one that failed."""
     passed = False
     try:
         result = yield
@@ -158,28 +175,30 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         session = item.stash.get(_SESSION, None)
         if session is not None and not passed:
-            item.add_report_section("call", _SECTION, session.drawn())
+            item.add_report_section("call", _SECTION, session.format_exchanges())
     if session is not None:
-        with _told():
+        with _without_traceback():
             verdict = session.verdict()
         if not verdict.good:
             pytest.fail(str(verdict), pytrace=False)
         if options.flag(item.config, "show"):
-            item.add_report_section("call", _SECTION, session.drawn())
+            item.add_report_section("call", _SECTION, session.format_exchanges())
     return result
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Tells a session whether its test has passed; shows it where nothing else does, as after
-    failures of unittest, which keeps them to itself until now."""
+    """Notes whether the test of a session has passed, and adds the exchanges if they are missing.
+
+    They are missing after failures of unittest tests, which `pytest_runtest_call` does not see.
+    """
     report = yield
     session = item.stash.get(_SESSION, None)
     if session is not None and report.when == "call":
         session.passed = report.passed
-        told = (report.longreprtext, *(text for _, text in report.sections))
-        if report.failed and not any(session.session in text for text in told):
-            report.sections.append((f"Captured {_SECTION} call", session.drawn()))
+        texts = (report.longreprtext, *(text for _, text in report.sections))
+        if report.failed and not any(session.session in text for text in texts):
+            report.sections.append((f"Captured {_SECTION} call", session.format_exchanges()))
     return report
 
 
@@ -187,7 +206,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hands what was played on to the process that reports, where that is another one."""
+    """In a worker of pytest-xdist, sends the names of the played scenarios to the controller."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         played = session.config.stash[_PLAYED]
@@ -196,7 +215,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Takes what a worker of pytest-xdist played."""
+    """Receives the names of the scenarios that a worker of pytest-xdist played."""
     played: set[str] = node.config.stash[_PLAYED]
     played.update(getattr(node, "workeroutput", {}).get("mockllm_played", ()))
 
@@ -204,8 +223,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the exchanges of tests that passed, what was recorded, and the scenarios that
-    nothing played."""
+    """Prints the exchanges of tests that passed, the recordings, and the unused scenarios."""
     if options.flag(config, "show"):
         _write_exchanges(terminalreporter)
     _write_recordings(terminalreporter)
@@ -214,22 +232,22 @@ def pytest_terminal_summary(
 
 
 def _write_exchanges(reporter: pytest.TerminalReporter) -> None:
-    # Those of tests that did not pass are shown with their failures.
-    shown = [
+    # pytest shows those of tests that failed with the failures.
+    exchanges = [
         (report.nodeid, text)
         for report in reporter.getreports("passed")
         for title, text in report.sections
         if title == f"Captured {_SECTION} call" and report.when == "call"
     ]
-    if shown:
+    if exchanges:
         reporter.section("mockllm exchanges")
-    for nodeid, text in shown:
+    for nodeid, text in exchanges:
         reporter.write_line(nodeid)
         reporter.write_line(f"{text}\n")
 
 
 def _write_recordings(reporter: pytest.TerminalReporter) -> None:
-    told = [
+    summaries = [
         (report.nodeid, text)
         for reports in reporter.stats.values()
         for report in reports
@@ -237,9 +255,9 @@ def _write_recordings(reporter: pytest.TerminalReporter) -> None:
         for title, text in report.sections
         if title == f"Captured {_RECORDING} teardown"
     ]
-    if told:
+    if summaries:
         reporter.section("mockllm recordings")
-    for nodeid, text in sorted(told):
+    for nodeid, text in sorted(summaries):
         reporter.write_line(nodeid)
         reporter.write_line(f"{text}\n")
 

@@ -24,10 +24,10 @@ __all__ = ["RecordedSession"]
 
 
 class RecordedSession(MockSession):
-    """A session that is answered by a recording and by nothing else, or makes one.
+    """A session that only a recording answers, or that records.
 
-    While it records, the client keeps the credentials that its environment has, and what was
-    passed on is not judged.
+    While it records, the client keeps the credentials of its environment, and requests that were
+    forwarded are not judged.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RecordedSession(MockSession):
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """The recording as it was when the test began."""
+        """The scenarios of the recording when the test began."""
         return self._recording.scenarios
 
     @property
@@ -79,38 +79,37 @@ class RecordedSession(MockSession):
         )
 
     def verdict(self, what: Allowed | None = None) -> Verdict:
-        """What is wrong with what was asked so far; while recording, nothing that only a replay
-        can show.
+        """The verdict on the requests so far. While recording, unplayed turns and violations are
+        allowed, since only a replay can show them.
 
         Args:
-            what: what is allowed; default: what the marker of the test says.
+            what: the mistakes that are allowed; default: those that the marker allows.
         """
         what = what or self._mark.allowed
         if self._options is not None:
             return super().verdict(replace(what, unplayed=True, violations=True))
         found = super().verdict(what)
-        return found if found.good else replace(found, again=self._again(self.journal))
+        return found if found.good else replace(found, record=self._record_hints(self.journal))
 
-    def drawn(self) -> str:
-        """The exchanges so far, in words, and how to record what nothing answered."""
+    def format_exchanges(self) -> str:
+        """The exchanges so far as text, and how to record those that nothing answered."""
         journal = self.journal
-        again: tuple[str, ...] = ()
+        hints: tuple[str, ...] = ()
         if self._options is None and _unanswered(journal):
-            again = self._again(journal)
-        return "\n".join([super().drawn(), *again])
+            hints = self._record_hints(journal)
+        return "\n".join([super().format_exchanges(), *hints])
 
-    def _again(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
-        return self._recording.again(one.api for one in _unanswered(journal))
+    def _record_hints(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
+        return self._recording.hints(one.api for one in _unanswered(journal))
 
     def close(self) -> None:
-        """Waits until everything that was recorded is in its place; lets the server forget the
-        session."""
+        """Waits until the recording is complete, and removes the session from the server."""
         server = self._thread.server
         session = server.sessions.find(self.session)
         played = tuple(session.played) if session is not None else ()
         if self._options is not None:
             self._thread.wait(server.end_recording, self.session)
-            self.told = self._recording.finish(passed=self.passed, played=played)
+            self.recording_summary = self._recording.finish(passed=self.passed, played=played)
         self._thread.call(server.forget, self.session)
 
 

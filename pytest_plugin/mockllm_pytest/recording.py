@@ -1,7 +1,7 @@
-"""Where the recording of a test is, and how it gets there.
+"""The recording of a test: its folder, and how to record it.
 
-A recording is made elsewhere and takes its place when the test is over: in the folder there is
-never anything but scenarios and their tapes, and a service that does not answer costs nothing.
+A recording is written to a temporary folder and moved when the test is over. So the folder of the
+recording has only complete scenarios and their tapes, and it does not change if a service fails.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Condition, Line
     from mockllm.server.options import RecordOptions
 
-__all__ = ["Recording", "place"]
+__all__ = ["Recording", "recording_folder"]
 
 _FOLDER = "recorded"
 _LONGEST = 100
-_MOST_SHOWN = 30
-_ENDS = (".yaml", ".yml")
-# Names that are different folders on every file system, and need no quotes in a shell.
+_MOST_LINES = 30
+_SUFFIXES = (".yaml", ".yml")
+# Names that are different folders on every file system, also on one that ignores case, and that
+# need no quotes in a shell.
 _PLAIN = re.compile(r"\w+(?:\.\w+)*(?:\[[a-z0-9_]+(?:[.-][a-z0-9_]+)*\])?", re.ASCII)
 
 
-def place(node: pytest.Item) -> Path:
-    """The folder of a test's recording: `recorded/MODULE/TEST` beside its module.
+def recording_folder(node: pytest.Item) -> Path:
+    """The folder of a test's recording: `recorded/MODULE/TEST` next to its module.
 
-    `Class.test[a-b]` is `Class.test-a-b`. Where that would not be safe, or might be another
-    test's on some file system, the name is made safe and ends in a checksum.
+    For `Class.test[a-b]` it is `Class.test-a-b`. If such a name is not safe, or may collide with
+    another test's on some file system, it is made safe and ends in a checksum.
     """
     classes = [one.name for one in node.listchain() if isinstance(one, pytest.Class)]
     name = ".".join([*classes, node.name])
@@ -57,23 +58,23 @@ class Recording:
     """The recording of one test.
 
     Args:
-        mark: what the test says of it.
+        mark: the marker of the test.
 
     Raises:
-        UsageError: it is to be recorded and no service is known, or an option is wrong.
-        ScenarioError: what is there cannot be loaded; with every problem.
+        UsageError: the test is to be recorded and no service is known, or an option is invalid.
+        ScenarioError: the recording cannot be loaded; with every problem.
     """
 
     def __init__(self, config: pytest.Config, node: pytest.Item, mark: RecordedMark) -> None:
-        self.folder = place(node)
+        self.folder = recording_folder(node)
         self._nodeid = node.nodeid
         self._root = config.rootpath
         self.scenarios = _scenarios(self.folder)
-        """What is there when the test begins."""
+        """The scenarios of the recording when the test begins."""
         self._services = upstreams(config, mark.upstream)
         self.options: RecordOptions | None = None
-        """What is recorded; None where nothing is."""
-        self._taken: set[Path] = set()
+        """How to record; None if the test is not recorded."""
+        self._replaced: set[Path] = set()
         self._lines: list[Line] = []
         mode = chosen(config, "record", mark.mode, "none")
         if mode == "none" or (mode == "once" and self.scenarios):
@@ -95,11 +96,11 @@ class Recording:
         redacted = rules_from(rules if rules.is_file() else None)
         work = Path(mkdtemp(prefix="mockllm-"))
         if mode == "new_episodes" and self.scenarios:
-            self._taken = set(_files(self.folder, ""))
+            self._replaced = set(_files(self.folder, ""))
             shutil.copytree(self.folder, work, dirs_exist_ok=True)
             self.scenarios = _scenarios(work)
         else:
-            self._taken = set(_recorded_files(self.folder))
+            self._replaced = set(_recorded_files(self.folder))
             self.scenarios = tuple(one for one in self.scenarios if not is_recorded(one))
         self.options = RecordOptions(
             folder=work,
@@ -113,25 +114,29 @@ class Recording:
         )
 
     def finish(self, *, passed: bool, played: Collection[str]) -> str:
-        """Puts what was recorded in its place; when nothing was, what is there stays.
+        """Moves the new recording to its folder. If nothing was recorded, the old one stays.
 
         Args:
             passed: whether the test has passed.
-            played: the names of the scenarios that were played from what was there.
+            played: the names of the scenarios of the old recording that were played.
 
         Returns:
-            what came of it, in words; "" where nothing did.
+            A summary for the report; "" if there is nothing to report.
         """
         assert self.options is not None
         work = self.options.folder
         count = sum(line.turn is not None for line in self._lines)
         if count:
-            self._put(work)
+            self._move(work)
         shutil.rmtree(work, ignore_errors=True)
-        return "\n".join(self._told(count, passed, played))
+        return "\n".join(self._summary(count, passed, played))
 
-    def _put(self, work: Path) -> None:
-        """Tapes come before the scenarios that name them, and go after them."""
+    def _move(self, work: Path) -> None:
+        """Moves files to the folder of the recording.
+
+        Tapes are written before the scenarios that name them, and removed after them, so that a
+        test run at the same time never finds a scenario without its tape.
+        """
         new = set(_files(work, ""))
         for file in sorted(new, key=_is_scenario):
             target = self.folder / file
@@ -139,88 +144,95 @@ class Recording:
             if not target.is_file() or target.read_bytes() != content:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 put(target, content)
-        for file in sorted(self._taken - new, key=_is_scenario, reverse=True):
+        for file in sorted(self._replaced - new, key=_is_scenario, reverse=True):
             (self.folder / file).unlink(missing_ok=True)
 
-    def _told(self, count: int, passed: bool, played: Collection[str]) -> Iterator[str]:
+    def _summary(self, count: int, passed: bool, played: Collection[str]) -> Iterator[str]:
         assert self.options is not None
         new = self.options.mode == "new_episodes"
         if count:
             try:
-                shown = self.folder.relative_to(self._root)
+                folder = self.folder.relative_to(self._root)
             except ValueError:
-                shown = self.folder
-            yield f"{count} exchange{'s' * (count > 1)} recorded in {shown}"
+                folder = self.folder
+            yield f"{count} exchange{'s' * (count > 1)} recorded in {folder}"
         elif not new or self._lines:
-            yield "nothing was recorded" + "; what was there stays" * bool(self._taken)
-        for line in self._lines[:_MOST_SHOWN]:
-            # A test plays recordings in order, so each has its turn.
+            yield "nothing was recorded" + "; what was there stays" * bool(self._replaced)
+        for line in self._lines[:_MOST_LINES]:
+            # A test plays its recordings in order, so this restriction does not apply to it.
             description = line.description.removesuffix("; plays only when it is named")
             yield f"  {line.source}: {description}"
-        if len(self._lines) > _MOST_SHOWN:
-            yield f"  ... and {len(self._lines) - _MOST_SHOWN} more"
-        asked = {*played, *(line.scenario for line in self._lines)}
-        left = [one.name for one in self.scenarios if is_recorded(one) and one.name not in asked]
-        if left:
-            yield f"  not asked for any more: {', '.join(left)}"
-        if (count and not passed) or left:
+        if len(self._lines) > _MOST_LINES:
+            yield f"  ... and {len(self._lines) - _MOST_LINES} more"
+        used = {*played, *(line.scenario for line in self._lines)}
+        unused = [one.name for one in self.scenarios if is_recorded(one) and one.name not in used]
+        if unused:
+            yield f"  no longer requested: {', '.join(unused)}"
+        if (count and not passed) or unused:
             yield from () if passed else ("  the test did not pass while it was recorded",)
             yield f"  to record it all again: {self.command('all')}"
 
-    def again(self, apis: Iterable[str | None]) -> tuple[str, ...]:
-        """How to record what is missing.
+    def hints(self, apis: Iterable[str | None]) -> tuple[str, ...]:
+        """The commands that record what is missing.
 
         Args:
-            apis: of the requests that nothing answers; none where it is turns that were not
-                asked for.
+            apis: the APIs of the requests that nothing answered; empty if only turns were not
+                requested.
         """
-        asked = [api for api in apis if api is not None]
+        unanswered = [api for api in apis if api is not None]
         if not self.scenarios:
-            return (f"Nothing is recorded. To record it: {self.command('once', asked)}",)
-        again = f"To record it all again: {self.command('all', asked)}"
-        return (
-            (f"To record what is new: {self.command('new_episodes', asked)}", again)
-            if asked
-            else (again,)
-        )
+            return (f"Nothing is recorded. To record it: {self.command('once', unanswered)}",)
+        record_all = f"To record it all again: {self.command('all', unanswered)}"
+        if not unanswered:
+            return (record_all,)
+        record_new = f"To record what is new: {self.command('new_episodes', unanswered)}"
+        return record_new, record_all
 
     def command(self, mode: str, apis: Iterable[str] = ()) -> str:
-        """The command that records the test."""
-        missing = [_service(api) for api in apis if api not in self._services]
+        """The command that records the test.
+
+        Args:
+            apis: those that need a service; the command names the public one if none is known.
+        """
+        missing = [_upstream(api) for api in apis if api not in self._services]
         if not missing and not self._services:
-            missing = [_service(next(iter(PROTOCOLS)))]
-        given = "".join(f" --mockllm-upstream {one}" for one in dict.fromkeys(missing))
-        return f'pytest "{self._nodeid}" --mockllm-record={mode}{given}'
+            missing = [_upstream(next(iter(PROTOCOLS)))]
+        options = "".join(f" --mockllm-upstream {one}" for one in dict.fromkeys(missing))
+        return f'pytest "{self._nodeid}" --mockllm-record={mode}{options}'
 
 
-def _service(api: str) -> str:
-    """The service of an API as `--mockllm-upstream` takes it."""
+def _upstream(api: str) -> str:
+    """The public service of an API, as a value of `--mockllm-upstream`."""
     client = PROTOCOLS[api].client
     return f"{client.group}={client.service}"
 
 
 def _scenarios(folder: Path) -> tuple[Scenario, ...]:
-    """What is in a folder, in the order in which it was recorded where that matters."""
+    """The scenarios in a folder, in their order of precedence: recorded ones as recorded."""
     if not any(_files(folder)):
         return ()
     return tuple(sorted(load([folder]), key=precedence))
 
 
 def _is_scenario(file: Path) -> bool:
-    return file.suffix in _ENDS
+    return file.suffix in _SUFFIXES
 
 
-def _files(folder: Path, *ends: str) -> Iterator[Path]:
-    """The files below a folder that end so, and are not hidden, by their paths from there."""
+def _files(folder: Path, *suffixes: str) -> Iterator[Path]:
+    """The relative paths of the files below a folder that are not hidden.
+
+    Args:
+        suffixes: the ends of their names; default: those of scenario files.
+    """
     for file in folder.rglob("*"):
         path = file.relative_to(folder)
         hidden = any(part.startswith(".") for part in path.parts)
-        if not hidden and file.is_file() and file.name.endswith(ends or _ENDS):
+        if not hidden and file.is_file() and file.name.endswith(suffixes or _SUFFIXES):
             yield path
 
 
 def _recorded_files(folder: Path) -> Iterator[Path]:
-    """The scenario files of a folder in which anything is recorded, and their tapes."""
+    """The scenario files of a folder that have a recorded turn, and their tapes."""
     for file in _files(folder):
         recorded = [
             turn.recorded.file

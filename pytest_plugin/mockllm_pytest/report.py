@@ -1,6 +1,6 @@
-"""What was asked and what became of it, in words; and whether it was right.
+"""The verdict on the session of a test, and its exchanges as text.
 
-Nothing here knows pytest but the line that it suggests.
+Nothing here depends on pytest, except for the marker that a verdict suggests.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.core.request import Request
+from mockllm.core.text import shorten
 from mockllm.errors import RequestError
 from mockllm.framing.sse import decode
-from mockllm.matching.select import Pick
+from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.body import parse_object
 from mockllm.replay.compile import Replayer
-from mockllm.replay.player import parse_object
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import (
     AnyPart,
@@ -32,10 +33,10 @@ from mockllm.scenario.model import (
 )
 from mockllm_pytest.marks import Allowed, Mark
 
-__all__ = ["Verdict", "drawn", "judge"]
+__all__ = ["Verdict", "format_exchanges", "judge"]
 
-_MOST_SHOWN = 30
-_WIDEST = 70
+_MOST_EXCHANGES = 30
+_LONGEST_QUOTE = 70
 _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
@@ -46,40 +47,44 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a test's requests were right.
+    """Whether a test's requests were correct.
 
     Args:
-        wrongs: what was not, the first thing first.
-        exchanges: all of them, drawn.
-        allow: the marker that would allow it.
-        again: the commands that would record it otherwise.
+        mistakes: what was not correct, in the order of the requests.
+        exchanges: all exchanges as text.
+        allow: the marker that would allow the mistakes.
+        record: the commands that would record the test again.
     """
 
-    wrongs: tuple[str, ...]
+    mistakes: tuple[str, ...]
     exchanges: str
     allow: str
-    again: tuple[str, ...] = ()
+    record: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
-        """Whether nothing was wrong."""
-        return not self.wrongs
+        """Whether there are no mistakes."""
+        return not self.mistakes
 
     def __str__(self) -> str:
-        first, *more = self.wrongs
+        first, *more = self.mistakes
         lines = [f"mockllm: {first}", "", self.exchanges, ""]
         if more:
-            lines += [f"Also: {more[0]}", *(f"      {wrong}" for wrong in more[1:]), ""]
-        lines += [*self.again, f"To allow it: {self.allow}"]
+            lines += [f"Also: {more[0]}", *(f"      {mistake}" for mistake in more[1:]), ""]
+        lines += [*self.record, f"To allow it: {self.allow}"]
         return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrong:
-    """One thing that is wrong, and the argument that would allow it."""
+class _Mistake:
+    """One mistake, and the argument of the marker that would allow it.
+
+    Args:
+        number: of the request; infinite for a turn that was not played.
+    """
 
     number: float
-    words: str
+    message: str
     argument: str
     value: Any = True
 
@@ -87,67 +92,81 @@ class _Wrong:
 def judge(
     session: Session,
     scenarios: Mapping[str, Scenario],
-    own: Sequence[str],
+    required: Sequence[str],
     mark: Mark,
-    what: Allowed,
+    allowed: Allowed,
 ) -> Verdict:
-    """The verdict about a session.
+    """The verdict on a session.
 
     Args:
         scenarios: those that were served, by name.
-        own: the names of those that have to be played.
-        mark: of the test, for the suggestion.
-        what: what is allowed.
+        required: the names of the scenarios that must be played.
+        mark: the marker of the test, for the suggestion.
+        allowed: the mistakes that are allowed.
     """
-    every = what.violations is True
-    leave_out = frozenset(CONVERSATION_INVARIANTS) if every else what.violations
+    every = allowed.violations is True
+    leave_out = frozenset(CONVERSATION_INVARIANTS) if every else allowed.violations
     assert not isinstance(leave_out, bool)
-    found = verify(session, scenarios, depth=what.depth, leave_out=leave_out)
-    wrongs = sorted(_wrongs(session, scenarios, own, found), key=lambda wrong: wrong.number)
-    kept = [wrong for wrong in wrongs if getattr(what, wrong.argument) is not True]
+    found = verify(session, scenarios, depth=allowed.depth, leave_out=leave_out)
+    mistakes = sorted(
+        _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
+    )
+    kept = [mistake for mistake in mistakes if getattr(allowed, mistake.argument) is not True]
     if not kept:
         return Verdict((), "", "")
     return Verdict(
-        tuple(wrong.words for wrong in kept),
-        drawn(session.name, list(session.journal), scenarios),
+        tuple(mistake.message for mistake in kept),
+        format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
     )
 
 
-def _wrongs(
+def _mistakes(
     session: Session,
     scenarios: Mapping[str, Scenario],
-    own: Sequence[str],
+    required: Sequence[str],
     found: Verification,
-) -> Iterator[_Wrong]:
-    at = {exchange.number: exchange for exchange in session.journal}
+) -> Iterator[_Mistake]:
+    exchanges = {exchange.number: exchange for exchange in session.journal}
     for one in found.violations:
         where = "" if one.exchange is None else f" (request {one.exchange})"
-        words = f"{one.invariant}{where}: {one.message}"
-        yield _Wrong(one.exchange or 0, words, "violations", one.invariant)
+        message = f"{one.invariant}{where}: {one.message}"
+        yield _Mistake(one.exchange or 0, message, "violations", one.invariant)
     for name in ("unmatched", "invalid"):
         for number in getattr(found, name):
-            problem = "; ".join(at[number].problems)
-            words = "matches nothing" if name == "unmatched" else "was refused"
-            yield _Wrong(number, f"request {number} {words}: {problem}", name)
-    for number, exchange in at.items():
+            problem = "; ".join(exchanges[number].problems)
+            outcome = "matches nothing" if name == "unmatched" else "was refused"
+            yield _Mistake(number, f"request {number} {outcome}: {problem}", name)
+    for number, exchange in exchanges.items():
         if exchange.outcome == "error" and exchange.scenario is None:
-            words = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
-            yield _Wrong(number, words, "unmatched")
+            message = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
+            yield _Mistake(number, message, "unmatched")
+    yield from _unplayed(session, scenarios, required, found)
+
+
+def _unplayed(
+    session: Session,
+    scenarios: Mapping[str, Scenario],
+    required: Sequence[str],
+    found: Verification,
+) -> Iterator[_Mistake]:
+    """The scenarios and turns that should have been played."""
     tapes = _tapes_played(session, scenarios)
-    for name in own:
+    for name in required:
         if name not in session.played and name in scenarios:
             turns = range(len(scenarios[name].turns))
             if any(_is_due(scenarios[name], index, tapes) for index in turns):
-                yield _Wrong(float("inf"), _never(scenarios[name], bool(at)), "unplayed")
+                message = _never_played(scenarios[name], bool(session.journal))
+                yield _Mistake(float("inf"), message, "unplayed")
     for name, index in found.unplayed:
         if _is_due(scenarios[name], index, tapes):
             count = len(scenarios[name].turns)
-            words = f"turn {index + 1} of {count} of {name} was not played"
-            yield _Wrong(float("inf"), words, "unplayed")
+            message = f"turn {index + 1} of {count} of {name} was not played"
+            yield _Mistake(float("inf"), message, "unplayed")
 
 
 def _tapes_played(session: Session, scenarios: Mapping[str, Scenario]) -> set[str]:
+    """The paths of the tapes that were played."""
     played = (
         scenarios[name].turns[index].recorded
         for name, turns in session.played.items()
@@ -158,36 +177,39 @@ def _tapes_played(session: Session, scenarios: Mapping[str, Scenario]) -> set[st
 
 
 def _is_due(scenario: Scenario, index: int, tapes: set[str]) -> bool:
-    """Whether a turn that was not played should have been. Not due is a recorded turn whose tape
-    another scenario has played, which begins alike; nor one that was not recorded but told by
-    the client, as the history before the first one that was."""
+    """Whether a turn that was not played should have been.
+
+    A recorded turn need not be played if another scenario with the same beginning has played its
+    tape. Nor need a turn before the first recorded one: it stands for the history that the client
+    already had when the recording began.
+    """
     recorded = scenario.turns[index].recorded
     if recorded is not None:
         return (recorded.path or recorded.file) not in tapes
     return all(turn.recorded is None for turn in scenario.turns[index:])
 
 
-def _never(scenario: Scenario, asked: bool) -> str:
+def _never_played(scenario: Scenario, any_request: bool) -> str:
     count = len(scenario.turns)
-    words = f"no turn of {scenario.name} was played ({count} turn{'s' * (count > 1)})"
-    if asked:
-        return words
-    return f"{words}: no request came; does the client read its base URL from the environment?"
+    message = f"no turn of {scenario.name} was played ({count} turn{'s' * (count > 1)})"
+    if any_request:
+        return message
+    return f"{message}: no request came; does the client read its base URL from the environment?"
 
 
-def _marker(mark: Mark, wrongs: Sequence[_Wrong]) -> str:
-    """The marker of the test with what would allow all that is wrong."""
-    given = dict(mark.given)
-    broken = dict.fromkeys(str(w.value) for w in wrongs if w.argument == "violations")
+def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
+    """The marker of the test, with arguments that allow the mistakes."""
+    keywords = dict(mark.given)
+    broken = dict.fromkeys(str(one.value) for one in mistakes if one.argument == "violations")
     if broken:
         before = mark.allowed.violations
         names = set() if isinstance(before, bool) else set(before)
-        given["violations"] = tuple(sorted(names | broken.keys()))
-    for wrong in wrongs:
-        if wrong.argument != "violations":
-            given[wrong.argument] = True
+        keywords["violations"] = tuple(sorted(names | broken.keys()))
+    for mistake in mistakes:
+        if mistake.argument != "violations":
+            keywords[mistake.argument] = True
     arguments = [repr(name) for name in mark.names]
-    arguments += [f"{name}={_repr(value)}" for name, value in given.items()]
+    arguments += [f"{name}={_repr(value)}" for name, value in keywords.items()]
     return f"@pytest.mark.mockllm({', '.join(arguments)})".replace("'", '"')
 
 
@@ -195,50 +217,53 @@ def _repr(value: Any) -> str:
     return str(value) if isinstance(value, float | int) else repr(value)
 
 
-# Drawing
+# Exchanges as text
 
 
-def drawn(name: str, journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]) -> str:
-    """Requests and answers of a session, two lines for each.
+def format_exchanges(
+    name: str, journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]
+) -> str:
+    """The requests and answers of a session, two lines for each.
 
     Args:
+        name: of the session.
         scenarios: those that were served, by name.
     """
     count = len(journal)
     if not count:
         return f"No request came in session {name}."
     lines = [f"{count} request{'s' * (count > 1)} in session {name}:"]
-    for exchange in journal[:_MOST_SHOWN]:
-        lines += _exchange(exchange, scenarios)
-    if count > _MOST_SHOWN:
-        lines.append(f"  ... and {count - _MOST_SHOWN} more")
+    for exchange in journal[:_MOST_EXCHANGES]:
+        lines += _exchange_lines(exchange, scenarios)
+    if count > _MOST_EXCHANGES:
+        lines.append(f"  ... and {count - _MOST_EXCHANGES} more")
     return "\n".join(lines)
 
 
-def _exchange(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     request = _request(exchange)
-    asked = "" if request is None else _asked(request)
-    yield f"  {exchange.number}. {exchange.method} {exchange.path}{asked and '  ' + asked}"
+    summary = "" if request is None else _request_summary(request)
+    yield f"  {exchange.number}. {exchange.method} {exchange.path}{summary and '  ' + summary}"
     scenario = scenarios.get(exchange.scenario or "")
-    told = [str(exchange.status)]
+    answer = [str(exchange.status)]
     if scenario is not None and exchange.turn is not None:
-        told.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
+        answer.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
         if exchange.attempt > 1:
-            told.append(f"attempt {exchange.attempt}")
+            answer.append(f"attempt {exchange.attempt}")
     if exchange.outcome == "error" and exchange.scenario is None:
-        told.append("no service answers")
+        answer.append("no service answers")
     elif exchange.outcome in _OUTCOMES:
-        told.append(_OUTCOMES[exchange.outcome])
-    told += _answered(exchange, scenario, request)
+        answer.append(_OUTCOMES[exchange.outcome])
+    answer += _answer_summary(exchange, scenario, request)
     if exchange.client_gone:
-        told.append("the client left before its end")
-    yield f"     -> {', '.join(told)}"
+        answer.append("the client left before its end")
+    yield f"     -> {', '.join(answer)}"
     for problem in exchange.problems:
         yield from (f"        {line}" for line in problem.splitlines())
 
 
 def _request(exchange: Exchange) -> Request | None:
-    """What was asked for; None where it cannot be read."""
+    """The parsed request; None if it cannot be parsed."""
     if exchange.api is None or exchange.target is None:
         return None
     try:
@@ -247,23 +272,23 @@ def _request(exchange: Exchange) -> Request | None:
         return None
 
 
-def _asked(request: Request) -> str:
-    """What is new in a request: results of calls, or what the user says."""
+def _request_summary(request: Request) -> str:
+    """What is new in a request: the results of calls, or the user's message."""
     results: list[str] = []
     for message in reversed(request.messages):
         if message.role != "tool":
-            said = _quoted(message.text) if message.role == "user" and not results else ""
+            user = _quoted(message.text) if message.role == "user" and not results else ""
             break
         results.insert(0, message.call_id or message.name)
     else:
-        said = ""
-    return f"results for {', '.join(results)}" if results else said
+        user = ""
+    return f"results for {', '.join(results)}" if results else user
 
 
-def _answered(
+def _answer_summary(
     exchange: Exchange, scenario: Scenario | None, request: Request | None
 ) -> Iterator[str]:
-    """What an answer held, in parts, chunks and bytes."""
+    """The contents of an answer: its parts, its chunks and its bytes."""
     if exchange.outcome == "played" and scenario is not None and request is not None:
         assert exchange.api is not None
         assert exchange.turn is not None
@@ -275,12 +300,12 @@ def _answered(
 
 
 def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | None:
-    """How many events the answer has; None of one that is not streamed."""
+    """The number of events in the answer; None if it is not streamed."""
     if not exchange.stream or exchange.position is None or exchange.turn is None:
         return None
-    picked = Pick(scenario, exchange.position, exchange.turn)
+    selection = Selection(scenario, exchange.position, exchange.turn)
     request = replace(request, stream=True)
-    answer = Replayer().answer(picked, request, PROTOCOLS[request.api], exchange.quirks)
+    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.quirks)
     return sum(frame.data is not None for frame in decode(b"".join(answer.data)))
 
 
@@ -304,5 +329,5 @@ def _parts(parts: Sequence[AnyPart]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    shown = " ".join(text.split())
-    return f'"{shown}"' if len(shown) <= _WIDEST else f'"{shown[: _WIDEST - 1]}…"'
+    line = " ".join(text.split())
+    return f'"{shorten(line, _LONGEST_QUOTE, keep=_LONGEST_QUOTE - 1)}"'

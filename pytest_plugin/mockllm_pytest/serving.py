@@ -1,4 +1,4 @@
-"""The server of a test run and the scenarios that it knows; both are there when asked for."""
+"""The server of a test run, and the scenarios that it knows. Both are made when first used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILES = (".yaml", ".yml")
 class Library:
     """The scenarios that tests may name: those of the run, then those that come with mockllm.
 
-    Files are read when something asks for what is in them, and once.
+    Each file is read once, when one of its scenarios is first needed.
     """
 
     def __init__(self, paths: Iterable[Path] = ()) -> None:
@@ -49,12 +49,12 @@ class Library:
 
     @property
     def served(self) -> tuple[Scenario, ...]:
-        """What answers where a test says nothing: the run's own scenarios, if it has any."""
+        """The scenarios for a test that names none: the run's own, or else the shipped ones."""
         return self.own or self.shipped
 
     @property
     def every(self) -> tuple[Scenario, ...]:
-        """All that may be named: the run's own scenarios, and those shipped under other names."""
+        """All scenarios: the run's own, and the shipped ones with other names."""
         names = {scenario.name for scenario in self.own}
         return (*self.own, *(one for one in self.shipped if one.name not in names))
 
@@ -67,14 +67,14 @@ class Library:
         return self._read[path]
 
     def find(self, given: Any, folder: Path, more: Iterable[Scenario] = ()) -> list[Scenario]:
-        """The scenarios that a name, a path or a scenario stands for.
+        """The scenarios for a name, a path or a scenario.
 
         Args:
-            folder: where relative paths begin.
-            more: scenarios that may be named, too, before those that come with mockllm.
+            folder: the base of relative paths.
+            more: further scenarios, which take precedence over the shipped ones.
 
         Raises:
-            UsageError: nothing has this name; the message has the nearest ones.
+            UsageError: no scenario has this name; the message has similar names.
         """
         from mockllm.scenario.model import Scenario
 
@@ -109,11 +109,11 @@ class Library:
 class MockService:
     """The mock server of a test run, in a thread of its own.
 
-    It listens from the first time that something is asked of it.
+    It starts to listen when it is first used.
 
     Args:
         speed: of timed streams.
-        played: takes the names of the scenarios that were played.
+        played: collects the names of the scenarios that were played.
     """
 
     def __init__(self, library: Library, speed: float, played: set[str]) -> None:
@@ -147,11 +147,11 @@ class MockService:
         return self._threads[speed]
 
     def session_name(self, nodeid: str) -> str:
-        """A name for a session that no other has, made from the id of a test."""
+        """A unique name for a session, derived from the id of a test."""
         path, _, test = nodeid.partition("::")
         file = path.rpartition("/")[2].removesuffix(".py")
-        words = re.sub(r"[^A-Za-z0-9_]+", ".", f"{file}.{test}").strip(".")
-        return f"{words[:_LONGEST]}-{next(self._numbers)}"
+        name = re.sub(r"[^A-Za-z0-9_]+", ".", f"{file}.{test}").strip(".")
+        return f"{name[:_LONGEST]}-{next(self._numbers)}"
 
     def close(self) -> None:
         """Stops listening."""

@@ -1,4 +1,4 @@
-"""`mockllm_session`: what one test has of the server."""
+"""`mockllm_session`: the session of one test on the mock server."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["MockSession"]
 
 _INLINE = "inline"
-# What JSON leaves as it is and YAML does not take, or takes for the end of a line.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+# JSON allows these characters unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
+# of a line.
+_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
-def _written(value: Any) -> str:
-    """A value as JSON text that is YAML, too."""
+def _as_yaml(value: Any) -> str:
+    """A value as JSON text that is also YAML."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class MockSession:
     """A session of the mock server, for one test: its URLs, its scenarios, its journal.
 
-    A single scenario answers every request; of several, the one that matches does. Without any,
-    all scenarios of the run are served.
+    A single scenario answers every request. Of several scenarios, the one that matches answers.
+    Without any, all scenarios of the run are served.
     """
 
     def __init__(
@@ -49,15 +50,15 @@ class MockSession:
         self._used: list[Scenario] = []
         self._turns: list[Part] = []
         self._inline: tuple[Scenario, ...] = ()
-        self._quirks = _known(mark.quirks)
+        self._quirks = _checked(mark.quirks)
         self.passed = False
         """Whether the test has passed."""
-        self.told = ""
-        """What is to be told of the session when it is over."""
+        self.recording_summary = ""
+        """What was recorded, for the report; set when the session is closed."""
         self.session = service.session_name(nodeid)
         """The name of the session."""
         self.url = f"{self._thread.url}/s/{self.session}"
-        """What every URL of the session begins with."""
+        """The beginning of every URL of the session."""
         if mark.names or mark.scenarios:
             self.use(*(mark.names or mark.scenarios))
         elif mark.quirks:
@@ -93,7 +94,7 @@ class MockSession:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables under which SDKs find the session."""
+        """The environment variables that lead SDKs to the session."""
         from mockllm.protocols.environment import client_environment, unproxied
 
         variables = client_environment(self.base_urls, self._credentials)
@@ -101,43 +102,43 @@ class MockSession:
 
     @property
     def _credentials(self) -> Mapping[str, str]:
-        """Variables with credentials that the client keeps."""
+        """The environment variables from which the client keeps its credentials."""
         return {}
 
     @property
     def journal(self) -> list[Exchange]:
-        """The requests that came so far, with what became of them."""
+        """The exchanges so far: each request, and how it was answered."""
         return self._thread.ask(self._exchanges)
 
     def _exchanges(self) -> list[Exchange]:
         session = self._thread.server.sessions.find(self.session)
         return [] if session is None else list(session.journal)
 
-    # What answers
+    # Scenarios
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """What was put in place for this test; empty where the whole library answers."""
+        """The scenarios of this test; empty if all scenarios of the run are served."""
         return (*self._used, *self._inline)
 
     @property
     def quirks(self) -> tuple[str, ...]:
-        """The quirks that every streamed answer of the session has; they may be set."""
+        """The names of the quirks in every streamed answer of the session; they may be set."""
         return self._quirks
 
     @quirks.setter
     def quirks(self, names: Iterable[str]) -> None:
-        self._quirks = _known((names,) if isinstance(names, str) else tuple(names))
+        self._quirks = _checked((names,) if isinstance(names, str) else tuple(names))
         self._assign()
 
     def use(
         self, *scenarios: str | PathLike[str] | Scenario, quirks: str | Iterable[str] = ()
     ) -> tuple[Scenario, ...]:
-        """Lets scenarios answer, besides those in place already; gives what was found.
+        """Adds scenarios to those of the session, and returns the ones that were found.
 
         Args:
             scenarios: names, paths (relative to the folder of the test) or scenarios.
-            quirks: names of quirks for the session's streams, besides those it has.
+            quirks: names of quirks, added to those of the session.
 
         Raises:
             UsageError: there is no such scenario, or no such quirk.
@@ -149,21 +150,21 @@ class MockSession:
             one for given in scenarios for one in library.find(given, self._folder, tuple(more))
         ]
         added = (quirks,) if isinstance(quirks, str) else tuple(quirks)
-        self._quirks = _known((*self._quirks, *added))
+        self._quirks = _checked((*self._quirks, *added))
         return self._add(found)
 
     def add(self, scenario: str | Mapping[str, Any]) -> tuple[Scenario, ...]:
-        """Lets scenarios answer that are written right here.
+        """Adds scenarios that the test itself contains, and returns them.
 
         Args:
-            scenario: YAML text, or the mapping that it stands for.
+            scenario: YAML text, or the same as a mapping.
 
         Raises:
-            ScenarioError: with every problem of them.
+            ScenarioError: with every problem in them.
         """
         from mockllm.replay.loading import loads
 
-        text = scenario if isinstance(scenario, str) else _written(scenario)
+        text = scenario if isinstance(scenario, str) else _as_yaml(scenario)
         return self._add(loads(text, "<add>"))
 
     def _add(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
@@ -193,15 +194,16 @@ class MockSession:
         attempts: Iterable[Mapping[str, Any]] | None = None,
         repeat: bool = False,
     ) -> None:
-        """Adds the next turn of an answer that is made up for this test.
+        """Adds the next turn of a scenario that exists only in this test.
 
         Args:
-            parts: what is said, from `mockllm_pytest.text`, `tool` and so on; a string is text.
+            parts: the parts of the reply, from `mockllm_pytest.text`, `tool` and so on; a string
+                is text.
             finish, finish_raw, usage, timing, request, http, wire, attempts, repeat: the keys
-                of a turn in a scenario file; `http` goes in place of parts.
+                of a turn in a scenario file; `http` excludes parts.
 
         Raises:
-            ScenarioError: with everything that is wrong with it; the turn is not added.
+            ScenarioError: with every problem in the turn, which is then not added.
         """
         from mockllm.replay.loading import loads
 
@@ -219,19 +221,19 @@ class MockSession:
         }
         turn = {key: value for key, value in keys.items() if value is not None}
         turns = [*self._turns, turn]
-        written = _written({"scenario": _INLINE, "match": "any", "turns": turns})
-        self._inline = loads(written, "<reply>")
+        text = _as_yaml({"scenario": _INLINE, "match": "any", "turns": turns})
+        self._inline = loads(text, "<reply>")
         self._turns = turns
         self._assign()
 
     def _assign(self) -> None:
-        """Serves what is in place, from the next request on."""
+        """Serves the scenarios of the session from the next request on."""
         scenarios = self.scenarios or self._service.library.served
         named = scenarios[0].name if len(self.scenarios) == 1 else None
         assign = self._thread.server.assign
         self._thread.ask(assign, self.session, scenarios, named=named, quirks=self._quirks)
 
-    # What was asked
+    # Verdict
 
     def verify(
         self,
@@ -242,23 +244,23 @@ class MockSession:
         violations: bool | str | Iterable[str] = (),
         depth: int = 50,
     ) -> None:
-        """Judges what was asked so far, as the end of the test does.
+        """Checks the requests so far, as the end of the test does.
 
         Args:
             unplayed, unmatched, invalid, violations, depth: what is allowed, as in the marker.
 
         Raises:
-            AssertionError: something is wrong; the message has the exchanges.
+            AssertionError: there is a mistake; the message has the exchanges.
         """
         verdict = self.verdict(allowed(unplayed, unmatched, invalid, violations, depth))
         if not verdict.good:
             raise AssertionError(str(verdict))
 
     def verdict(self, what: Allowed | None = None) -> Verdict:
-        """What is wrong with what was asked so far.
+        """The verdict on the requests so far.
 
         Args:
-            what: what is allowed; default: what the marker of the test says.
+            what: the mistakes that are allowed; default: those that the marker allows.
         """
         from mockllm_pytest.report import judge
 
@@ -271,26 +273,26 @@ class MockSession:
             what or self._mark.allowed,
         )
 
-    def drawn(self) -> str:
-        """The exchanges so far, in words."""
-        from mockllm_pytest.report import drawn
+    def format_exchanges(self) -> str:
+        """The exchanges so far as text, for reports."""
+        from mockllm_pytest.report import format_exchanges
 
         player = self._thread.server.player_of(self.session)
-        return drawn(self.session, self.journal, player.served.by_name)
+        return format_exchanges(self.session, self.journal, player.served.by_name)
 
     def close(self) -> None:
-        """Lets the server forget the session."""
+        """Removes the session from the server."""
         session = self._thread.server.sessions.find(self.session)
         if session is not None:
             self._service.played.update(tuple(session.played))
         self._thread.call(self._thread.server.forget, self.session)
 
 
-def _known(quirks: tuple[str, ...]) -> tuple[str, ...]:
+def _checked(quirks: tuple[str, ...]) -> tuple[str, ...]:
     """The same names.
 
     Raises:
-        UsageError: one is of no quirk.
+        UsageError: there is no quirk of one of the names.
     """
     if quirks:
         from mockllm.quirks import find

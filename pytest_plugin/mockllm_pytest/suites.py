@@ -22,20 +22,20 @@ from mockllm.checking import (
     examine,
     examine_bodies,
     examine_client,
-    told,
+    report_text,
 )
 from mockllm.checking.judging.running import Level
 from mockllm.checking.reports.check import shrunk
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
-from mockllm_pytest.cases import CasePlayer, found_scenarios
+from mockllm_pytest.cases import CasePlayer, find_scenarios
 from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import MockService
 
 __all__ = ["AccumulatorSuite", "ClientSuite"]
 
-_ON_THE_WAY = (
+_INTERMEDIATE = (
     "surface-once",
     "surface-complete",
     "text-accumulates",
@@ -43,32 +43,34 @@ _ON_THE_WAY = (
     "delta-first",
     "stage-empties",
 )
+"""The invariants that show in the middle of a stream only."""
+
 _TRIES_OVER_HTTP = 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Examined:
-    """What came of an examination: by invariant what is broken, and the words for it."""
+class _Examination:
+    """The report of a client, and how to format it with the smallest streams."""
 
     report: Report
-    told: Callable[[Report], str]
+    text: Callable[[Report], str]
 
 
-_STASH = pytest.StashKey[_Examined]()
+_STASH = pytest.StashKey[_Examination]()
 
 
 class _Suite:
     """What both suites share.
 
     Args:
-        api: the protocol that the client speaks.
-        policy: how the client means to behave where good designs differ.
-        variations: ways of cutting each answer; default: `--mockllm-variations`.
-        quirks: whether the quirks of real servers are played, too.
-        scenarios: names, paths and scenarios; default: all that may be named.
-        seed: what variations are drawn from; default: `--mockllm-seed`.
-        xfail: the invariants that are known to be broken, each with the reason; one that is
-            not broken any more is a failure.
+        api: the name of the protocol that the client speaks.
+        policy: how the client intends to behave where good designs differ.
+        variations: how many ways of cutting each answer; default: `--mockllm-variations`.
+        quirks: whether to play the quirks of real servers, too.
+        scenarios: names, paths and scenarios; default: all that the run knows.
+        seed: the seed of the variations; default: `--mockllm-seed`.
+        xfail: the invariants that are known to be broken, each with the reason. If one of them
+            holds, its test fails.
     """
 
     api: ClassVar[str] = ""
@@ -82,7 +84,7 @@ class _Suite:
     _variations: ClassVar[int] = 25
 
     def body(self, value: Any) -> Outcome:
-        """What the client makes of an answer that is not streamed.
+        """The client's outcome for an answer that is not streamed.
 
         Args:
             value: the JSON value of its body.
@@ -90,43 +92,44 @@ class _Suite:
         raise NotImplementedError
 
     @abstractmethod
-    def _examined(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examined:
-        """What came of taking the client through cases."""
+    def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
+        """Runs the client through cases."""
 
     @abstractmethod
-    def _skipped(self, invariant: str) -> str | None:
-        """Why an invariant cannot be seen to be broken; None where it can."""
+    def _skip_reason(self, invariant: str) -> str | None:
+        """Why the suite cannot check an invariant; None if it can."""
 
-    def _hold(self, invariant: str, request: pytest.FixtureRequest) -> None:
-        examined = self._once(request)
-        broken = examined.report.broken().get(invariant, [])
+    def _check(self, invariant: str, request: pytest.FixtureRequest) -> None:
+        """Fails, skips or xfails the test of one invariant."""
+        examination = self._examination(request)
+        broken = examination.report.broken().get(invariant, [])
         reason = self.xfail.get(invariant)
         if reason is not None:
             if broken:
                 pytest.xfail(reason)
             pytest.fail(f"[XPASS(strict)] {reason}", pytrace=False)
         if broken:
-            words = examined.told(replace(examined.report, failures=tuple(broken)))
-            again = f'to run it again: pytest "{request.node.nodeid}"'
-            pytest.fail(f"{words}\n{again} --mockllm-seed {self._seed(request)}", pytrace=False)
-        why = self._skipped(invariant)
+            text = examination.text(replace(examination.report, failures=tuple(broken)))
+            rerun = f'to run it again: pytest "{request.node.nodeid}"'
+            pytest.fail(f"{text}\n{rerun} --mockllm-seed {self._seed(request)}", pytrace=False)
+        reason = self._skip_reason(invariant)
         if invariant == "stream-equals-body":
-            why = None if self._has_body else "give the suite a method body(value) to compare"
-        if why is not None:
-            pytest.skip(why)
+            reason = None if self._has_body else "give the suite a method body(value) to compare"
+        if reason is not None:
+            pytest.skip(reason)
 
-    def _once(self, request: pytest.FixtureRequest) -> _Examined:
-        """The examination, made for the first test of the class."""
+    def _examination(self, request: pytest.FixtureRequest) -> _Examination:
+        """The examination, which the first test of the class runs for all of them."""
         stash: pytest.Stash = request.node.getparent(pytest.Class).stash
         if _STASH not in stash:
             _check_names(self.xfail)
             if not self.api:
                 raise UsageError(f'say which API {type(self).__name__} is about: api = "chat"')
             service: MockService = request.getfixturevalue("mockllm_server")
-            found = found_scenarios(service.library, self.scenarios, request.path.parent)
+            found = find_scenarios(service.library, self.scenarios, request.path.parent)
             service.played.update(one.name for one in found if one.plays_over(self.api))
-            examined = self._examined(self._cases(found, request), request)
-            stash[_STASH] = self._with_bodies(found, examined)
+            examination = self._examine(self._cases(found, request), request)
+            stash[_STASH] = self._with_bodies(found, examination)
         return stash[_STASH]
 
     def _cases(
@@ -152,14 +155,16 @@ class _Suite:
     def _has_body(self) -> bool:
         return type(self).body is not _Suite.body
 
-    def _with_bodies(self, scenarios: Iterable[Scenario], examined: _Examined) -> _Examined:
+    def _with_bodies(
+        self, scenarios: Iterable[Scenario], examination: _Examination
+    ) -> _Examination:
         if not self._has_body:
-            return examined
+            return examination
         found = cases(self.api, scenarios, variations=0, quirks=False)
         bodies = examine_bodies(self.body, found, self.policy)
-        report = examined.report
+        report = examination.report
         return replace(
-            examined, report=replace(report, failures=(*report.failures, *bodies.failures))
+            examination, report=replace(report, failures=(*report.failures, *bodies.failures))
         )
 
 
@@ -175,7 +180,7 @@ def _check_names(xfail: Mapping[str, str]) -> None:
 
 def _test_of(invariant: str, promise: str) -> Callable[..., None]:
     def test(self: _Suite, request: pytest.FixtureRequest) -> None:
-        self._hold(invariant, request)
+        self._check(invariant, request)
 
     test.__name__ = f"test_{invariant.replace('-', '_')}"
     test.__qualname__ = f"_Suite.{test.__name__}"
@@ -189,7 +194,7 @@ for _invariant, _promise in INVARIANTS.items():
 
 
 class AccumulatorSuite(_Suite):
-    """Takes an accumulator through the cases of a protocol; every invariant is a test.
+    """Runs an accumulator through the cases of a protocol; every invariant is a test.
 
     Subclass it under a name that pytest collects, set `api`, and give it `probe`:
 
@@ -200,7 +205,7 @@ class AccumulatorSuite(_Suite):
                 return MyProbe()
 
     Args:
-        level: whether probes are fed decoded events (`payloads`) or `bytes`.
+        level: whether probes take decoded events (`payloads`) or `bytes`.
     """
 
     level: ClassVar[Level] = "payloads"
@@ -213,28 +218,29 @@ class AccumulatorSuite(_Suite):
     def _level(self) -> Level:
         return self.level
 
-    def _skipped(self, invariant: str) -> str | None:
-        if invariant in _ON_THE_WAY and not self.policy.intermediate:
+    def _skip_reason(self, invariant: str) -> str | None:
+        if invariant in _INTERMEDIATE and not self.policy.intermediate:
             return "needs a look at every chunk: policy = Policy(intermediate=True)"
         if invariant == "input-untouched" and self.level == "bytes":
             return "bytes cannot be changed"
         return None
 
-    def _examined(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examined:
-        factory = _Made(self)
+    def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
+        factory = _ProbeFactory(self)
         report = examine(factory, found, self.policy, level=self.level)
 
-        def words(broken: Report) -> str:
+        def text(broken: Report) -> str:
             if any(failure.invariant == "stream-equals-body" for failure in broken.failures):
-                return told(broken)
+                return report_text(broken)
             small = shrunk(broken, factory, self.policy, level=self.level)
-            return told(small, factory, level=self.level, policy=self.policy)
+            return report_text(small, factory, level=self.level, policy=self.policy)
 
-        return _Examined(report, words)
+        return _Examination(report, text)
 
 
-class _Made:
-    """Makes the probes of a suite, and says where they come from."""
+class _ProbeFactory:
+    """Makes the probes of a suite. Its import path leads to the suite's own method `probe`, so
+    that the test that reproduces a failure can import it."""
 
     def __init__(self, suite: AccumulatorSuite) -> None:
         self._suite = suite
@@ -246,7 +252,7 @@ class _Made:
 
 
 class ClientSuite(_Suite):
-    """Takes a whole client through the cases of a protocol, over HTTP; every invariant is a test.
+    """Runs a whole client through the cases of a protocol, over HTTP; every invariant is a test.
 
     Subclass it under a name that pytest collects, set `api`, and give it `run`:
 
@@ -257,7 +263,7 @@ class ClientSuite(_Suite):
                 return Outcome.of(text=ask(base_url, case.prompt))
 
     Args:
-        speed: of timed streams; default: pauses are left out.
+        speed: of timed streams; default: without pauses.
     """
 
     speed: ClassVar[float | None] = None
@@ -265,38 +271,39 @@ class ClientSuite(_Suite):
     _variations: ClassVar[int] = 3
 
     def run(self, base_url: str, case: Case) -> Outcome:
-        """Asks for a streamed answer to the case's prompt, and says what came of it.
+        """Requests a streamed answer to the case's prompt, and returns the client's outcome.
 
         Args:
-            base_url: what a client of the API is given.
+            base_url: the base URL for a client of the API.
         """
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
-    def _skipped(self, invariant: str) -> str | None:
-        if invariant == "input-untouched" or invariant in _ON_THE_WAY:
+    def _skip_reason(self, invariant: str) -> str | None:
+        if invariant == "input-untouched" or invariant in _INTERMEDIATE:
             return "a whole client is seen at the end of its streams only; see AccumulatorSuite"
         return None
 
-    def _examined(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examined:
-        played = CasePlayer(request, self.speed)
-        request.session.addfinalizer(played.close)
+    def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
+        player = CasePlayer(request, self.speed)
+        request.session.addfinalizer(player.close)
 
-        def judged(some: Iterable[Case]) -> Report:
-            return examine_client(self.run, played.at, some, self.policy)
+        def examine_cases(some: Iterable[Case]) -> Report:
+            return examine_client(self.run, player.at, some, self.policy)
 
         def breaks(case: Case, invariant: str) -> bool:
-            return any(failure.invariant == invariant for failure in judged([case]).failures)
+            failures = examine_cases([case]).failures
+            return any(failure.invariant == invariant for failure in failures)
 
-        def words(broken: Report) -> str:
+        def text(broken: Report) -> str:
             first, *rest = next(iter(broken.broken().values()))
             if first.invariant == "stream-equals-body":
-                return told(broken)
+                return report_text(broken)
             try:
                 small = shrink(
                     first.case, lambda one: breaks(one, first.invariant), tries=_TRIES_OVER_HTTP
                 )
             except UsageError:
-                return told(broken)
-            return told(replace(broken, failures=(replace(first, shrunk=small), *rest)))
+                return report_text(broken)
+            return report_text(replace(broken, failures=(replace(first, shrunk=small), *rest)))
 
-        return _Examined(judged(found), words)
+        return _Examination(examine_cases(found), text)

@@ -1,1 +1,1 @@
-"""Cases: a stream, and the outcome that a correct client has at its end. Pure."""
+"""Cases: a stream, and the outcome that a correct client reaches at its end. Pure."""

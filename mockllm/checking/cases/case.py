@@ -1,4 +1,4 @@
-"""One case: a stream, and what a correct client makes of it. Only data may live here."""
+"""One case: a stream, and the outcome that a correct client reaches. Only data may live here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.outcome import Outcome
 from mockllm.quirks.base import Right
-from mockllm.replay.answer import Answer
+from mockllm.replay.answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
 __all__ = ["Case", "Events", "Payload", "recut"]
@@ -18,65 +18,67 @@ __all__ = ["Case", "Events", "Payload", "recut"]
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A decoded event: its data as a JSON value, and its `event:` line."""
+    """A decoded event: its data as a JSON value, and the value of its `event:` line."""
 
     value: Any
     event: str | None = None
 
 
 class Events:
-    """Decoded events (JSON value, `event:` line) to be fed to one client after another.
+    """Decoded events (JSON value, `event:` line) that are fed to one client after another.
 
-    They are not copied for each, which would cost more than the rest of a case, but looked at
-    afterwards: `restore` says whether a client changed them, and makes them what they were.
+    A copy for each client would cost more than the rest of a case. Instead, `restore` compares
+    the events with a pristine copy afterwards, and undoes what a client changed.
     """
 
-    __slots__ = ("_pristine", "fed")
+    __slots__ = ("_pristine", "decoded")
 
-    def __init__(self, fed: list[tuple[Any, str | None]]) -> None:
-        self.fed = fed
-        self._pristine = [(copied(value), event) for value, event in fed]
+    def __init__(self, decoded: list[tuple[Any, str | None]]) -> None:
+        self.decoded = decoded
+        self._pristine = [(json_copy(value), event) for value, event in decoded]
 
     def restore(self) -> bool:
-        """Whether anything had changed; it has not any more."""
-        if self.fed == self._pristine:
+        """Undoes all changes; returns whether there were any."""
+        if self.decoded == self._pristine:
             return False
-        self.fed = [(copied(value), event) for value, event in self._pristine]
+        self.decoded = [(json_copy(value), event) for value, event in self._pristine]
         return True
 
 
-def copied(value: Any) -> Any:
-    """A JSON value that shares nothing changeable with another."""
+def json_copy(value: Any) -> Any:
+    """A deep copy of a JSON value; several times faster than `copy.deepcopy`."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
+        return {key: json_copy(item) for key, item in value.items()}
     if isinstance(value, list):
-        return list(map(copied, value))
+        return list(map(json_copy, value))
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A stream as one client gets it.
+    """A stream as one client receives it.
 
     Args:
-        name: what the case is, in words that find it again: scenario, API, variation, quirk.
-        api: the protocol that is spoken.
-        scenario: has one turn, which is the answer; playing it gives these very bytes.
-        prompt: what the user says.
-        tools: what the client offers.
+        name: unique among the cases of an API: API, scenario, variation, quirk.
+        api: the name of the protocol.
+        scenario: has one turn, the answer; playing it gives exactly these bytes.
+        prompt: the text of the user's message.
+        tools: the tools that the request offers.
         answer: the compiled answer.
-        events: its decoded events, without `[DONE]`; None where the case shows at the level of
-            bytes only.
-        expected: what the stream means; `tool_calls` hold those with arguments that do not
-            parse, too, with the arguments as text.
-        finishes: the words that are right for `Outcome.finish`.
-        right: whether a correct client comes to `expected`, reports an error, or does either.
-        invariant: what a client breaks that gets only this case wrong, not the plain one.
-        plain: the same answer without variation and quirk; None where this is it.
-        variation, quirk: what was done to the plain one; the quirk as `NAME` or `NAME:VARIANT`.
-        ids: whether the calls' ids are those of `expected`; otherwise none are sent.
-        model: what the request names as its model.
-        body: the same answer, not streamed, as a JSON value; None where it has no such form.
+        events: its decoded events, without `[DONE]`; None where the case is special only in its
+            bytes.
+        expected: the outcome of a correct client. Its `tool_calls` include those whose arguments
+            do not parse, with the arguments as text.
+        finish_values: every value of `Outcome.finish` that is correct.
+        reaction: whether a correct client reaches `expected` (`same`), reports an error
+            (`error`), or does one of the two (`either`).
+        invariant: the one that a client breaks if it fails this case, but not the plain one.
+        plain: the same answer without variation and quirk; None if this is the plain case.
+        variation, quirk: how this case differs from the plain one; the quirk as `NAME` or
+            `NAME:VARIANT`.
+        ids: whether the stream carries the call ids of `expected`; if not, a client may use any.
+        model: the model that the request names.
+        body: the same answer, not streamed, as a JSON value; None if it has no such form.
     """
 
     name: str
@@ -84,11 +86,11 @@ class Case:
     scenario: Scenario
     prompt: str
     tools: tuple[ToolSpec, ...]
-    answer: Answer = field(repr=False)
+    answer: HttpAnswer = field(repr=False)
     events: Events | None = field(repr=False)
     expected: Outcome
-    finishes: frozenset[str] = frozenset()
-    right: Right = "same"
+    finish_values: frozenset[str] = frozenset()
+    reaction: Right = "same"
     invariant: str = "chunking-free"
     plain: Case | None = field(default=None, repr=False)
     variation: Variation = PLAIN
@@ -99,26 +101,26 @@ class Case:
 
     @property
     def payloads(self) -> tuple[Payload, ...] | None:
-        """The decoded events, made anew each time: whoever gets them may change them."""
+        """The decoded events as a new copy, which the caller may change."""
         if self.events is None:
             return None
-        return tuple(Payload(copied(value), event) for value, event in self.events.fed)
+        return tuple(Payload(json_copy(value), event) for value, event in self.events.decoded)
 
     @property
     def chunks(self) -> tuple[bytes, ...]:
-        """The bytes of the answer, cut as they arrive."""
+        """The bytes of the answer, cut as the server sends them."""
         return self.answer.data
 
     def byte_chunks(self, *sizes: int) -> Iterator[bytes]:
-        """The bytes of the answer cut into chunks of these sizes, over and over.
+        """The bytes of the answer, cut into chunks of these sizes, repeated in a cycle.
 
-        Without sizes, they come as the case cuts them.
+        Without sizes, the chunks are those of the case.
         """
         return iter(self.chunks) if not sizes else recut(self.chunks, sizes)
 
 
 def recut(chunks: Iterable[bytes], sizes: Iterable[int]) -> Iterator[bytes]:
-    """The same bytes in chunks of other sizes, over and over."""
+    """The same bytes in chunks of other sizes, repeated in a cycle."""
     data = b"".join(chunks)
     start = 0
     for size in cycle(sizes):

@@ -1,7 +1,7 @@
-"""Ways of cutting the same answer: into fragments, frames, lines and bytes.
+"""Variations: ways of cutting the same answer into fragments, frames, lines and bytes. Pure.
 
-A variation is written into a scenario (`split`, `wire`), so that what the kit found can be
-written down as a scenario and played again.
+A variation becomes part of a scenario (`split`, `wire`), so that every failure can be saved as a
+scenario and replayed.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from mockllm.scenario.model import (
 __all__ = ["PLAIN", "Variation", "draw", "vary"]
 
 _MOST_FRAGMENTS = 400
-"""So many fragments of one part are enough to show anything; longer parts are cut coarser."""
+"""At most so many fragments of one part: longer parts are cut into larger ones. More would cost
+time and find nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How to cut an answer; what is empty or None leaves the scenario's own way.
+    """How to cut an answer; an empty or None field keeps what the scenario has.
 
     Args:
-        split: sizes of fragments, in characters, over and over.
-        group: how many frames are joined into one, where the protocol has a way to.
+        split: sizes of fragments, in characters, repeated in a cycle.
+        group: how many frames are joined into one, where the protocol allows it.
         line_end, bom, multiline: how events are written.
         comments: a comment after every so many events.
-        cut: sizes of the chunks of bytes, over and over.
+        cut: sizes of the chunks of bytes, repeated in a cycle.
     """
 
     split: tuple[int, ...] = ()
@@ -53,43 +54,43 @@ class Variation:
 
     @property
     def in_payloads(self) -> bool:
-        """Whether any of it shows in the decoded events."""
+        """Whether the variation changes the decoded events."""
         return bool(self.split or self.group)
 
     def __str__(self) -> str:
-        told = []
+        items = []
         if self.split:
-            told.append("split " + "-".join(map(str, self.split)))
+            items.append("split " + "-".join(map(str, self.split)))
         if self.group:
-            told.append(f"group {self.group}")
+            items.append(f"group {self.group}")
         if self.line_end:
-            told.append(self.line_end)
-        told += [name for name in ("bom", "multiline") if getattr(self, name)]
+            items.append(self.line_end)
+        items += [name for name in ("bom", "multiline") if getattr(self, name)]
         if self.comments:
-            told.append(f"comments {self.comments}")
+            items.append(f"comments {self.comments}")
         if self.cut:
-            told.append("cut " + "-".join(map(str, self.cut)))
-        return ", ".join(told)
+            items.append("cut " + "-".join(map(str, self.cut)))
+        return ", ".join(items)
 
 
 PLAIN = Variation()
 
 
 def draw(seed: str, *, payloads: bool = False) -> Variation:
-    """The variation that a seed stands for.
+    """The variation derived from a seed.
 
     Args:
-        payloads: only what shows in decoded events.
+        payloads: only change the decoded events.
     """
 
-    def below(what: str, bound: int) -> int:
-        return derive_int(seed, what, below=bound)
+    def below(label: str, bound: int) -> int:
+        return derive_int(seed, label, below=bound)
 
-    def sizes(what: str, longest: int) -> tuple[int, ...]:
-        count = below(f"{what} count", 4)
-        # Small sizes are where the mistakes are: every other one is of at most three.
+    def sizes(label: str, longest: int) -> tuple[int, ...]:
+        count = below(f"{label} count", 4)
+        # Most bugs show with small sizes, so every other size is at most three.
         return tuple(
-            1 + below(f"{what} {i}", 3 if below(f"{what} small {i}", 2) else longest)
+            1 + below(f"{label} {i}", 3 if below(f"{label} small {i}", 2) else longest)
             for i in range(count)
         )
 
@@ -109,7 +110,7 @@ def draw(seed: str, *, payloads: bool = False) -> Variation:
 
 
 def vary(scenario: Scenario, variation: Variation) -> Scenario:
-    """A scenario with every turn cut so."""
+    """The scenario with a variation applied to every turn."""
     if variation == PLAIN:
         return scenario
     turns = tuple(_turn(turn, variation) for turn in scenario.turns)
@@ -127,15 +128,15 @@ def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
         group=variation.group or wire.group,
         segments=variation.cut or wire.segments,
     )
-    told = replace(
+    varied = replace(
         turn,
         reply=tuple(_part(part, variation.split) for part in turn.reply),
         wire=None if wire == Wire() else wire,
         variants=(),
     )
-    variants = ((api, _turn(each, variation)) for api, each in turn.variants)
-    # What was only cut in another way is cut in the same way now, and no variant any more.
-    return replace(told, variants=tuple(each for each in variants if each[1] != told))
+    variants = ((api, _turn(variant, variation)) for api, variant in turn.variants)
+    # A variant that differed only in how it was cut is now the same as the turn.
+    return replace(varied, variants=tuple(pair for pair in variants if pair[1] != varied))
 
 
 def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:

@@ -1,7 +1,4 @@
-"""The judges of conversations: for each invariant, where the requests of a session break it.
-
-Only pure functions may live here.
-"""
+"""The conversation invariants, each with the function that finds its violations. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ from mockllm.errors import RequestError
 from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import accepted_request
-from mockllm.replay.player import parse_object
+from mockllm.replay.body import parse_object
 from mockllm.replay.session import Exchange
 from mockllm.scenario.model import Expect
 
-__all__ = ["CONVERSATION_INVARIANTS", "Found", "Record", "Violation"]
+__all__ = ["CONVERSATION_INVARIANTS", "JudgedSession", "LocatedViolations", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +40,14 @@ class Violation:
 
 
 @dataclass(slots=True)
-class Record:
-    """A session as the judges see it; `reported` are the requests that have a violation."""
+class JudgedSession:
+    """A session while it is judged.
+
+    Args:
+        depth: how many requests in a row a client may make for a model that never stops.
+        mistakes: between calls and results, of all requests.
+        reported: the numbers of the requests that have a violation.
+    """
 
     journal: tuple[Exchange, ...]
     history: SessionHistory
@@ -53,15 +56,15 @@ class Record:
     reported: set[int] = field(default_factory=set)
 
 
-Found = Iterator[tuple[int, Violation]]
-"""Violations, each with its place in a conversation: what is the same there is told once, for
-every later request brings it again."""
+LocatedViolations = Iterator[tuple[int, Violation]]
+"""Violations, each with its location in a conversation. Every later request repeats the history, so
+equal violations at one location are reported once."""
 
 
-def _pairs(name: str) -> Callable[[Record], Found]:
-    """The judge of what is wrong between calls and results."""
+def _from_mistakes(name: str) -> Callable[[JudgedSession], LocatedViolations]:
+    """The judge for mistakes between calls and results."""
 
-    def judge(record: Record) -> Found:
+    def judge(record: JudgedSession) -> LocatedViolations:
         for mistake in record.mistakes:
             if mistake.invariant == name:
                 yield mistake.location, Violation(name, mistake.step.number, mistake.message)
@@ -69,84 +72,90 @@ def _pairs(name: str) -> Callable[[Record], Found]:
     return judge
 
 
-def _continued(record: Record) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
-    """Requests that bring results, the turn they are for, and who may have got that turn."""
+def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
+    """Requests with results, each with its last round trip, and with the requests that may have
+    got the turn there."""
     for step in record.history.steps:
-        round = step.last
-        if round is None or not step.exchange.clock:
+        trip = step.last
+        if trip is None or not step.exchange.clock:
             continue
-        if any(call.results for call in round.calls):
-            answers = round.played
+        if any(call.results for call in trip.calls):
+            answers = trip.played
             if answers and all(answer.exchange.clock for answer in answers):
-                yield step, round, answers
+                yield step, trip, answers
 
 
-def _over(answer: Step, step: Step) -> bool:
-    """Whether the stream of an answer had ended when another request came."""
+def _ended_before(answer: Step, step: Step) -> bool:
+    """Whether the stream of an answer had ended when another request arrived."""
     exchange = answer.exchange
     ended = exchange.ended
     return ended is not None and exchange.clock + ended <= step.exchange.clock
 
 
-def _gone(answer: Step, step: Step) -> bool:
-    """Whether the client had left a stream before its end when another request came."""
+def _abandoned_before(answer: Step, step: Step) -> bool:
+    """Whether the client had disconnected before the end of a stream when another request
+    arrived."""
     exchange = answer.exchange
     if not exchange.client_gone or exchange.ended is not None:
         return False
     return exchange.clock + exchange.duration <= step.exchange.clock
 
 
-def _tools_after_end(record: Record) -> Found:
-    yield from _pairs("tools-after-end")(record)
-    for step, round, answers in _continued(record):
-        if any(_over(answer, step) for answer in answers):
+def _tools_after_end(record: JudgedSession) -> LocatedViolations:
+    yield from _from_mistakes("tools-after-end")(record)
+    for step, trip, answers in _continuations(record):
+        if any(_ended_before(answer, step) for answer in answers):
             continue
-        still = [answer for answer in answers if not _gone(answer, step)]
-        if still:
+        streaming = [answer for answer in answers if not _abandoned_before(answer, step)]
+        if streaming:
             message = (
-                f"results arrive while the answer to request {still[-1].number}, which made the "
-                "calls, is still being streamed; a client waits for the end of the stream, as "
+                f"results arrive while the answer to request {streaming[-1].number}, which made "
+                "the calls, is still being streamed; a client waits for the end of the stream, as "
                 "more calls may come"
             )
-            yield round.location, Violation("tools-after-end", step.number, message)
+            yield trip.location, Violation("tools-after-end", step.number, message)
 
 
-def _cancel_stops(record: Record) -> Found:
-    for step, round, answers in _continued(record):
-        if not round.user_follows and all(_gone(answer, step) for answer in answers):
+def _cancel_stops(record: JudgedSession) -> LocatedViolations:
+    for step, trip, answers in _continuations(record):
+        if not trip.user_follows and all(_abandoned_before(answer, step) for answer in answers):
             message = (
                 f"results are sent for calls of the answer to request {answers[-1].number}, "
                 "which the client had left before its end; after a cancellation a client sends "
                 "no continuation"
             )
-            yield round.location, Violation("cancel-stops", step.number, message)
+            yield trip.location, Violation("cancel-stops", step.number, message)
 
 
-def _failure_reported(record: Record) -> Found:
+def _failure_reported(record: JudgedSession) -> LocatedViolations:
     for step in record.history.steps:
-        round, demanded = step.last, expected_failures(step, record.history)
-        if round is None or not demanded:
+        trip, demanded = step.last, expected_failures(step, record.history)
+        if trip is None or not demanded:
             continue
-        made = [(call.name, call.id) for answer in round.played for call in answer.calls]
+        calls = [(call.name, call.id) for answer in trip.played for call in answer.calls]
         expect = Expect(results=tuple(demanded.values()))
-        for problem in check_expect(expect, step.request, step.request.messages, made):
-            what = problem.removeprefix("request.results: ")
-            message = f"{what}; a client answers a call that failed with the error of its tool"
-            yield round.location, Violation("failure-reported", step.number, message)
+        for problem in check_expect(expect, step.request, step.request.messages, calls):
+            reason = problem.removeprefix("request.results: ")
+            message = f"{reason}; a client answers a call that failed with the error of its tool"
+            yield trip.location, Violation("failure-reported", step.number, message)
 
 
-def _multi_hop(record: Record) -> Found:
+def _multi_hop(record: JudgedSession) -> LocatedViolations:
     steps = record.history.steps
-    sent_back = {id(answer) for step in steps for one in step.rounds for answer in one.answers}
-    asked = {(step.request.api, step.exchange.scenario, step.exchange.position) for step in steps}
+    continued = {
+        id(answer) for step in steps for trip in step.round_trips for answer in trip.answers
+    }
+    requested = {
+        (step.request.api, step.exchange.scenario, step.exchange.position) for step in steps
+    }
     for step in steps:
         name, position = step.exchange.scenario, step.exchange.position
         if not step.clear or not step.calls or step.last is None or not step.last.results:
             continue
         scenario = record.history.scenarios[name or ""]
-        if position is None or position + 1 >= len(scenario.turns) or _only_extra(step):
+        if position is None or position + 1 >= len(scenario.turns) or _may_ignore_calls(step):
             continue
-        if id(step) not in sent_back and (step.request.api, name, position + 1) not in asked:
+        if id(step) not in continued and (step.request.api, name, position + 1) not in requested:
             call = step.calls[0]
             message = (
                 f"the answer calls tools again ({call.name!r}, id {call.id!r}), and no request "
@@ -155,12 +164,12 @@ def _multi_hop(record: Record) -> Found:
             yield step.location, Violation("multi-hop", step.number, message)
 
 
-def _only_extra(step: Step) -> bool:
-    """Whether a client may rightly do nothing about the calls of a turn."""
+def _may_ignore_calls(step: Step) -> bool:
+    """Whether a correct client may leave the calls of a turn alone: it cannot run one of them."""
     return any(call.malformed or not call.offered for call in step.calls)
 
 
-def _depth_bounded(record: Record) -> Found:
+def _depth_bounded(record: JudgedSession) -> LocatedViolations:
     for step in record.history.steps:
         scenario = record.history.scenarios.get(step.exchange.scenario or "")
         if scenario is None or not (scenario.restart or scenario.turns[-1].repeat):
@@ -175,44 +184,50 @@ def _depth_bounded(record: Record) -> Found:
             yield step.location, Violation("depth-bounded", step.number, message)
 
 
-_AGAIN = (408, 409, 425, 429)
-"""HTTP errors after which the same request may be sent again, besides those of the server."""
+_RETRYABLE = (408, 409, 425, 429)
+"""HTTP client errors after which the same request may be sent again (RFC 9110 sections 15.5.9 and
+15.5.10, RFC 8470, RFC 6585 section 4), as the SDKs of OpenAI and Anthropic do. All server errors
+allow it, too."""
 
 
-def _continuation_error(record: Record) -> Found:
+def _continuation_error(record: JudgedSession) -> LocatedViolations:
     for step in record.history.steps:
-        yield from _altered(step)
-        for round in step.rounds:
-            failed = [answer for answer in round.answers if _fails_to_continue(answer)]
-            if not failed or not all(answer.failed for answer in round.answers):
+        yield from _altered_retry(step)
+        for trip in step.round_trips:
+            failed = [answer for answer in trip.answers if _is_failed_continuation(answer)]
+            if not failed or not all(answer.failed for answer in trip.answers):
                 continue
-            # Words that came before an error in the stream may stay in the history.
-            streamed = any(answer.turn is not None for answer in round.answers)
-            if not streamed or any(call.results for call in round.calls):
+            # The text before an error in the stream may stay in the history.
+            streamed = any(answer.turn is not None for answer in trip.answers)
+            if not streamed or any(call.results for call in trip.calls):
                 message = (
                     f"request {failed[-1].number} was answered with an error, yet the history "
                     "goes on as if there had been an answer; a client shows the error and stops, "
                     "or sends the same request again"
                 )
-                yield round.location, Violation("continuation-error", step.number, message)
+                yield trip.location, Violation("continuation-error", step.number, message)
 
 
-def _fails_to_continue(step: Step) -> bool:
+def _is_failed_continuation(step: Step) -> bool:
     return step.failed and step.last is not None and bool(step.last.results)
 
 
-def _altered(step: Step) -> Found:
-    """Another try of a failed continuation that is not the same; only where all of it is about
-    one and the same answer, so that the tries are of one conversation."""
-    failed = step.before
-    if failed is None or step.last is None or not _fails_to_continue(failed):
+def _altered_retry(step: Step) -> LocatedViolations:
+    """A retry of a failed continuation with other results.
+
+    Only if both requests continue the same answer, so that they belong to one conversation.
+    """
+    failed = step.previous
+    if failed is None or step.last is None or not _is_failed_continuation(failed):
         return
     status = failed.exchange.status
-    if failed.turn is None and status < 500 and status not in _AGAIN:
-        return  # told to send something else
+    if failed.turn is None and status < 500 and status not in _RETRYABLE:
+        return  # after a client error, another request is correct
     assert failed.last is not None
     first, second = failed.last.played, step.last.played
-    if len(first) == len(second) == 1 and _brought(failed.last) != _brought(step.last):
+    if len(first) == len(second) == 1 and _results_and_calls(failed.last) != _results_and_calls(
+        step.last
+    ):
         message = (
             f"request {failed.number}, which brought results, was answered with an error, and "
             "the same calls are now sent with other results; a client that tries again sends "
@@ -221,13 +236,14 @@ def _altered(step: Step) -> Found:
         yield step.location, Violation("continuation-error", step.number, message)
 
 
-def _brought(round: RoundTrip) -> tuple[object, ...]:
-    results = [(one.call_id, one.name, one.text, one.error) for one in round.results]
-    return sorted(results), sorted((c.id, c.name, c.arguments) for c in round.echo)
+def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
+    """The results and calls of a round trip, in an order that does not depend on the request."""
+    results = [(one.call_id, one.name, one.text, one.error) for one in trip.results]
+    return sorted(results), sorted((c.id, c.name, c.arguments) for c in trip.echoes)
 
 
-def _request_valid(record: Record) -> Found:
-    yield from _pairs("request-valid")(record)
+def _request_valid(record: JudgedSession) -> LocatedViolations:
+    yield from _from_mistakes("request-valid")(record)
     for step in record.history.steps:
         problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
@@ -241,24 +257,26 @@ def _request_valid(record: Record) -> Found:
 
 
 def _refusal_when_recorded(step: Step, history: SessionHistory) -> str | None:
-    """Why the API would have refused the request from which the answer was recorded, if it
-    was: the service takes more than the API."""
+    """Why the API's documented rules reject the request from which the answer was recorded, if
+    they do: the service accepts more than its reference says."""
     scenario, index = history.scenarios.get(step.exchange.scenario or ""), step.exchange.turn
     if scenario is None or index is None or index >= len(scenario.turns):
         return None
     recorded = scenario.turns[index].recorded
-    asked = accepted_request(recorded, PROTOCOLS[step.request.api]) if recorded is not None else None
-    if asked is None:
+    if recorded is None:
+        return None
+    accepted = accepted_request(recorded, PROTOCOLS[step.request.api])
+    if accepted is None:
         return None
     try:
-        body = parse_object(asked.body)
+        body = parse_object(accepted.body)
     except RequestError:
         return None
-    return _refusal_of_tools(step.request.api, body, asked.target)
+    return _refusal_of_tools(step.request.api, body, accepted.target)
 
 
 def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) -> str | None:
-    """Why the API would refuse how tools are offered; None where it would not."""
+    """Why the API would reject how tools are offered; None if it would not."""
     protocol = PROTOCOLS[api]
     fields = {name: body[name] for name in protocol.client.tool_fields if name in body}
     if not fields:
@@ -272,7 +290,7 @@ def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) 
 
 
 def _refusal(exchange: Exchange) -> str | None:
-    """Why the API refuses a body, as far as it does so for what it knows itself."""
+    """Why the API's own rules reject a body; None if only mockllm cannot answer it."""
     if exchange.target is None or exchange.api is None or exchange.status not in (400, 422):
         return None
     protocol = PROTOCOLS[exchange.api]
@@ -283,7 +301,7 @@ def _refusal(exchange: Exchange) -> str | None:
     try:
         protocol.parse(body, exchange.target, False)
     except RequestError:
-        return None  # what mockllm does not have, the service may
+        return None  # mockllm cannot answer it, but the service may
     try:
         protocol.parse(body, exchange.target, True)
     except RequestError as error:
@@ -291,17 +309,18 @@ def _refusal(exchange: Exchange) -> str | None:
     return None
 
 
-CONVERSATION_INVARIANTS: Mapping[str, Callable[[Record], Found]] = {
+CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], LocatedViolations]] = {
     "tools-after-end": _tools_after_end,
-    "answer-each-once": _pairs("answer-each-once"),
-    "history-faithful": _pairs("history-faithful"),
-    "pending-or-executed": _pairs("pending-or-executed"),
+    "answer-each-once": _from_mistakes("answer-each-once"),
+    "history-faithful": _from_mistakes("history-faithful"),
+    "pending-or-executed": _from_mistakes("pending-or-executed"),
     "failure-reported": _failure_reported,
     "multi-hop": _multi_hop,
     "depth-bounded": _depth_bounded,
     "cancel-stops": _cancel_stops,
     "continuation-error": _continuation_error,
-    "conversations-separate": _pairs("conversations-separate"),
+    "conversations-separate": _from_mistakes("conversations-separate"),
     "request-valid": _request_valid,
 }
-"""The judge of each invariant; `request-valid` comes last, for it speaks where no other does."""
+"""The judge of each invariant. `request-valid` comes last: it judges only requests for which no
+other invariant has a violation."""

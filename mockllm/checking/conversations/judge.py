@@ -1,7 +1,7 @@
-"""Whether a client had its conversations right, judged from the journal of a session.
+"""Judges a client's conversations by the requests in the journal of a session.
 
-An invariant is told as broken only where no correct client could have sent what was received.
-What a journal cannot show, such as what a client did with a result, is not judged.
+A violation is reported only if no correct client could have sent these requests. What a journal
+cannot show, such as what a client did with a result, is not judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from mockllm.checking.conversations.call_results import mistakes
-from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, Record, Violation
+from mockllm.checking.conversations.invariants import (
+    CONVERSATION_INVARIANTS,
+    JudgedSession,
+    Violation,
+)
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.errors import UsageError
 from mockllm.replay.session import Session
@@ -23,13 +27,13 @@ __all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "verify"]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a session was like.
+    """The result for one session.
 
     Args:
         violations: in the order of the requests that show them.
         unplayed: the turns that were not played, of scenarios that were begun: name and index.
-        unmatched: the numbers of the requests that nothing answered.
-        invalid: the numbers of the requests that were refused.
+        unmatched: the numbers of the requests that no scenario matched.
+        invalid: the numbers of the requests that were rejected.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -39,11 +43,11 @@ class Verification:
 
     @property
     def good(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return not (self.violations or self.unplayed or self.unmatched or self.invalid)
 
     def as_json(self) -> dict[str, Any]:
-        """As the control route shows it; turns count from 0."""
+        """The JSON value that the control route sends; turns count from 0."""
         return {
             "good": self.good,
             "violations": [
@@ -63,7 +67,7 @@ def verify(
     depth: int = 50,
     leave_out: frozenset[str] = frozenset(),
 ) -> Verification:
-    """What is wrong with the conversations of a session.
+    """Judges the conversations of a session.
 
     Args:
         scenarios: those that were served, by name.
@@ -72,7 +76,7 @@ def verify(
         leave_out: names of invariants that are not judged.
 
     Raises:
-        UsageError: a name in `leave_out` is none of an invariant.
+        UsageError: a name in `leave_out` is not the name of an invariant.
     """
     for name in sorted(leave_out - CONVERSATION_INVARIANTS.keys()):
         near = get_close_matches(name, CONVERSATION_INVARIANTS, n=1)
@@ -82,13 +86,14 @@ def verify(
     journal = tuple(session.journal)
     history = SessionHistory(journal, scenarios)
     found = [mistake for step in history.steps for mistake in mistakes(step, history)]
-    record = Record(journal, history, depth, found)
+    judged = JudgedSession(journal, history, depth, found)
     apis = {exchange.number: exchange.api for exchange in journal}
-    # Whatever is left out has had its say in `told`, so that no other name takes its location.
+    # An invariant that is left out is judged, too: otherwise its violations would be attributed to
+    # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
     for name, judge in CONVERSATION_INVARIANTS.items():
-        for location, violation in judge(record):
-            record.reported.add(violation.exchange or 0)
+        for location, violation in judge(judged):
+            judged.reported.add(violation.exchange or 0)
             key = (name, apis.get(violation.exchange or 0), location, violation.message)
             violations.setdefault(key, violation)
     kept = [one for one in violations.values() if one.invariant not in leave_out]

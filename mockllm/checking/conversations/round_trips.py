@@ -1,12 +1,12 @@
-"""The rounds of a conversation: calls that the model made, results that tools gave for them.
+"""The round trips of a conversation: a turn of the model, its calls, and the results of tools.
 
-Made of neutral messages by `histories`. Only data, and the giving of results to their calls, may
-live here.
+`session_history` builds them from the requests in a journal. Only data, and the assignment of
+results to calls, may live here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from mockllm.core.request import CallEcho, Message, Request
@@ -14,12 +14,12 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.session import Exchange
 
-__all__ = ["HistoryCall", "RoundTrip", "Step", "StreamedCall", "assign", "hops"]
+__all__ = ["HistoryCall", "RoundTrip", "Step", "StreamedCall", "assign_results", "hops"]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedCall:
-    """A call that an answer of ours made; `offered` is whether the request offered the tool."""
+    """A call in an answer of the mock server; `offered`: whether the request offered the tool."""
 
     id: str
     name: str
@@ -30,10 +30,10 @@ class StreamedCall:
 
 @dataclass(slots=True, eq=False)
 class HistoryCall:
-    """A call as a history has it, and the results that it has for it.
+    """A call in the history of a request, with the results that the history has for it.
 
-    `needed` is whether it must be answered: one that a service keeps and that was malformed
-    need not be.
+    Args:
+        needed: whether it must have a result; a malformed call that the service stores need not.
     """
 
     id: str
@@ -43,7 +43,7 @@ class HistoryCall:
 
     @property
     def key(self) -> str:
-        """What tells it from others of its round, where the protocol has ids or not."""
+        """Identifies the call in its round trip: its id, or its name in protocols without ids."""
         return self.id or self.name
 
     def __str__(self) -> str:
@@ -55,20 +55,20 @@ class RoundTrip:
     """One turn of the model in a history, with what followed it.
 
     Args:
-        location: of the request that the turn answered.
-        answers: the earlier requests at that place; any of them may have got this turn.
-        kept: whether the service has the turn, or some of it, and the client points at it.
-        echo: the calls as the client sends them back.
-        calls: these, and those of the turn that the service keeps.
-        results: of tools, up to the next turn of the model.
-        unmatched: those results that belong to no call of this round trip or an earlier one.
+        location: the location of the request that the turn answered (see `session_history`).
+        answers: the earlier requests at that location; any of them may have got this turn.
+        stored: whether the service stores the turn, or a part of it, and the client refers to it.
+        echoes: the calls as the client sends them back.
+        calls: the echoed calls, and those of the stored turn.
+        results: the results of tools, up to the next turn of the model.
+        unmatched: the results that belong to no call of this round trip or an earlier one.
         user_follows: whether a message of the user follows the turn.
     """
 
     location: int
     answers: tuple[Step, ...] = ()
-    kept: bool = False
-    echo: list[CallEcho] = field(default_factory=list)
+    stored: bool = False
+    echoes: list[CallEcho] = field(default_factory=list)
     calls: list[HistoryCall] = field(default_factory=list)
     results: list[Message] = field(default_factory=list)
     unmatched: list[Message] = field(default_factory=list)
@@ -76,34 +76,34 @@ class RoundTrip:
 
     @property
     def played(self) -> list[Step]:
-        """The earlier requests that were given a turn here."""
+        """The earlier requests at the location that were answered with a turn."""
         return [answer for answer in self.answers if answer.turn is not None]
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One request for an answer, as its conversation goes.
+    """One request for an answer, as a step of its conversation.
 
     Args:
-        location: where in a conversation it stands.
-        leading_results: results before any turn of the model.
-        turn: what it was answered with; None for an error in place of an answer.
-        calls: those of the turn.
-        parent: the request whose answer the service keeps, if this one points at it.
-        before: the latest of the earlier requests at this location.
-        hops: how many times tools were run since the user spoke.
-        quirked: whether its answer was changed on the way out.
+        location: its location in the conversation (see `session_history`).
+        leading_results: the results before any turn of the model.
+        parent: the request whose stored answer this one refers to.
+        turn: the turn that answered it; None if an HTTP error did.
+        calls: the calls of the turn.
+        previous: the latest earlier request at this location.
+        hops: how many times in a row tools were run since the last message of the user.
+        quirked: whether a quirk changed its answer.
     """
 
     exchange: Exchange
     request: Request
-    rounds: list[RoundTrip]
+    round_trips: list[RoundTrip]
     location: int
     leading_results: list[Message]
     parent: Step | None
     turn: Turn | None = None
     calls: tuple[StreamedCall, ...] = ()
-    before: Step | None = None
+    previous: Step | None = None
     hops: int = 0
     quirked: bool = False
 
@@ -113,84 +113,85 @@ class Step:
 
     @property
     def last(self) -> RoundTrip | None:
-        """The turn that it continues."""
-        return self.rounds[-1] if self.rounds else None
+        """The round trip that the request continues."""
+        return self.round_trips[-1] if self.round_trips else None
 
     @property
     def failed(self) -> bool:
-        """Whether the scenario made it fail, in place of the answer or in the middle of it."""
+        """Whether the scenario answered it with an error, or with one inside the stream."""
         if self.turn is not None:
             return self.turn.error is not None
         return self.exchange.outcome == "error"
 
     @property
     def clear(self) -> bool:
-        """Whether the client has the whole turn, as it was written."""
+        """Whether the client has received the whole turn, unchanged by quirks."""
         gone = self.exchange.client_gone or self.exchange.ended is None
         return self.turn is not None and not self.failed and not gone and not self.quirked
 
     def lineage(self) -> Iterator[Step]:
-        """The requests that this one continues, as far as they are known."""
+        """The requests that this one continues, if they are in the journal."""
         step: Step | None = self
         while step is not None:
-            for each in step.rounds:
-                yield from each.played
+            for trip in step.round_trips:
+                yield from trip.played
             step = step.parent
 
 
-def assign(step: Step) -> None:
-    """Gives each result to its call."""
+def assign_results(step: Step) -> None:
+    """Assigns each result in the history of a step to its call."""
     hosted = PROTOCOLS[step.request.api].client.hosted_results(step.request.body)
-    for index, each in enumerate(step.rounds):
-        each.calls = [HistoryCall(call.id, call.name) for call in each.echo]
-        known = {call.id for call in each.calls}
-        if each.kept and each.played:
-            each.calls += [
+    for index, trip in enumerate(step.round_trips):
+        trip.calls = [HistoryCall(call.id, call.name) for call in trip.echoes]
+        known = {call.id for call in trip.calls}
+        if trip.stored and trip.played:
+            trip.calls += [
                 HistoryCall(call.id, call.name, needed=not call.malformed)
-                for call in each.played[-1].calls
+                for call in trip.played[-1].calls
                 if call.id not in known
             ]
-        for result in each.results:
-            call = _asked(step.rounds[: index + 1], result)
+        for result in trip.results:
+            call = _call_of(step.round_trips[: index + 1], result)
             if call is not None:
                 call.results.append(result)
-            elif _tells(result) and result.call_id not in hosted and not _unknown(each):
-                each.unmatched.append(result)
+            elif _names_call(result, hosted) and not _has_unknown_calls(trip):
+                trip.unmatched.append(result)
     step.leading_results = [
-        result for result in step.leading_results if _tells(result) and result.call_id not in hosted
+        result for result in step.leading_results if _names_call(result, hosted)
     ]
 
 
-def _asked(rounds: list[RoundTrip], result: Message) -> HistoryCall | None:
-    """The call of the nearest round that a result belongs to, one still unanswered first."""
+def _call_of(round_trips: list[RoundTrip], result: Message) -> HistoryCall | None:
+    """The call that a result belongs to: in the latest round trip that has one, and among several
+    there, the first without a result."""
     if not result.call_id:
-        named = [call for call in rounds[-1].calls if call.name == result.name]
-        return _first(named)
-    for each in reversed(rounds):
-        found = _first([call for call in each.calls if call.id == result.call_id])
+        return _first_open([call for call in round_trips[-1].calls if call.name == result.name])
+    for trip in reversed(round_trips):
+        found = _first_open([call for call in trip.calls if call.id == result.call_id])
         if found is not None:
             return found
     return None
 
 
-def _first(calls: list[HistoryCall]) -> HistoryCall | None:
+def _first_open(calls: list[HistoryCall]) -> HistoryCall | None:
     return next((call for call in calls if not call.results), calls[0] if calls else None)
 
 
-def _tells(result: Message) -> bool:
-    return bool(result.call_id or result.name)
+def _names_call(result: Message, hosted: Collection[str]) -> bool:
+    """Whether a result names a call that the client ran; `hosted` are those of the service."""
+    return bool(result.call_id or result.name) and result.call_id not in hosted
 
 
-def _unknown(round: RoundTrip) -> bool:
-    """Whether the calls of the round are the service's secret."""
-    return round.kept and not round.played
+def _has_unknown_calls(trip: RoundTrip) -> bool:
+    """Whether the service stores a turn that is not in the journal."""
+    return trip.stored and not trip.played
 
 
 def hops(step: Step) -> int:
-    """How many times in a row tools were run for the model, up to this request."""
+    """How many times in a row tools were run, up to this request, without a message of the user."""
     count = 0
-    for each in reversed(step.rounds):
-        if not each.results or each.user_follows:
+    for trip in reversed(step.round_trips):
+        if not trip.results or trip.user_follows:
             return count
         count += 1
     return count + (step.parent.hops if step.parent is not None else 0)

@@ -1,10 +1,10 @@
-"""The conversations of a session, read from its journal: round trips of calls and results.
+"""The conversations of a session, read from its journal: round trips of calls and results. Pure.
 
-Every request carries its history, so a request that continues another is found by its *location*
-in the conversation: the texts of the user, and where the model answered and tools were run, in
-order. Texts of the model and of tools do not count: a client may get them wrong and is still at
-that location. Requests of conversations that run side by side may share a location; a violation
-is reported only where it cannot be the fault of another one of them. Pure.
+Every request carries its history. So a request and the one that it continues are matched by their
+*location* in the conversation: a hash over the texts of the user, and over where the model answered
+and tools were run, in order. The texts of the model and of tools do not count: a client may get
+them wrong and is still at that location. Conversations that run side by side may share a location.
+A violation is reported only if no other request at the location can be the cause.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mockllm.checking.conversations.round_trips import (
     RoundTrip,
     Step,
     StreamedCall,
-    assign,
+    assign_results,
     hops,
 )
 from mockllm.core.request import Message, Request
@@ -27,8 +27,8 @@ from mockllm.matching.history import History, read_history
 from mockllm.matching.index import mint_token
 from mockllm.matching.positions import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.autoreply import answer as auto_answer
-from mockllm.replay.player import parse_object
+from mockllm.replay.autoreply import auto_parts
+from mockllm.replay.body import parse_object
 from mockllm.replay.resolve import resolve
 from mockllm.replay.session import Exchange
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario, TurnSpec
@@ -38,21 +38,21 @@ __all__ = ["SessionHistory"]
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the history of one request has been read."""
+    """The state while the history of one request is read."""
 
     location: int = 0
-    rounds: list[RoundTrip] = field(default_factory=list)
+    round_trips: list[RoundTrip] = field(default_factory=list)
     leading_results: list[Message] = field(default_factory=list)
 
-    def go(self, *what: Hashable) -> None:
-        self.location = hash((self.location, *what))
+    def advance(self, *step: Hashable) -> None:
+        self.location = hash((self.location, *step))
 
 
 class SessionHistory:
     """All requests for answers in a journal, in the order of their arrival.
 
     Args:
-        scenarios: by name; what was played from others is not known.
+        scenarios: by name; turns that other scenarios played are unknown.
     """
 
     def __init__(self, journal: Iterable[Exchange], scenarios: Mapping[str, Scenario]) -> None:
@@ -65,7 +65,7 @@ class SessionHistory:
         self._answered: dict[tuple[str, int, str], list[Step]] = {}
         self._turns: dict[Hashable, tuple[Turn, tuple[bool, ...]]] = {}
         for exchange in journal:
-            request = _parsed(exchange)
+            request = _parse(exchange)
             if request is not None:
                 self._add(exchange, request)
 
@@ -74,52 +74,56 @@ class SessionHistory:
         first = self._streamed.get(id)
         return first is not None and first < step.number
 
-    def answered_before(self, step: Step, round: RoundTrip, call: HistoryCall) -> bool:
-        """Whether an earlier request at another place of the conversation answered the call."""
-        known = self._answered.get((step.request.api, round.location, call.key), ())
+    def answered_before(self, step: Step, trip: RoundTrip, call: HistoryCall) -> bool:
+        """Whether an earlier request at another location of the conversation answered the call."""
+        known = self._answered.get((step.request.api, trip.location, call.key), ())
         return any(one.number < step.number and one.location != step.location for one in known)
 
-    def due(self, step: Step) -> TurnSpec | None:
-        """The turn that the request asks for, whether it got it or not."""
+    def expected_turn(self, step: Step) -> TurnSpec | None:
+        """The turn that should answer the request, whether or not it did."""
         scenario = self.scenarios.get(step.exchange.scenario or "")
         position = step.exchange.position
         if scenario is None or position is None:
-            before = step.last.played if step.last is not None else ()
-            if not before or before[-1].exchange.position is None:
+            played = step.last.played if step.last is not None else ()
+            if not played or played[-1].exchange.position is None:
                 return None
-            scenario = self.scenarios[before[-1].exchange.scenario or ""]
-            position = before[-1].exchange.position + 1
+            scenario = self.scenarios[played[-1].exchange.scenario or ""]
+            position = played[-1].exchange.position + 1
         return turn_at(scenario, position, step.request.api)
 
     def _add(self, exchange: Exchange, request: Request) -> None:
         walk = _Walk()
-        parent = self._point(walk, self._previous(request))
+        parent = self._start_at_stored(walk, self._previous(request))
         self._read(walk, read_history(request.messages), request.api)
-        step = Step(exchange, request, walk.rounds, walk.location, walk.leading_results, parent)
-        assign(step)
+        step = Step(
+            exchange, request, walk.round_trips, walk.location, walk.leading_results, parent
+        )
+        assign_results(step)
         step.hops = hops(step)
         step.turn, step.calls = self._turn(exchange, request)
         step.quirked = _is_quirked(step, self.scenarios)
-        self._keep(step)
+        self._index(step)
 
-    def _keep(self, step: Step) -> None:
+    def _index(self, step: Step) -> None:
         api, exchange = step.request.api, step.exchange
         self.steps.append(step)
-        here = self._locations.setdefault((api, step.location), [])
-        step.before = here[-1] if here else None
-        here.append(step)
-        for each in step.rounds:
-            for call in each.calls:
+        at_location = self._locations.setdefault((api, step.location), [])
+        step.previous = at_location[-1] if at_location else None
+        at_location.append(step)
+        for trip in step.round_trips:
+            for call in trip.calls:
                 if call.results:
-                    self._answered.setdefault((api, each.location, call.key), []).append(step)
+                    self._answered.setdefault((api, trip.location, call.key), []).append(step)
         if step.turn is None or exchange.position is None:
             return
-        for made in step.calls:
-            self._streamed.setdefault(made.id, exchange.number)
+        for streamed in step.calls:
+            self._streamed.setdefault(streamed.id, exchange.number)
         token = mint_token(self.scenarios[exchange.scenario or ""], exchange.position)
         self._tokens.setdefault(token, []).append(step)
-        recorded = (exchange.answer_id or "").removeprefix("resp_")
-        if recorded not in ("", token):  # the id that the service gave it
+        stored = PROTOCOLS[api].stored
+        prefix = stored.prefix if stored is not None else ""
+        recorded = (exchange.answer_id or "").removeprefix(prefix)
+        if recorded not in ("", token):  # a recorded answer has the id of the service
             self._tokens.setdefault(recorded, []).append(step)
         if step.request.conversation is not None:
             self._conversations[step.request.conversation] = token
@@ -129,28 +133,28 @@ class SessionHistory:
             return self._conversations.get(request.conversation)
         return request.previous
 
-    def _point(self, walk: _Walk, token: str | None) -> Step | None:
-        """Begins the rounds with the turn that a request points at."""
+    def _start_at_stored(self, walk: _Walk, token: str | None) -> Step | None:
+        """Starts the history with the stored turn that a request refers to."""
         if token is None:
             return None
-        walk.go("kept", token)
+        walk.advance("stored", token)
         answers = tuple(self._tokens.get(token, ()))
-        walk.rounds.append(RoundTrip(walk.location, answers, kept=True))
+        walk.round_trips.append(RoundTrip(walk.location, answers, stored=True))
         return answers[-1] if answers else None
 
     def _read(self, walk: _Walk, history: History, api: str) -> None:
-        """Takes the turns of a history, and what came between them, one by one."""
+        """Reads the turns of a history, and the messages between them."""
         for turn in history.turns:
-            _between(walk, turn.before)
+            _read_between(walk, turn.before)
             earlier = self._locations.get((api, walk.location), ())
-            trip = RoundTrip(walk.location, tuple(earlier), echo=list(turn.calls))
-            walk.rounds.append(trip)
-            walk.go("assistant")
+            trip = RoundTrip(walk.location, tuple(earlier), echoes=list(turn.calls))
+            walk.round_trips.append(trip)
+            walk.advance("assistant")
             for message in turn.messages:
                 if message.ref:
-                    trip.kept = True
+                    trip.stored = True
                     trip.answers = tuple(self._tokens.get(message.ref) or trip.answers)
-        _between(walk, history.after)
+        _read_between(walk, history.after)
 
     def _turn(
         self, exchange: Exchange, request: Request
@@ -165,7 +169,7 @@ class SessionHistory:
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
             try:
-                auto = auto_answer(request)
+                auto = auto_parts(request)
             except RequestError:
                 return None, ()
         turn, malformed = self._resolved(scenario, position, request.api, auto)
@@ -194,23 +198,23 @@ class SessionHistory:
         return found
 
 
-def _between(walk: _Walk, messages: Sequence[Message]) -> None:
-    """Takes the messages of the user and the results of tools between two turns of the model."""
-    trip = walk.rounds[-1] if walk.rounds else None
+def _read_between(walk: _Walk, messages: Sequence[Message]) -> None:
+    """Reads the messages of the user and the results of tools between two turns of the model."""
+    trip = walk.round_trips[-1] if walk.round_trips else None
     role = ""
     for message in messages:
         if message.role == "user":
-            walk.go("user", message.text)
+            walk.advance("user", message.text)
             if trip is not None:
                 trip.user_follows = True
         else:
             if role != "tool":
-                walk.go("tool")
+                walk.advance("tool")
             (trip.results if trip is not None else walk.leading_results).append(message)
         role = message.role
 
 
-def _parsed(exchange: Exchange) -> Request | None:
+def _parse(exchange: Exchange) -> Request | None:
     if exchange.target is None or exchange.api is None:
         return None
     try:

@@ -1,1 +1,1 @@
-"""Runs a client through cases, and attributes each difference in outcome to an invariant."""
+"""Runs a client through cases, and attributes every difference in its outcomes to an invariant."""

@@ -1,14 +1,15 @@
-"""What is to blame for what a client gets wrong: one mistake, one name.
+"""Attributes each failed case to one invariant, so that one bug has one name. Pure.
 
-A mistake shows in many cases, and under many a quirk, in which it is only in the way. So the
-cases are judged together:
+A bug shows in many cases, also under quirks that have nothing to do with it. So the cases are
+attributed together:
 
-- what a case gets wrong beyond its plain form is blamed on what the case tests, unless it speaks
-  for itself (a name that is not kept is that, also where a quirk of ids brings it to light);
-- what its plain form gets wrong as well tells nothing new, and neither does a client that breaks
-  or reports an error there already;
-- where all that a case gets wrong is of kinds that plain cases are blamed for, it is one more of
-  those.
+- What a case gets wrong, and its plain form does not, is attributed to what the case tests. A
+  conclusive difference is the exception: a name that is not kept is `name-kept`, even if a quirk
+  of ids brought it to light.
+- What the plain form gets wrong, too, adds nothing. Neither does a case whose plain form makes
+  the client crash or report an error.
+- If every difference of a case has an invariant that other cases are attributed to, the case is
+  one more example of these.
 """
 
 from __future__ import annotations
@@ -19,142 +20,158 @@ from dataclasses import dataclass
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Difference
 
-__all__ = ["Blamed", "blame"]
+__all__ = ["Attribution", "attribute"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blamed:
-    """A case that went wrong, and what for.
+class Attribution:
+    """A failed case and the invariant that it breaks.
 
     Args:
-        again: whether it only shows once more what other cases show.
+        differences: the one that decided comes first.
+        secondary: whether other cases decided: alone, this one would point elsewhere.
     """
 
     case: Case
     invariant: str
-    found: Sequence[Difference]
-    again: bool = False
+    differences: Sequence[Difference]
+    secondary: bool = False
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What differs, in words: of that which is about the same as the first."""
-        return tuple(each.words for each in self.found if each.about == self.found[0].about)
+    def descriptions(self) -> tuple[str, ...]:
+        """The descriptions of the differences that have the subject of the first."""
+        subject = self.differences[0].subject
+        return tuple(one.description for one in self.differences if one.subject == subject)
 
 
-_CALLS = frozenset({"text", "reasoning", "refusal", "finish", "usage"})
-_WORDS = frozenset({"finish", "usage"})
+_OTHER_THAN_CALLS = frozenset({"text", "reasoning", "refusal", "finish", "usage"})
+_END = frozenset({"finish", "usage"})
 
-_SILENT: dict[str, frozenset[str]] = {
-    "arguments-concatenate": _CALLS,
-    "order-by-index": _CALLS,
-    "surface-once": _CALLS,
-    "surface-complete": _CALLS,
-    "id-kept": _CALLS,
-    "name-kept": _CALLS,
-    "zero-arguments": _CALLS,
-    "malformed-contained": _CALLS,
-    "missing-id": _CALLS,
-    "unknown-tool": _CALLS,
-    "text-accumulates": _WORDS,
-    "delta-first": _WORDS,
+_UNRELATED: dict[str, frozenset[str]] = {
+    "arguments-concatenate": _OTHER_THAN_CALLS,
+    "order-by-index": _OTHER_THAN_CALLS,
+    "surface-once": _OTHER_THAN_CALLS,
+    "surface-complete": _OTHER_THAN_CALLS,
+    "id-kept": _OTHER_THAN_CALLS,
+    "name-kept": _OTHER_THAN_CALLS,
+    "zero-arguments": _OTHER_THAN_CALLS,
+    "malformed-contained": _OTHER_THAN_CALLS,
+    "missing-id": _OTHER_THAN_CALLS,
+    "unknown-tool": _OTHER_THAN_CALLS,
+    "text-accumulates": _END,
+    "delta-first": _END,
 }
-"""What an invariant says nothing of: no quirk of names is to blame for a finish that is lost."""
+"""The fields of an outcome that an invariant cannot explain: a quirk of names does not make a
+client lose the finish."""
 
-_OPAQUE = frozenset({"unknown-event", "error-ends", "truncated-is-not-complete"})
-"""What a client that breaks on something missing may have broken, too: where it met what it does
-not know, it looked for a key that this has not."""
+_HIDES_CRASHES = frozenset({"unknown-event", "error-ends", "truncated-is-not-complete"})
+"""Cases of these can crash a client that tolerates null elsewhere: in an unknown event it looks
+for a key that only known events have. So the crash is not conclusive there."""
 
 
-def blame(
+def attribute(
     judged: Iterable[tuple[Case, Sequence[Difference], Sequence[Difference]]],
-) -> list[Blamed]:
-    """What each case that went wrong is blamed on.
+) -> list[Attribution]:
+    """The attribution of each failed case.
 
     Args:
-        judged: cases, how they differ, and how their plain forms do.
+        judged: cases, their differences, and the differences of their plain forms.
     """
-    plain: list[Blamed] = []
-    quirks: list[Blamed] = []
-    variations: list[Blamed] = []
-    for case, found, known in judged:
+    plain: list[Attribution] = []
+    quirks: list[Attribution] = []
+    variations: list[Attribution] = []
+    for case, differences, known in judged:
         if case.plain is None:
-            told, into = list(found), plain
+            new, group = list(differences), plain
         else:
-            told, into = _new(found, known), quirks if case.quirk else variations
-        if told:
-            into.append(_alone(case, told))
-    plain = _gathered(plain)
-    names = {each.invariant for each in plain}
-    quirks = [_among(each, names) for each in quirks]
-    names |= {each.invariant for each in quirks}
-    quirks = [_uncovered(each, names) for each in quirks]
-    return [*plain, *(_among(each, names) for each in variations), *quirks]
+            new, group = _new(differences, known), quirks if case.quirk else variations
+        if new:
+            group.append(_alone(case, new))
+    plain = _fewest_names(plain)
+    names = {one.invariant for one in plain}
+    quirks = [_as_known(one, names) for one in quirks]
+    names |= {one.invariant for one in quirks}
+    quirks = [_as_known_crash(one, names) for one in quirks]
+    return [*plain, *(_as_known(one, names) for one in variations), *quirks]
 
 
-def _new(found: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
-    """The differences that a plain form does not have already."""
-    if any(each.field in ("crash", "errors") for each in known):
+def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
+    """The differences that the plain form does not have."""
+    if any(one.field in ("crash", "errors") for one in known):
         return []
-    seen = {each.invariant for each in known if each.field == "chunk"}
-    about = {each.about for each in known if each.field != "chunk"}
+    invariants = {one.invariant for one in known if one.field == "chunk"}
+    subjects = {one.subject for one in known if one.field != "chunk"}
     return [
-        each
-        for each in found
-        if (each.invariant not in seen if each.field == "chunk" else each.about not in about)
+        one
+        for one in differences
+        if (
+            one.invariant not in invariants if one.field == "chunk" else one.subject not in subjects
+        )
     ]
 
 
-def _alone(case: Case, found: list[Difference]) -> Blamed:
-    """The blame by what is known of this case alone."""
-    sure = [each for each in found if each.sure and not _hidden(case, each)]
-    if sure:
-        return Blamed(case, sure[0].invariant, [sure[0], *(d for d in found if d != sure[0])])
-    silent = _SILENT.get(case.invariant, frozenset())
-    if case.plain is not None and any(each.about not in silent for each in found):
-        return Blamed(case, case.invariant, found)
-    return Blamed(case, found[0].invariant, found)
+def _alone(case: Case, differences: list[Difference]) -> Attribution:
+    """The attribution that follows from this case alone."""
+    conclusive = [one for one in differences if one.conclusive and not _hidden(case, one)]
+    if conclusive:
+        first = conclusive[0]
+        return Attribution(case, first.invariant, [first, *(d for d in differences if d != first)])
+    unrelated = _UNRELATED.get(case.invariant, frozenset())
+    if case.plain is not None and any(one.subject not in unrelated for one in differences):
+        return Attribution(case, case.invariant, differences)
+    return Attribution(case, differences[0].invariant, differences)
 
 
-def _hidden(case: Case, found: Difference) -> bool:
-    return case.plain is not None and found.field == "crash" and case.invariant in _OPAQUE
+def _hidden(case: Case, difference: Difference) -> bool:
+    return (
+        case.plain is not None and difference.field == "crash" and case.invariant in _HIDES_CRASHES
+    )
 
 
-def _uncovered(each: Blamed, names: set[str]) -> Blamed:
-    """What is hidden of a case, if it shows elsewhere."""
-    first = each.found[0]
-    if first.sure and _hidden(each.case, first) and first.invariant in names:
-        return Blamed(each.case, first.invariant, each.found, again=True)
-    return each
+def _as_known_crash(attribution: Attribution, names: set[str]) -> Attribution:
+    """Attributes a crash that was not conclusive here to its invariant, if other cases show it."""
+    case, first = attribution.case, attribution.differences[0]
+    if first.conclusive and _hidden(case, first) and first.invariant in names:
+        return Attribution(case, first.invariant, attribution.differences, secondary=True)
+    return attribution
 
 
-def _gathered(plain: list[Blamed]) -> list[Blamed]:
-    """The plain cases with as few names as tell it all: what all cases of a name may be blamed
-    for, too, is the better name for them."""
-    counts = {each.invariant: 0 for each in plain}
-    for each in plain:
-        counts[each.invariant] += 1
+def _fewest_names(plain: list[Attribution]) -> list[Attribution]:
+    """Attributes the plain cases to as few invariants as explain all of them.
+
+    If every case of one invariant could be attributed to another one that other cases have, it is.
+    """
+    counts = {one.invariant: 0 for one in plain}
+    for one in plain:
+        counts[one.invariant] += 1
     for name in sorted(counts, key=lambda name: counts[name]):
-        others = {each.invariant for each in plain} - {name}
-        told = [each for each in plain if each.invariant == name]
-        better = [next((n for n in each.found[0].or_else if n in others), None) for each in told]
-        if told and all(better):
+        others = {one.invariant for one in plain} - {name}
+        cases = [one for one in plain if one.invariant == name]
+        better = [
+            next((other for other in one.differences[0].alternatives if other in others), None)
+            for one in cases
+        ]
+        if cases and all(better):
             plain = [
-                Blamed(each.case, better[told.index(each)] or name, each.found, again=True)
-                if each in told
-                else each
-                for each in plain
+                Attribution(
+                    one.case, better[cases.index(one)] or name, one.differences, secondary=True
+                )
+                if one in cases
+                else one
+                for one in plain
             ]
     return plain
 
 
-def _among(each: Blamed, names: set[str]) -> Blamed:
-    """A case as one more of those that are blamed already, if nothing about it is new."""
-    if each.found[0].sure and each.found[0].invariant == each.invariant:
-        return each
+def _as_known(attribution: Attribution, names: set[str]) -> Attribution:
+    """Attributes a case to known invariants, if they explain all of its differences."""
+    case, differences = attribution.case, attribution.differences
+    if differences[0].conclusive and differences[0].invariant == attribution.invariant:
+        return attribution
     known = [
-        next((name for name in (found.invariant, *found.or_else) if name in names), None)
-        for found in each.found
+        next((name for name in (one.invariant, *one.alternatives) if name in names), None)
+        for one in differences
     ]
-    if not all(known) or known[0] == each.invariant:
-        return each
-    return Blamed(each.case, known[0] or each.invariant, each.found, again=True)
+    if not all(known) or known[0] == attribution.invariant:
+        return attribution
+    return Attribution(case, known[0] or attribution.invariant, differences, secondary=True)

@@ -1,4 +1,4 @@
-"""The calls that a client came to against those that a case means."""
+"""Compares the calls that a client reports with the expected ones. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.difference import Difference, comparable, key, listed, shown
+from mockllm.checking.judging.difference import (
+    Difference,
+    call_key,
+    comparable,
+    format_calls,
+    format_value,
+)
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.policy import Policy
 
@@ -17,7 +23,11 @@ __all__ = ["call_differences"]
 def call_differences(
     case: Case, expected: Sequence[Call], outcome: Outcome, policy: Policy
 ) -> Iterator[Difference]:
-    """How the calls of an outcome differ; `expected` are those that the policy keeps."""
+    """How the calls of an outcome differ from the expected ones.
+
+    Args:
+        expected: the calls that the client keeps under its policy.
+    """
     got = [comparable(call) for call in outcome.tool_calls]
     expected = list(expected)
     if len(got) > len(expected):
@@ -26,20 +36,20 @@ def call_differences(
     if len(got) < len(expected):
         yield _too_few(case, expected, got, outcome, policy)
         return
-    if policy.order == "any" or not _sorted_alike(case, expected, got, policy):
+    if policy.order == "any" or _only_order_differs(expected, got):
         if policy.order != "any":
             yield Difference(
                 "tool_calls",
                 f"calls come in the order {_names(got)}, not {_names(expected)}",
                 "order-by-index",
-                sure=True,
+                conclusive=True,
             )
             return
-        got = _as_expected(expected, got)
+        got = _in_expected_order(expected, got)
     names = [[call.name for call in calls] for calls in (expected, got)]
     if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
-        words = f"the calls are {listed(got)}, not {listed(expected)}"
-        yield Difference("tool_calls", words, "arguments-concatenate")
+        description = f"the calls are {format_calls(got)}, not {format_calls(expected)}"
+        yield Difference("tool_calls", description, "arguments-concatenate")
         return
     for index, (want, have) in enumerate(zip(expected, got, strict=True)):
         yield from _call(case, index, want, have, policy)
@@ -50,34 +60,33 @@ def _names(calls: Sequence[Call]) -> str:
     return ", ".join(f"{call.name} ({call.id})" for call in calls)
 
 
-def _sorted_alike(
-    case: Case, expected: Sequence[Call], got: Sequence[Call], policy: Policy
-) -> bool:
-    """Whether the calls are those expected but for their order; True also where more differs."""
-    if expected == got or list(map(key, expected)) == list(map(key, got)):
-        return True
-    return Counter(map(key, expected)) != Counter(map(key, got))
+def _only_order_differs(expected: Sequence[Call], got: Sequence[Call]) -> bool:
+    """Whether the calls are those expected, ids aside, in another order."""
+    if expected == got:
+        return False
+    expected_keys, got_keys = list(map(call_key, expected)), list(map(call_key, got))
+    return expected_keys != got_keys and Counter(expected_keys) == Counter(got_keys)
 
 
-def _as_expected(expected: Sequence[Call], got: Sequence[Call]) -> list[Call]:
-    """The calls that a client came to in the order of those expected, as far as they agree."""
-    left = list(got)
-    found = []
+def _in_expected_order(expected: Sequence[Call], got: Sequence[Call]) -> list[Call]:
+    """The client's calls in the order of the expected ones, as far as they agree."""
+    remaining = list(got)
+    ordered = []
     for want in expected:
-        have = next((c for c in left if key(c) == key(want)), left[0])
-        left.remove(have)
-        found.append(have)
-    return found
+        have = next((c for c in remaining if call_key(c) == call_key(want)), remaining[0])
+        remaining.remove(have)
+        ordered.append(have)
+    return ordered
 
 
 def _too_many(
     case: Case, expected: Sequence[Call], got: Sequence[Call], policy: Policy
 ) -> Difference:
     extra = _without(got, expected)
-    again = any(key(call) in set(map(key, expected)) for call in extra)
+    repeated = any(call_key(call) in set(map(call_key, expected)) for call in extra)
     ids = [call.id for call in got if call.id]
     invariant = "arguments-concatenate"
-    if again:
+    if repeated:
         invariant = "surface-once"
     elif len(set(ids)) < len(ids):
         early = any(call.arguments == {} for call in extra)
@@ -86,8 +95,11 @@ def _too_many(
         invariant = "unknown-tool"
     elif _malformed(case) and any(isinstance(call.arguments, dict) for call in extra):
         invariant = "surface-complete"
-    words = f"{len(got)} calls, not {len(expected)}: {listed(got)} instead of {listed(expected)}"
-    return Difference("tool_calls", words, invariant, or_else=("arguments-concatenate",))
+    description = (
+        f"{len(got)} calls, not {len(expected)}: "
+        f"{format_calls(got)} instead of {format_calls(expected)}"
+    )
+    return Difference("tool_calls", description, invariant, alternatives=("arguments-concatenate",))
 
 
 def _too_few(
@@ -98,10 +110,11 @@ def _too_few(
     policy: Policy,
 ) -> Difference:
     lost, wrong = _without(expected, got), _without(got, expected)
-    told = " ".join(trouble.message for trouble in outcome.errors)
-    words = f"{len(got)} calls, not {len(expected)}: lost {listed(lost)}"
-    if any(text + text[:9] in told for call in lost for text in _spelled(call.arguments)):
-        return Difference("tool_calls", words, "final-replaces")
+    errors = " ".join(trouble.message for trouble in outcome.errors)
+    description = f"{len(got)} calls, not {len(expected)}: lost {format_calls(lost)}"
+    # An error quotes the arguments twice over: the final value was appended to the fragments.
+    if any(text + text[:9] in errors for call in lost for text in _json_forms(call.arguments)):
+        return Difference("tool_calls", description, "final-replaces")
     found = []
     if all(call.arguments == {} for call in lost):
         found.append("zero-arguments")
@@ -109,23 +122,23 @@ def _too_few(
         found.append("unknown-tool")
     if _malformed(case):
         found.append("malformed-contained")
-    # Where the others are right, and nothing is said of it, a call never surfaced.
-    found.append("arguments-concatenate" if wrong or told else "surface-once")
-    return Difference("tool_calls", words, found[0], or_else=tuple(found[1:]))
+    # If the others are right, and no error is reported, the call never surfaced.
+    found.append("arguments-concatenate" if wrong or errors else "surface-once")
+    return Difference("tool_calls", description, found[0], alternatives=tuple(found[1:]))
 
 
 def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
-    """The calls less one like each of the others."""
-    left = list(calls)
+    """The calls, less one equal call for each of the others."""
+    remaining = list(calls)
     for call in others:
-        same = next((c for c in left if key(c) == key(call)), None)
+        same = next((c for c in remaining if call_key(c) == call_key(call)), None)
         if same is not None:
-            left.remove(same)
-    return left
+            remaining.remove(same)
+    return remaining
 
 
 def _unoffered(case: Case, policy: Policy) -> set[str]:
-    """The tools that were called and not offered, where the policy minds."""
+    """The tools that were called and not offered; empty if the policy keeps such calls."""
     if not case.tools or policy.unknown_tool == "keep":
         return set()
     return {call.name for call in case.expected.tool_calls} - {tool.name for tool in case.tools}
@@ -135,33 +148,34 @@ def _malformed(case: Case) -> bool:
     return any(not isinstance(call.arguments, dict) for call in case.expected.tool_calls)
 
 
-def _spelled(arguments: object) -> list[str]:
-    """Arguments as text, in the ways in which they are written mostly, also inside of quotes."""
-    dense = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    texts = (dense, json.dumps(arguments, ensure_ascii=False))
+def _json_forms(arguments: object) -> list[str]:
+    """Arguments as JSON text, compact and spaced, each also as it stands inside a `repr`."""
+    compact = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    texts = (compact, json.dumps(arguments, ensure_ascii=False))
     return [*texts, *(repr(text)[1:-1] for text in texts)]
 
 
 def _call(case: Case, index: int, want: Call, have: Call, policy: Policy) -> Iterator[Difference]:
-    where = f"tool_calls[{index}]"
+    field = f"tool_calls[{index}]"
     if have.arguments != want.arguments:
-        # Whatever else is wrong with it, these may be another call's.
+        # These may be the arguments of another call: name and id then say nothing more.
         yield Difference(
-            where,
-            f"the arguments of {want.name} are {shown(have.arguments)}, "
-            f"not {shown(want.arguments)}",
-            _arguments_blamed(want, have),
+            field,
+            f"the arguments of {want.name} are {format_value(have.arguments)}, "
+            f"not {format_value(want.arguments)}",
+            _invariant_of_arguments(want, have),
         )
         return
     if have.name != want.name:
-        words = f"its name is {shown(have.name)}, not {shown(want.name)}"
-        yield Difference(where, words, "name-kept", sure=True)
+        description = f"its name is {format_value(have.name)}, not {format_value(want.name)}"
+        yield Difference(field, description, "name-kept", conclusive=True)
     if case.ids and want.id is not None and have.id != want.id:
-        words = f"its id is {shown(have.id)}, not {shown(want.id)}"
-        yield Difference(where, words, "id-kept", sure=have.name == want.name)
+        description = f"its id is {format_value(have.id)}, not {format_value(want.id)}"
+        yield Difference(field, description, "id-kept", conclusive=have.name == want.name)
 
 
-def _arguments_blamed(want: Call, have: Call) -> str:
+def _invariant_of_arguments(want: Call, have: Call) -> str:
+    """The invariant that wrong arguments point to."""
     if want.arguments == {}:
         return "zero-arguments"
     if isinstance(have.arguments, str) and isinstance(want.arguments, dict):
@@ -174,15 +188,17 @@ def _arguments_blamed(want: Call, have: Call) -> str:
 
 
 def _ids(case: Case, got: Sequence[Call], policy: Policy) -> Iterator[Difference]:
-    """Where no ids are sent: those that the client made up are there and differ. Where the
-    protocol knows none, a client need not make up any."""
+    """Whether the ids that the client synthesises are there and unique.
+
+    Only for streams without ids. If the protocol has no ids at all, a client need not make any.
+    """
     sent = case.ids and any(call.id for call in case.expected.tool_calls)
     if sent or policy.missing_id != "synthesise":
         return
     ids = [call.id for call in got if call.id or not case.ids]
     if not all(ids):
-        words = f"calls are left without an id: {listed(got)}"
-        yield Difference("tool_calls", words, "missing-id", sure=True)
+        description = f"calls are left without an id: {format_calls(got)}"
+        yield Difference("tool_calls", description, "missing-id", conclusive=True)
     elif len(set(ids)) < len(ids):
-        words = f"calls share an id: {listed(got)}"
-        yield Difference("tool_calls", words, "missing-id", sure=True)
+        description = f"calls share an id: {format_calls(got)}"
+        yield Difference("tool_calls", description, "missing-id", conclusive=True)

@@ -1,4 +1,4 @@
-"""A difference between what a client came to and what is right, and how such are told."""
+"""A difference between a client's outcome and the expected one, and how reports print it. Pure."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.checking.outcome import Call, Outcome
+from mockllm.core.text import shorten
 
-__all__ = ["Difference", "comparable", "describe", "key", "listed", "shown"]
+__all__ = ["Difference", "call_key", "comparable", "describe", "format_calls", "format_value"]
 
-_MOST_SHOWN = 100
+_LONGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which an outcome is not right, and the invariant that it speaks of.
+    """One way in which an outcome is incorrect, and the invariant that it points to.
 
     Args:
-        field: of the outcome; `errors` of which none belongs in the stream, `crash` of those
-            that tell of a bug, `chunk` of what was seen on the way.
-        sure: whether that is so whatever the case tests: a name that is another one is
-            `name-kept`, also where a quirk of ids brings it to light.
-        or_else: what the same might speak of, too.
+        field: the field of the outcome; `errors` for an error where none is correct, `crash` for
+            one that points to a bug, `chunk` for what was seen in the middle of the stream.
+        description: what differs, for reports.
+        conclusive: whether the invariant is certain, whatever the case tests: another name is
+            `name-kept`, even if a quirk of ids brought it to light.
+        alternatives: other invariants that the difference may point to.
     """
 
     field: str
-    words: str
+    description: str
     invariant: str
-    sure: bool = False
-    or_else: tuple[str, ...] = ()
+    conclusive: bool = False
+    alternatives: tuple[str, ...] = ()
 
     @property
-    def about(self) -> str:
-        """What of the answer is wrong: all differences of calls are about the same."""
+    def subject(self) -> str:
+        """The field without an index: all differences of calls have the same subject."""
         return self.field.partition("[")[0]
 
 
 def comparable(call: Call) -> Call:
-    """Arguments that a client keeps as text, or leaves away where there are none, as a value."""
+    """The call with its arguments as an object, if they are JSON text, missing or empty."""
     if call.arguments is None or call.arguments == "":
         return replace(call, arguments={})
     if isinstance(call.arguments, str):
@@ -50,33 +52,34 @@ def comparable(call: Call) -> Call:
     return call
 
 
-def key(call: Call) -> str:
-    """What two calls that say the same have in common: all but the id."""
+def call_key(call: Call) -> str:
+    """Name and arguments of a call as text: equal for calls that differ only in their ids."""
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
 
 
-def listed(calls: Sequence[Call]) -> str:
+def format_calls(calls: Sequence[Call]) -> str:
     """Calls in one line."""
-    return "; ".join(f"{c.name}({shown(c.arguments)}) id {shown(c.id)}" for c in calls) or "none"
+    texts = (f"{c.name}({format_value(c.arguments)}) id {format_value(c.id)}" for c in calls)
+    return "; ".join(texts) or "none"
 
 
-def shown(value: object) -> str:
-    """A value in one line, shortened where it is long."""
+def format_value(value: object) -> str:
+    """A value in one line, shortened if it is long."""
     if value is None:
         return "missing"
     text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 20]}…{text[-15:]}"
+    return shorten(text, _LONGEST, keep=_LONGEST - 20, tail=15)
 
 
 def describe(outcome: Outcome) -> str:
     """An outcome in one line."""
-    told = [
-        f"{name} {shown(getattr(outcome, name))}"
+    items = [
+        f"{name} {format_value(getattr(outcome, name))}"
         for name in ("text", "reasoning", "refusal")
         if getattr(outcome, name)
     ]
     if outcome.tool_calls:
-        told.append(f"calls {listed(outcome.tool_calls)}")
-    told.append(f"finish {shown(outcome.finish)}")
-    told += [f"error {shown(trouble.message)}" for trouble in outcome.errors]
-    return ", ".join(told)
+        items.append(f"calls {format_calls(outcome.tool_calls)}")
+    items.append(f"finish {format_value(outcome.finish)}")
+    items += [f"error {format_value(trouble.message)}" for trouble in outcome.errors]
+    return ", ".join(items)

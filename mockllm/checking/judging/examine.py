@@ -1,7 +1,6 @@
-"""Takes a client through many cases and says which invariants it breaks.
+"""Runs a client through many cases, and reports the invariants that it breaks.
 
-What a client gets wrong is blamed on what it speaks of (see `blame`), so that one mistake is told
-once, under its own name.
+`attribution` decides which invariant a failed case breaks, so that one bug is reported once.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.invariants import INVARIANTS
-from mockllm.checking.judging.attribution import blame
+from mockllm.checking.judging.attribution import attribute
 from mockllm.checking.judging.compare import Difference, differences
-from mockllm.checking.judging.running import Factory, Level, run, together
+from mockllm.checking.judging.running import Factory, Level, run, run_together
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
@@ -26,33 +25,33 @@ class Failure:
     """A case that a client gets wrong.
 
     Args:
-        invariant: what it is blamed on.
-        words: what differs.
-        shrunk: a smaller case that shows the same, where one was looked for.
-        again: whether the case, seen alone, would be blamed on something else, and only others
-            show that it is the same mistake.
+        invariant: the one that it breaks.
+        descriptions: what differs from the expected outcome.
+        shrunk: a smaller case that fails in the same way, if one was searched for.
+        secondary: whether other cases decided on the invariant: alone, this one would point
+            elsewhere.
     """
 
     invariant: str
     case: Case
-    words: tuple[str, ...]
+    descriptions: tuple[str, ...]
     shrunk: Case | None = None
-    again: bool = False
+    secondary: bool = False
 
     def __str__(self) -> str:
         lines = [f"{self.case.name} breaks {self.invariant}: {INVARIANTS[self.invariant]}."]
-        lines += [f"  {words}" for words in self.words]
+        lines += [f"  {description}" for description in self.descriptions]
         return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of an examination.
+    """The result of an examination.
 
     Args:
         runs: how many cases were run.
-        skipped: the names of the cases that could not be run at this level.
-        failures: one for each case that went wrong and is not another's consequence.
+        skipped: the names of the cases that cannot be run at this level.
+        failures: one for each case that failed, unless its plain form explains it.
     """
 
     runs: int
@@ -61,46 +60,48 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether no case went wrong."""
+        """Whether no case failed."""
         return not self.failures
 
     def broken(self) -> dict[str, list[Failure]]:
-        """The failures by invariant, in the order in which those are listed; first those that
-        show it alone, the smallest stream before the others."""
-        found: dict[str, list[Failure]] = {}
+        """The failures of each broken invariant, in the order of `INVARIANTS`.
+
+        Failures that are not secondary come first, then the smaller streams.
+        """
+        broken: dict[str, list[Failure]] = {}
         for name in INVARIANTS:
-            blamed = [failure for failure in self.failures if failure.invariant == name]
-            if blamed:
-                found[name] = sorted(blamed, key=lambda f: (f.again, f.case.answer.size))
-        return found
+            failures = [failure for failure in self.failures if failure.invariant == name]
+            if failures:
+                broken[name] = sorted(failures, key=lambda f: (f.secondary, f.case.answer.size))
+        return broken
 
 
 @dataclass(slots=True)
-class _Examining:
-    """What is known of a client so far."""
+class _Examination:
+    """The results of the cases so far: plain forms by name, and the cases that failed."""
 
     judge: Callable[[Case], list[Difference]]
     plain: dict[str, list[Difference]] = field(default_factory=dict)
-    wrong: list[tuple[Case, list[Difference], list[Difference]]] = field(default_factory=list)
+    failed: list[tuple[Case, list[Difference], list[Difference]]] = field(default_factory=list)
 
-    def look(self, case: Case) -> list[Difference]:
-        """Judges a case, and its plain form if that was not seen before."""
-        found = self.of(case) if case.plain is None else self.judge(case)
+    def add(self, case: Case) -> list[Difference]:
+        """Judges a case; if it fails, its plain form, too. Returns the differences."""
+        found = self.judge_plain(case) if case.plain is None else self.judge(case)
         if found:
-            self.wrong.append((case, found, self.of(case.plain) if case.plain else []))
+            self.failed.append((case, found, self.judge_plain(case.plain) if case.plain else []))
         return found
 
-    def of(self, case: Case) -> list[Difference]:
-        """The differences of a plain case, found once."""
+    def judge_plain(self, case: Case) -> list[Difference]:
+        """The differences of a plain case, which runs once."""
         if case.name not in self.plain:
             self.plain[case.name] = self.judge(case)
         return self.plain[case.name]
 
     def failures(self) -> tuple[Failure, ...]:
-        """One for each case that tells something."""
+        """One for each attributed case."""
         return tuple(
-            Failure(each.invariant, each.case, each.words, again=each.again)
-            for each in blame(self.wrong)
+            Failure(one.invariant, one.case, one.descriptions, secondary=one.secondary)
+            for one in attribute(self.failed)
         )
 
 
@@ -111,68 +112,70 @@ def examine(
     *,
     level: Level = "payloads",
 ) -> Report:
-    """Takes an accumulator through cases.
+    """Runs an accumulator through cases.
 
     Args:
-        factory: makes a new probe for each stream; what it raises is a fault of the test, not
-            of the client, and goes through.
-        policy: how the client means to behave; default: `Policy()`.
-        level: whether probes are fed decoded events or bytes.
+        factory: makes a new probe for each stream. Its exceptions are bugs of the test, not of
+            the client, and propagate.
+        policy: how the client intends to behave; default: `Policy()`.
+        level: whether probes take decoded events or bytes.
     """
     policy = policy or Policy()
-    examining = _Examining(lambda case: run(factory, case, policy, level))
+    examination = _Examination(lambda case: run(factory, case, policy, level))
     skipped: list[str] = []
-    right: list[Case] = []
+    passed: list[Case] = []
     runs = 0
     for case in cases:
         if level == "payloads" and case.events is None:
             skipped.append(case.name)
             continue
         runs += 1
-        wrong = examining.look(case)
+        failed = bool(examination.add(case))
         if case.plain is not None:
             continue
-        shared = _shared(factory, right, case, policy, level, wrong=bool(wrong))
+        shared = _shared_state(factory, passed, case, policy, level, failed=failed)
         if shared is not None:
-            # What one stream leaves to the next makes all that follows worth nothing.
+            # If one stream affects the next, no later result means anything.
             return Report(runs, tuple(skipped), (shared,))
-        if not wrong:
-            right.append(case)
-    return Report(runs, tuple(skipped), examining.failures())
+        if not failed:
+            passed.append(case)
+    return Report(runs, tuple(skipped), examination.failures())
 
 
-def _shared(
-    factory: Factory, right: list[Case], case: Case, policy: Policy, level: Level, *, wrong: bool
+def _shared_state(
+    factory: Factory, passed: list[Case], case: Case, policy: Policy, level: Level, *, failed: bool
 ) -> Failure | None:
-    """Whether streams share something: a case that was right is wrong after others, or two at
-    once disturb each other.
+    """The failure of a client whose streams share state; None if no case shows it.
+
+    Either a case that has passed fails when it runs again, or two streams at once interfere.
 
     Args:
-        right: the cases that were right so far.
-        wrong: whether the case is wrong as it is.
+        passed: the cases that have passed so far.
+        failed: whether `case` fails alone.
     """
-    if not right:
+    if not passed:
         return None
-    if not wrong:
-        for each in together(factory, right[-1], case, policy, level)[:1]:
-            return Failure("stage-empties", case, (each.words,))
+    if not failed:
+        for difference in run_together(factory, passed[-1], case, policy, level)[:1]:
+            return Failure("stage-empties", case, (difference.description,))
         return None
-    called = [each for each in right if each.expected.tool_calls]
-    for before in (*called[-1:], right[-1]):
+    with_calls = [one for one in passed if one.expected.tool_calls]
+    for before in (*with_calls[-1:], passed[-1]):
         found = run(factory, before, policy, level)
         if found:
-            words = f"{before.name} was right, and is wrong after other streams: {found[0].words}"
-            return Failure("stage-empties", before, (words,))
+            first = found[0].description
+            description = f"{before.name} was right, and is wrong after other streams: {first}"
+            return Failure("stage-empties", before, (description,))
     return None
 
 
 def examine_bodies(
     read: Callable[[object], Outcome], cases: Iterable[Case], policy: Policy | None = None
 ) -> Report:
-    """Whether a client makes of the answer that is not streamed what it makes of the stream.
+    """Checks that a client reads answers that are not streamed as it should read the streams.
 
     Args:
-        read: what the client makes of the JSON value of a body.
+        read: gives the client's outcome for the JSON value of a body.
     """
     policy = policy or Policy()
     failures: list[Failure] = []
@@ -187,34 +190,34 @@ def examine_bodies(
             outcome = Outcome.of(errors=[error])
         found = differences(case, outcome, policy)
         if found:
-            words = tuple(each.words for each in found)
-            failures.append(Failure("stream-equals-body", case, words))
+            descriptions = tuple(difference.description for difference in found)
+            failures.append(Failure("stream-equals-body", case, descriptions))
     return Report(runs, (), tuple(failures))
 
 
 def examine_client(
     client: Run, at: Callable[[Case], str], cases: Iterable[Case], policy: Policy | None = None
 ) -> Report:
-    """Takes a whole client through cases over HTTP.
+    """Runs a whole client through cases over HTTP.
 
     Args:
-        at: makes a case be played, and gives the base URL where it is.
+        at: starts to serve a case, and returns the base URL.
     """
     policy = policy or Policy()
 
     def judge(case: Case) -> list[Difference]:
         return differences(case, outcome_of(client, at(case), case), policy)
 
-    examining = _Examining(judge)
+    examination = _Examination(judge)
     runs = 0
     for case in cases:
         runs += 1
-        examining.look(case)
-    return Report(runs, (), examining.failures())
+        examination.add(case)
+    return Report(runs, (), examination.failures())
 
 
 def outcome_of(client: Run, url: str, case: Case) -> Outcome:
-    """What a whole client comes to; what it raises is an error that it reports."""
+    """The outcome of a whole client; an exception counts as an error that it reports."""
     try:
         return client(url, case)
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports

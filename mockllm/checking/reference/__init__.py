@@ -1,10 +1,10 @@
-"""The five accumulators of the kit: how a stream of each protocol is put together correctly.
+"""Reference accumulators: how to put together a stream of each protocol, correctly.
 
-They are there to be read by whoever writes one, in whatever language, and they are what the kit
-itself is measured with. So they share no code with the decoders of `mockllm.protocols`: the two
-are independent readings of the same wire.
+Read them as a model for your own, in whatever language; the kit checks itself with them. They share
+no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
-`answer` has what all of them share, `lines` puts bytes before them.
+Start with one of the five protocols. `answer` has what they share, `values` reads JSON of any
+shape, and `lines` turns bytes into events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Reference: TypeAlias = (
     | GeminiAccumulator
     | AGUIAccumulator
 )
-"""Any of them."""
+"""Any of the five."""
 
 REFERENCES: dict[str, type[Reference]] = {
     "chat": ChatAccumulator,
@@ -43,4 +43,4 @@ REFERENCES: dict[str, type[Reference]] = {
     "gemini": GeminiAccumulator,
     "agui": AGUIAccumulator,
 }
-"""By the name of the API."""
+"""The accumulator of each API, by the API's name."""

@@ -1,10 +1,10 @@
-"""How a stream of AG-UI is put together.
+"""How to put together a stream of AG-UI.
 
 https://docs.ag-ui.com/concepts/events
 
-Unlike the others this protocol is made for clients, and tells them what to refuse: events for
-calls that are not open, and a run that finishes while something is. A name in backquotes is that
-of the quirk that a rule comes from.
+Unlike the other protocols, AG-UI says what a client must refuse: events for calls that are not
+open, and a run that finishes while anything is open. A name in backquotes is the quirk that a rule
+is there for; `mockllm quirks NAME` shows it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Literal
 from mockllm.checking.outcome import Outcome, TroubleKind, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
-from mockllm.checking.reference.values import count, error_words, mapping, sequence, string
+from mockllm.checking.reference.values import count, error_message, mapping, sequence, string
 
 __all__ = ["AGUIAccumulator"]
 
-_Words = Literal["text", "reasoning"]
+_TextKind = Literal["text", "reasoning"]
 
-_OURS = (None, "assistant", "reasoning")
+_ANSWER_ROLES = (None, "assistant", "reasoning")
 
 _SPANS = {
     "STEP_STARTED": ("step", "stepName", True),
@@ -29,19 +29,19 @@ _SPANS = {
     "REASONING_START": ("reasoning", "messageId", True),
     "REASONING_END": ("reasoning", "messageId", False),
 }
-"""What says nothing but has to have ended before the run: its kind, what it is told by, and
-whether it begins."""
+"""Events without content of a span that must end before its run: the kind of span, the field that
+identifies it, and whether the event begins it."""
 
 
 class AGUIAccumulator:
-    """Puts the events of one stream together (`Probe`).
+    """Puts the events of one stream together (a `Probe`).
 
-    A stream may hold several runs; they add up, and the last one's end counts.
+    A stream may have several runs: their texts and calls are joined, and the last end counts.
 
     Args:
-        tools: the names of the tools that were offered; None: a call of any tool will do.
-        malformed: what becomes of a call whose arguments never parse.
-        missing_id: what becomes of a call that never gets an id.
+        tools: the names of the tools that were offered; None: a call of any tool is accepted.
+        malformed: what happens to a call whose arguments never parse.
+        missing_id: what happens to a call that never gets an id.
     """
 
     def __init__(
@@ -54,16 +54,17 @@ class AGUIAccumulator:
         self._answer = Answer(tools, malformed, missing_id, "RUN_FINISHED or RUN_ERROR")
         self._messages: dict[str, int] = {}
         self._count = 0
-        self._foreign: set[str] = set()
+        self._other_messages: set[str] = set()
         self._calls: dict[str, StagedCall] = {}
-        # What has begun and not ended, besides calls: kind and id.
-        self._open: set[tuple[str, str]] = set()
-        # What chunks began has no end of its own: the calls, the latest of them, and the message.
+        # Spans and messages that have begun and not ended: kind and id.
+        self._open_spans: set[tuple[str, str]] = set()
+        # Calls that began with a chunk have no end event. An ordered set.
         self._chunked: dict[str, None] = {}
+        # The ids that a chunk without an id continues.
         self._latest = {"call": "", "message": ""}
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        """What one event adds: its text and reasoning, and the call that surfaces with it."""
+        """What one event adds: text, reasoning, and the calls that surface."""
         if self._answer.failed:
             return None
         value = mapping(payload)
@@ -82,11 +83,12 @@ class AGUIAccumulator:
             self._finished(value)
         elif type == "RUN_ERROR":
             self._usage(value)
-            self._answer.fail(error_words(value))
+            self._answer.fail(error_message(value))
         elif not type and value.get("error"):
-            # What a proxy in front puts into the stream.
-            self._answer.fail(error_words(value))
-        # All else is state, other things to show, or not known (`agui-unknown-event`).
+            # An error of a proxy in front of the agent.
+            self._answer.fail(error_message(value))
+        # Other events are state, content for the user interface, or unknown
+        # (`agui-unknown-event`).
         return self._answer.delta()
 
     def outcome(self) -> Outcome:
@@ -95,14 +97,15 @@ class AGUIAccumulator:
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
-        return len(self._answer.staged())
+        return len(self._answer.open_calls())
 
     def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """The stream broke underneath, below what an event can tell."""
+        """Ends the answer with an error of the transport, such as a broken connection."""
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Nothing more comes; without the end of the run it was cut (`agui-no-run-finished`)."""
+        """Ends the input. Without the end of the run the stream was cut
+        (`agui-no-run-finished`)."""
         self._answer.close()
 
     # Runs
@@ -111,12 +114,12 @@ class AGUIAccumulator:
         for id in list(self._chunked):
             self._end(id)
         open = [str(call) for call in self._calls.values()]
-        open += sorted(" ".join(each) for each in self._open)
+        open += sorted(" ".join(span) for span in self._open_spans)
         if open:
-            # `agui-open-call-at-finish`: whether that is all of it, nobody knows.
+            # The call may be incomplete (`agui-open-call-at-finish`).
             self._answer.fail(f"RUN_FINISHED came while these were open: {', '.join(open)}")
             return
-        # Calls are for the client to run, whether the end says that they wait for it or not
+        # The client runs the calls, whether or not the outcome says that they are pending
         # (`agui-success-pending`).
         self._usage(value)
         self._answer.finish = "RUN_FINISHED"
@@ -124,40 +127,43 @@ class AGUIAccumulator:
 
     def _span(self, kind: str, key: str, begins: bool, value: Mapping[str, Any]) -> None:
         span = kind, string(value.get(key))
-        (self._open.add if begins else self._open.discard)(span)
+        (self._open_spans.add if begins else self._open_spans.discard)(span)
 
     def _usage(self, value: Mapping[str, Any]) -> None:
-        """Adds up the entries: one for each model."""
+        """Adds up the entries, one for each model."""
         entries = list(map(mapping, sequence(value.get("usage"))))
         names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
         if entries:
-            told = [[count(entry.get(name)) for entry in entries] for name in names]
-            self._answer.usage = Usage(*map(_sum, told))
+            counts = [[count(entry.get(name)) for entry in entries] for name in names]
+            self._answer.usage = Usage(*map(_sum, counts))
 
     # Messages
 
-    def _message(self, kind: _Words, stage: str, value: Mapping[str, Any]) -> None:
-        """One event of a message; `stage` is START, CONTENT, END or CHUNK, which is the first
-        two in one."""
+    def _message(self, kind: _TextKind, stage: str, value: Mapping[str, Any]) -> None:
+        """One event of a message.
+
+        Args:
+            stage: START, CONTENT or END; or CHUNK, which combines the first two.
+        """
         id = string(value.get("messageId"))
         if stage == "CHUNK":
             id = self._latest["message"] = id or self._latest["message"]
         if stage == "START" or (stage == "CHUNK" and id not in self._messages):
             self._open_message(id, value.get("role"))
         if stage == "START":
-            self._open.add((f"{kind} message", id))
+            self._open_spans.add((f"{kind} message", id))
         elif stage == "END":
-            self._open.discard((f"{kind} message", id))
-        elif stage in ("CONTENT", "CHUNK") and id not in self._foreign:
+            self._open_spans.discard((f"{kind} message", id))
+        elif stage in ("CONTENT", "CHUNK") and id not in self._other_messages:
             slot = self._messages.setdefault(id, self._count)
-            # Empty is fine (`agui-empty-delta`), and so is null.
+            # A delta may be empty (`agui-empty-delta`) or null.
             self._answer.add(kind, string(value.get("delta")), (slot,))
 
     def _open_message(self, id: str, role: object) -> None:
         self._messages[id] = self._count
         self._count += 1
-        # Agents may send messages of others, too: they are no part of the answer.
-        (self._foreign.discard if role in _OURS else self._foreign.add)(id)
+        # Messages of other roles are not part of the answer.
+        (self._other_messages.discard if role in _ANSWER_ROLES else self._other_messages.add)(id)
 
     # Calls
 
@@ -173,11 +179,11 @@ class AGUIAccumulator:
             case "CHUNK":
                 self._chunk(id, value)
             case _:
-                pass  # the result of a tool that the agent ran itself
+                pass  # TOOL_CALL_RESULT: the agent ran the tool itself
 
     def _start(self, id: str, value: Mapping[str, Any]) -> None:
-        # Whose message a call is part of changes nothing here (`agui-phantom-parent`), and
-        # several may be open (`agui-parallel-calls`).
+        # The parent message is ignored, since it need not exist (`agui-phantom-parent`). Several
+        # calls may be open at once (`agui-parallel-calls`).
         if id in self._calls:
             self._answer.fail(f"TOOL_CALL_START of {id!r}, which is open already")
             return
@@ -187,7 +193,7 @@ class AGUIAccumulator:
     def _arguments(self, id: str, value: Mapping[str, Any]) -> None:
         call = self._calls.get(id)
         if call is None:
-            # `agui-args-wrong-id`: putting them to another call would run that one wrongly.
+            # Another call would run with the wrong arguments (`agui-args-wrong-id`).
             self._answer.fail(f"TOOL_CALL_ARGS for {id!r}, which is not open")
             return
         call.arguments += string(value.get("delta"))
@@ -198,12 +204,15 @@ class AGUIAccumulator:
         if call is None:
             self._answer.fail(f"TOOL_CALL_END of {id!r}, which is not open")
             return
-        # Without any arguments on the way, they are `{}` (`agui-zero-arg`).
+        # A call without ARGS events has no arguments (`agui-zero-arg`).
         self._answer.surface(call)
 
     def _chunk(self, id: str, value: Mapping[str, Any]) -> None:
-        """Start and arguments in one. Chunks of several calls may alternate, although they
-        should not (`agui-chunk-interleave`), so a call is only complete with the run."""
+        """Start and arguments in one event.
+
+        Chunks of several calls may alternate, against the specification
+        (`agui-chunk-interleave`). So these calls end with the run, not with the next call.
+        """
         id = self._latest["call"] = id or self._latest["call"]
         if id not in self._calls:
             if not string(value.get("toolCallName")):
@@ -215,5 +224,5 @@ class AGUIAccumulator:
 
 
 def _sum(counts: list[int | None]) -> int | None:
-    told = [number for number in counts if number is not None]
-    return sum(told) if told else None
+    known = [number for number in counts if number is not None]
+    return sum(known) if known else None

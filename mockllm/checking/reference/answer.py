@@ -1,7 +1,8 @@
-"""What the five accumulators share: the answer so far, and the rules by which calls get into it.
+"""The answer so far, and the rules for calls, which all five accumulators share.
 
-A call begins in the stage. It leaves it once, when its protocol says that it is complete:
-surfaced, or with an error in its place. Nothing of any protocol may live here.
+A call is staged when its first fragment arrives. It leaves the stage once, when the protocol says
+that it is complete: it surfaces as a `Call`, or an error is reported for it. Nothing here may
+depend on a protocol.
 """
 
 from __future__ import annotations
@@ -14,39 +15,39 @@ from typing import Any, Literal
 from mockllm.checking.outcome import Call, Outcome, Trouble, TroubleKind, Usage
 from mockllm.checking.probes import Delta
 
-__all__ = ["Answer", "Malformed", "MissingId", "StagedCall", "parsed"]
+__all__ = ["Answer", "Malformed", "MissingId", "Slot", "StagedCall", "TextKind", "parsed"]
 
 Malformed = Literal["error", "skip", "keep"]
-"""What becomes of a call whose arguments never parse: it is reported, left out, or kept with its
-arguments as text."""
+"""What happens to a call whose arguments never parse: it is reported as an error, left out, or
+kept with its arguments as text."""
 
 MissingId = Literal["error", "synthesise"]
-"""What becomes of a call that never gets an id: it is reported, or given one."""
+"""What happens to a call that never gets an id: it is reported as an error, or given an id."""
 
 Slot = tuple[int, ...]
-"""Where words belong among others of their kind; they are read in the order of their slots."""
+"""A sort key: the texts of one kind are joined in the order of their slots, calls likewise."""
 
-_Words = Literal["text", "reasoning", "refusal"]
+TextKind = Literal["text", "reasoning", "refusal"]
 
 
 @dataclass(slots=True, eq=False)
 class StagedCall:
-    """A call as its fragments come in.
+    """A call while its fragments arrive.
 
     Args:
-        place: what calls are sorted by.
+        position: its sort key among the calls.
         number: how many calls began before it.
-        key: what the protocol tells its fragments by.
-        settled: whether it has left the stage; what comes for it later changes nothing.
+        key: what the protocol identifies its fragments by, such as an index.
+        closed: whether it has left the stage; later fragments are ignored.
     """
 
-    place: Slot
+    position: Slot
     number: int
     key: object = None
     id: str = ""
     name: str = ""
     arguments: str = ""
-    settled: bool = False
+    closed: bool = False
 
     def __str__(self) -> str:
         key = f", key {self.key!r}" if self.key is not None else ""
@@ -54,9 +55,9 @@ class StagedCall:
 
 
 def parsed(arguments: str) -> dict[str, Any] | None:
-    """Arguments as a value, an object; None where they are anything else.
+    """The arguments as an object; None if they are anything else.
 
-    Nothing at all is a call without arguments (`chat-args-empty-zero`, `anth-zero-arg`,
+    An empty string is a call without arguments (`chat-args-empty-zero`, `anth-zero-arg`,
     `resp-zero-arg`, `agui-zero-arg`).
     """
     if not arguments:
@@ -72,10 +73,10 @@ class Answer:
     """The answer so far.
 
     Args:
-        tools: the names of the tools that were offered; a call of another is an error. None:
-            any will do.
-        malformed, missing_id: what becomes of calls with these faults.
-        end: what ends a stream of the protocol, in words.
+        tools: the names of the tools that were offered; a call of another tool is an error. None:
+            any tool is accepted.
+        malformed, missing_id: what happens to calls with these faults.
+        end: what ends a stream of the protocol, for error messages.
     """
 
     def __init__(
@@ -84,112 +85,118 @@ class Answer:
         self.finish: str | None = None
         self.usage: Usage | None = None
         self.complete = False
-        """Whether the end marker of the protocol has come."""
+        """Whether the stream has had its end, such as a finish reason."""
         self.failed = False
-        """Whether an error has ended the stream; nothing that follows it counts."""
+        """Whether an error has ended the stream; whatever follows it is ignored."""
         self._tools = tools
         self._malformed = malformed
         self._missing_id = missing_id
         self._end = end
         self._closed = False
-        self._words: dict[_Words, dict[Slot, list[str]]] = {
+        self._texts: dict[TextKind, dict[Slot, list[str]]] = {
             "text": {},
             "reasoning": {},
             "refusal": {},
         }
-        self._begun: list[StagedCall] = []
+        self._opened: list[StagedCall] = []
         self._calls: list[tuple[Slot, Call]] = []
         self._errors: list[Trouble] = []
-        self._fresh: dict[_Words, list[str]] = {"text": [], "reasoning": [], "refusal": []}
-        self._fresh_calls: list[Call] = []
+        # Not passed on yet by `delta`.
+        self._new_fragments: dict[TextKind, list[str]] = _no_fragments()
+        self._new_calls: list[Call] = []
 
-    # Words
+    # Text, reasoning and refusal
 
-    def add(self, kind: _Words, fragment: str, slot: Slot = ()) -> None:
-        """Appends a fragment. Fragments are never compared: of two that are equal, both are meant
-        (`chat-dedupe-by-overlap`)."""
+    def add(self, kind: TextKind, fragment: str, slot: Slot = ()) -> None:
+        """Appends a fragment.
+
+        Fragments are never compared with earlier ones: of two equal fragments, both count
+        (`chat-dedupe-by-overlap`).
+        """
         if fragment:
-            self._words[kind].setdefault(slot, []).append(fragment)
-            self._fresh[kind].append(fragment)
+            self._texts[kind].setdefault(slot, []).append(fragment)
+            self._new_fragments[kind].append(fragment)
 
-    def replace(self, kind: _Words, whole: str, slot: Slot = ()) -> None:
-        """Puts a final value in the place of the fragments; what it adds to them is handed on."""
-        known = "".join(self._words[kind].get(slot, ()))
+    def replace(self, kind: TextKind, whole: str, slot: Slot = ()) -> None:
+        """Replaces the fragments of a slot by a final value. If the value continues them, the
+        rest of it is a new fragment."""
+        known = "".join(self._texts[kind].get(slot, ()))
         if whole.startswith(known):
             self.add(kind, whole[len(known) :], slot)
         else:
-            self._words[kind][slot] = [whole]
+            self._texts[kind][slot] = [whole]
 
-    def says(self, kind: _Words) -> bool:
-        """Whether there are any words of a kind."""
-        return any(self._words[kind].values())
+    def has(self, kind: TextKind) -> bool:
+        """Whether there is any text of a kind."""
+        return any(self._texts[kind].values())
 
     # Calls
 
-    def open(self, *place: int, key: object = None, id: str = "", name: str = "") -> StagedCall:
-        """A new call in the stage; calls of the same place stay in the order of their coming."""
-        number = len(self._begun)
-        call = StagedCall((*place, number), number, key, id, name)
-        self._begun.append(call)
+    def open(self, *position: int, key: object = None, id: str = "", name: str = "") -> StagedCall:
+        """Stages a new call. Calls with the same position keep the order of their arrival."""
+        number = len(self._opened)
+        call = StagedCall((*position, number), number, key, id, name)
+        self._opened.append(call)
         return call
 
-    def staged(self) -> list[StagedCall]:
-        """The calls that have not left the stage, in order."""
-        waiting = [call for call in self._begun if not call.settled]
-        return sorted(waiting, key=lambda call: call.place)
+    def open_calls(self) -> list[StagedCall]:
+        """The calls that are still staged, sorted by position."""
+        still_open = [call for call in self._opened if not call.closed]
+        return sorted(still_open, key=lambda call: call.position)
 
     def surface(self, call: StagedCall) -> None:
-        """Lets a call that is complete out of the stage, once; or says what is wrong with it.
+        """Closes a call that is complete: it surfaces, or an error is reported for it.
 
-        Whatever that is, the other calls and the text are not touched by it.
+        An error of one call never affects the text or other calls.
         """
-        if call.settled:
+        if call.closed:
             return
-        call.settled = True
+        call.closed = True
         if not call.name:
-            self._trouble("other", f"{call} never got a name", call)
+            self._report("other", f"{call} never got a name", call)
         elif self._tools is not None and call.name not in self._tools:
-            self._trouble("unknown_tool", f"{call} is of a tool that was not offered", call)
+            self._report("unknown_tool", f"{call} is of a tool that was not offered", call)
         elif "null" in (call.id, call.name):
-            # `chat-placeholder-null-string`: a server that wrote null as a word. Calls with
-            # such an id cannot be told apart, and there is no tool of such a name.
+            # `chat-placeholder-null-string`: the server wrote null as a string. Calls that share
+            # the id "null" cannot be distinguished, and no tool has the name "null".
             kind: TroubleKind = "missing_id" if call.id == "null" else "unknown_tool"
-            self._trouble(kind, f"{call} has the word 'null' for an id or a name", call)
+            self._report(kind, f"{call} has the word 'null' for an id or a name", call)
         elif not call.id and self._missing_id == "error":
-            self._trouble("missing_id", f"{call} never got an id", call)
+            self._report("missing_id", f"{call} never got an id", call)
         else:
-            self._let_out(call)
+            self._surface_parsed(call)
 
-    def refuse(self, call: StagedCall, why: str) -> None:
-        """Takes a call out of the stage whose arguments are not all there, whatever they look
-        like: nobody must run it."""
-        call.settled = True
+    def reject(self, call: StagedCall, reason: str) -> None:
+        """Closes a call whose arguments are incomplete, even if they parse. It must not run."""
+        call.closed = True
         if self._malformed == "error":
-            self._trouble("malformed_arguments", f"{call} {why}: {call.arguments[:200]!r}", call)
+            self._report("malformed_arguments", f"{call} {reason}: {call.arguments[:200]!r}", call)
         elif self._malformed == "keep":
-            self._surfaced(call, call.arguments)
+            self._emit(call, call.arguments)
 
-    def _let_out(self, call: StagedCall) -> None:
+    def _surface_parsed(self, call: StagedCall) -> None:
         arguments = parsed(call.arguments)
         if arguments is None:
-            # Cut, repeated, without their beginning (`chat-args-truncated`,
-            # `chat-args-repeated-at-end`, `chat-args-lost-prefix`): to mend them would be to
-            # guess what is to be done.
-            self.refuse(call, "has arguments that are no JSON object")
+            # Truncated, repeated, or without their beginning (`chat-args-truncated`,
+            # `chat-args-repeated-at-end`, `chat-args-lost-prefix`). To repair them would be to
+            # guess what the tool should do.
+            self.reject(call, "has arguments that are no JSON object")
         else:
-            self._surfaced(call, arguments)
+            self._emit(call, arguments)
 
-    def _surfaced(self, call: StagedCall, arguments: Any) -> None:
-        out = Call(call.name, arguments, call.id or self._new_id(call))
-        self._calls.append((call.place, out))
-        self._fresh_calls.append(out)
+    def _emit(self, call: StagedCall, arguments: Any) -> None:
+        complete = Call(call.name, arguments, call.id or self._synthesised_id(call))
+        self._calls.append((call.position, complete))
+        self._new_calls.append(complete)
 
-    def _new_id(self, call: StagedCall) -> str:
-        """An id that no other call has (`chat-id-never`, `gem-same-name-no-id`): the same for
-        the same stream, so that a result that is sent back finds its call."""
-        taken = {other.id for other in self._begun}
+    def _synthesised_id(self, call: StagedCall) -> str:
+        """An id that no other call of the answer has (`chat-id-never`, `gem-same-name-no-id`).
+
+        The same stream always gives the same id, so that a tool's result finds its call.
+        """
+        used = {other.id for other in self._opened}
         id = f"call_{call.number}"
-        while id in taken:
+        while id in used:
             id += "_"
         call.id = id
         return id
@@ -197,8 +204,11 @@ class Answer:
     # The end
 
     def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error: calls that wait are given up, no finish is told, and
-        nothing that still comes is looked at. The words so far stay, for whoever wants them."""
+        """Ends the answer with an error.
+
+        Calls that are still open are dropped, there is no finish, and whatever follows is ignored.
+        The text so far stays.
+        """
         if self.failed or self._closed:
             return
         self.failed = True
@@ -207,13 +217,16 @@ class Answer:
         self._errors.append(Trouble(message, kind))
 
     def close(self) -> None:
-        """The input is over: with the end marker seen, calls that wait are complete; without
-        it, the stream was cut, and no call in the stage can be trusted."""
+        """Ends the input.
+
+        If the stream had its end, the calls that are still open are complete. Otherwise the stream
+        was cut, and they are dropped: their arguments may be incomplete even if they parse.
+        """
         if self.failed or self._closed:
             return
         self._closed = True
         if self.complete:
-            for call in self.staged():
+            for call in self.open_calls():
                 self.surface(call)
             return
         self._abandon()
@@ -221,20 +234,20 @@ class Answer:
         self._errors.append(Trouble(message, "truncated"))
 
     def _abandon(self) -> None:
-        for call in self._begun:
-            call.settled = True
+        for call in self._opened:
+            call.closed = True
 
-    def _trouble(self, kind: TroubleKind, message: str, call: StagedCall) -> None:
+    def _report(self, kind: TroubleKind, message: str, call: StagedCall) -> None:
         self._errors.append(Trouble(message, kind, call.number))
 
-    # What is told
+    # What a client sees
 
     def delta(self) -> Delta | None:
-        """What was added since this was last asked, for the client to hand on; None: nothing."""
-        text, reasoning = ("".join(self._fresh[kind]) for kind in ("text", "reasoning"))
-        calls = tuple(self._fresh_calls)
-        self._fresh = {"text": [], "reasoning": [], "refusal": []}
-        self._fresh_calls = []
+        """What was added since the last call of `delta`; None if nothing was."""
+        text, reasoning = ("".join(self._new_fragments[kind]) for kind in ("text", "reasoning"))
+        calls = tuple(self._new_calls)
+        self._new_fragments = _no_fragments()
+        self._new_calls = []
         return Delta(text, reasoning, calls) if text or reasoning or calls else None
 
     def outcome(self) -> Outcome:
@@ -249,6 +262,10 @@ class Answer:
             tuple(self._errors),
         )
 
-    def _joined(self, kind: _Words) -> str:
-        slots = self._words[kind]
+    def _joined(self, kind: TextKind) -> str:
+        slots = self._texts[kind]
         return "".join(fragment for slot in sorted(slots) for fragment in slots[slot])
+
+
+def _no_fragments() -> dict[TextKind, list[str]]:
+    return {"text": [], "reasoning": [], "refusal": []}

@@ -1,9 +1,9 @@
-"""How a stream of Chat Completions is put together.
+"""How to put together a stream of OpenAI Chat Completions.
 
 https://platform.openai.com/docs/api-reference/chat-streaming
 
-Compatible servers leave out, repeat and renew almost everything that identifies a call. A name
-in backquotes is that of the quirk that a rule comes from.
+Compatible servers leave out, repeat or change almost every field that identifies a call. A name in
+backquotes is the quirk that a rule is there for; `mockllm quirks NAME` shows it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mockllm.checking.probes import Delta
 from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall, parsed
 from mockllm.checking.reference.values import (
     count,
-    error_words,
+    error_message,
     json_text,
     mapping,
     sequence,
@@ -27,12 +27,12 @@ __all__ = ["ChatAccumulator"]
 
 
 class ChatAccumulator:
-    """Puts the chunks of one stream together (`Probe`).
+    """Puts the chunks of one stream together (a `Probe`).
 
     Args:
-        tools: the names of the tools that were offered; None: a call of any tool will do.
-        malformed: what becomes of a call whose arguments never parse.
-        missing_id: what becomes of a call that never gets an id.
+        tools: the names of the tools that were offered; None: a call of any tool is accepted.
+        malformed: what happens to a call whose arguments never parse.
+        missing_id: what happens to a call that never gets an id.
     """
 
     def __init__(
@@ -47,25 +47,26 @@ class ChatAccumulator:
         self._last: StagedCall | None = None
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        """What one chunk adds: its text and reasoning, and the calls that surface with it."""
+        """What one chunk adds: text, reasoning, and the calls that surface."""
         if self._answer.failed:
             return None
-        # The chunk's own `id` and `object` are not looked at (`chat-chunk-id-changes`,
+        # The chunk's own `id` and `object` are ignored (`chat-chunk-id-changes`,
         # `chat-object-empty`).
         chunk = mapping(payload)
-        # `err-event-line`; `err-object-error`; and the usual form (`err-in-stream`).
+        # An error is below the key `error` (`err-in-stream`), or the chunk itself is one
+        # (`err-event-line`, `err-object-error`).
         bare = event == "error" or chunk.get("object") == "error"
         error = chunk.get("error") or (payload if bare else None)
-        # No choices in the first chunk of Azure (`chat-first-choices-empty`) and in those of
-        # usage, which some send without the key (`usage-empty-choices`, `usage-no-choices`).
+        # Azure's first chunk has no choices (`chat-first-choices-empty`). Chunks with usage have
+        # an empty list or no key (`usage-empty-choices`, `usage-no-choices`).
         for choice in map(mapping, sequence(chunk.get("choices"))):
-            # `chat-n-choices`: one answer was asked for. More than one would have to be kept
-            # apart by this index, each in an accumulator of its own.
+            # Only the first choice, since the request has `n=1` (`chat-n-choices`). Several
+            # choices need one accumulator each.
             if not choice.get("index"):
                 self._choice(choice, failing=error is not None)
         self._usage(chunk)
         if error is not None:
-            self._answer.fail(error_words(error))
+            self._answer.fail(error_message(error))
         return self._answer.delta()
 
     def outcome(self) -> Outcome:
@@ -74,44 +75,45 @@ class ChatAccumulator:
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
-        return len(self._answer.staged())
+        return len(self._answer.open_calls())
 
     def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """The stream broke underneath, below what an event can tell."""
+        """Ends the answer with an error of the transport, such as a broken connection."""
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Nothing more comes; a finish reason has to have come (`chat-finish-never`), while
-        `[DONE]` may be missing (`chat-no-done`)."""
+        """Ends the input. Without a finish reason the stream was cut (`chat-finish-never`); a
+        missing `[DONE]` is accepted (`chat-no-done`)."""
         self._answer.close()
 
     # Choices
 
     def _choice(self, choice: Mapping[str, Any], *, failing: bool) -> None:
-        # Before the finish reason, which may be in the same chunk (`chat-finish-with-last-delta`);
-        # and after it, for proxies change the order (`chat-delta-after-finish`). The delta may
-        # be null (`chat-delta-null`), as may everything in it.
+        # The delta comes first: the chunk with the finish reason may have one, too
+        # (`chat-finish-with-last-delta`). Proxies also send deltas after the finish reason
+        # (`chat-delta-after-finish`). The delta and all of its fields may be null
+        # (`chat-delta-null`).
         self._delta(mapping(choice.get("delta")))
-        # `chat-finish-key-absent`: absent, null and "" all say that it goes on.
-        # `chat-finish-foreign-value`: any other word is an end, known or not; but not one that
-        # comes with an error (`err-with-choices`), which completes nothing.
-        word = string(choice.get("finish_reason"))
-        if word and not failing:
-            # `chat-finish-twice`: the first one counts. It does not tell whether there are
-            # calls (`chat-finish-stop-with-tools`); calls do.
-            self._answer.finish = self._answer.finish or word
+        # Absent, null and "" mean that the answer goes on (`chat-finish-key-absent`). Every other
+        # value ends it, also an unknown one (`chat-finish-foreign-value`), unless it comes with an
+        # error (`err-with-choices`).
+        finish = string(choice.get("finish_reason"))
+        if finish and not failing:
+            # The first one counts (`chat-finish-twice`). It does not say whether there are calls:
+            # some servers send `stop` after calls (`chat-finish-stop-with-tools`).
+            self._answer.finish = self._answer.finish or finish
             self._answer.complete = True
             self._surface()
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
-        # Each may be missing or null, whatever else there is (`chat-content-key-absent`).
-        # The role is not looked at: it is the assistant's, however often or seldom it is said
-        # (`chat-role-every-chunk`, `chat-role-null-empty-never`).
-        reasoning, text = _contents(delta.get("content"))
+        # Every field may be missing or null (`chat-content-key-absent`). The role is ignored: it
+        # is always the assistant's, sent with every chunk or never (`chat-role-every-chunk`,
+        # `chat-role-null-empty-never`).
+        reasoning, text = _reasoning_and_text(delta.get("content"))
         self._answer.add("reasoning", reasoning or _reasoning(delta))
         self._answer.add("text", text)
         self._answer.add("refusal", string(delta.get("refusal")))
-        # `chat-two-calls-one-chunk`: all entries count, and none where the list is null
+        # A chunk may have several entries (`chat-two-calls-one-chunk`), or null instead of a list
         # (`chat-tool-calls-null`).
         for entry in sequence(delta.get("tool_calls")):
             self._fragment(mapping(entry))
@@ -119,125 +121,127 @@ class ChatAccumulator:
     # Calls
 
     def _fragment(self, entry: Mapping[str, Any]) -> None:
-        # The `type` is not looked at (`chat-type-missing`), and null or "" are as good as
-        # absent everywhere (`chat-id-null-later`, `chat-id-empty-later`).
+        # The `type` is ignored (`chat-type-missing`). Null and "" mean absent, in every field
+        # (`chat-id-null-later`, `chat-id-empty-later`).
         function = mapping(entry.get("function"))
         index = count(entry.get("index"))
         id, name = string(entry.get("id")), string(function.get("name"))
-        call = self._call_of(index, id, name)
+        call = self._find_call(index, id, name)
         if call is None:
-            place = len(self._calls) if index is None else index
-            call = self._answer.open(place, key=index)
+            position = len(self._calls) if index is None else index
+            call = self._answer.open(position, key=index)
             self._calls.append(call)
         self._last = call
-        if call.settled:
+        if call.closed:
             return
-        # `chat-id-repeated`, `chat-id-new-every-chunk`: the first id is kept as it is.
+        # The first id stays (`chat-id-repeated`, `chat-id-new-every-chunk`).
         call.id = call.id or id
-        # `chat-name-repeated`: the same name again is no piece of it; another one is
-        # (`chat-name-split`). The first one may be empty (`chat-name-empty-first`), and come
-        # behind arguments (`chat-args-before-name`).
+        # The same name again is a repetition (`chat-name-repeated`); another one is the next
+        # fragment of the name (`chat-name-split`). The first one may be empty
+        # (`chat-name-empty-first`) or follow the arguments (`chat-args-before-name`).
         if name != call.name:
             call.name += name
-        # In pieces, or all of them at once (`chat-args-whole`).
+        # In fragments, or all at once (`chat-args-whole`).
         call.arguments += _arguments(function.get("arguments"))
 
-    def _call_of(self, index: int | None, id: str, name: str) -> StagedCall | None:
-        """The call that a fragment goes on with; None if it begins one.
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        """The call that a fragment continues; None if it begins a new one.
 
-        An index is a key (`chat-index-from-one`, `chat-index-reversed`,
-        `chat-calls-interleaved`), but not one to rely on alone.
+        The index identifies the call; it may start at 1, go down, or alternate
+        (`chat-index-from-one`, `chat-index-reversed`, `chat-calls-interleaved`). It is not
+        sufficient, since servers also leave it out or reuse it.
         """
-        alike = [call for call in self._calls if index is None or call.key == index]
-        if not alike:
+        candidates = [call for call in self._calls if index is None or call.key == index]
+        if not candidates:
             return None
-        # `chat-index-first-only`: an id that was seen joins.
-        known = [call for call in alike if id and call.id == id]
+        # Only the first fragment had an index, but the id is known (`chat-index-first-only`).
+        known = [call for call in candidates if id and call.id == id]
         if known:
             return known[-1]
-        last = alike[-1] if index is not None else self._last
+        last = candidates[-1] if index is not None else self._last
         assert last is not None
-        return None if _is_another(last, index, id, name) else last
+        return None if _begins_new_call(last, index, id, name) else last
 
     def _surface(self) -> None:
-        """Lets calls out that are complete as far as a finish reason can tell.
+        """After a finish reason, surfaces the calls that are complete.
 
-        That an index is followed by the next is no sign that its call is complete
-        (`chat-calls-interleaved`), and neither are arguments that parse so far. Even now a
-        fragment may follow (`chat-delta-after-finish`): calls that lack one wait for the end.
+        Nothing earlier shows that a call is complete: neither that the next index begins
+        (`chat-calls-interleaved`), nor that the arguments parse so far. Even now a fragment may
+        follow (`chat-delta-after-finish`), so calls that lack one stay open until `close`.
         """
-        for call in self._answer.staged():
+        for call in self._answer.open_calls():
             if call.name and call.arguments and parsed(call.arguments) is not None:
                 self._answer.surface(call)
 
     # Usage
 
     def _usage(self, chunk: Mapping[str, Any]) -> None:
-        """Takes usage from wherever it comes (`usage-in-finish-chunk`). The last one counts: it
-        is a sum already (`usage-cumulative`), and null or none after it takes nothing back
-        (`usage-wiped-by-trailing-chunk`)."""
+        """Takes usage from any chunk (`usage-in-finish-chunk`).
+
+        The last one counts, since each is a total (`usage-cumulative`). A later chunk with null or
+        without usage does not erase it (`usage-wiped-by-trailing-chunk`).
+        """
         usage = mapping(chunk.get("usage") or mapping(chunk.get("x_groq")).get("usage"))
-        given, made = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-        if given is None and made is None:
+        prompt = count(usage.get("prompt_tokens"))
+        completion = count(usage.get("completion_tokens"))
+        if prompt is None and completion is None:
             return
         reasoning = mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")
         cached = mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
-        self._answer.usage = Usage(given, made, count(reasoning), count(cached))
+        self._answer.usage = Usage(prompt, completion, count(reasoning), count(cached))
 
 
-def _is_another(last: StagedCall, index: int | None, id: str, name: str) -> bool:
-    """Whether a fragment begins another call, although by its index it would go on with `last`.
+def _begins_new_call(last: StagedCall, index: int | None, id: str, name: str) -> bool:
+    """Whether a fragment begins a new call, although its index is that of `last`.
 
     Args:
-        index: None where the fragment has none.
-        id: one that no call with this index has.
+        index: None if the fragment has none.
+        id: an id that no call with this index has, or "".
     """
     if id and last.id:
-        # `chat-index-all-zero`, `chat-index-same-one-chunk`: a new id with a name is a new call.
-        # Without a name it is one only where there is no index to speak against it
-        # (`chat-index-missing`); otherwise the server makes ids up (`chat-id-new-every-chunk`).
+        # A new id with a name is a new call (`chat-index-all-zero`, `chat-index-same-one-chunk`).
+        # Without a name it is one only if there is no index (`chat-index-missing`): some servers
+        # invent a new id for every chunk (`chat-id-new-every-chunk`).
         return bool(name) or index is None
     if not (name and last.name):
-        # `chat-index-duplicate-fragments`: neither a new id nor a new name.
+        # Neither a new id nor a new name (`chat-index-duplicate-fragments`).
         return False
-    # `chat-index-missing` without ids: the name is all there is to tell calls by. With an index
-    # it may be repeated or in pieces, but no piece of a name follows the arguments.
+    # Without index and ids, only the name separates calls (`chat-index-missing`). With an index, a
+    # name may be repeated or continued, but never after the arguments have begun.
     return index is None or bool(name != last.name and last.arguments)
 
 
 def _arguments(value: object) -> str:
-    """A fragment of arguments as text: null is "" (`chat-args-null-first`,
-    `chat-args-null-only`), and an object is written out (`chat-args-object`)."""
+    """A fragment of arguments as text. Null is empty (`chat-args-null-first`,
+    `chat-args-null-only`), and an object becomes JSON text (`chat-args-object`)."""
     if value is None or isinstance(value, str):
         return value or ""
     return json_text(value)
 
 
-def _contents(content: object) -> tuple[str, str]:
-    """Reasoning and text of a content, which may be a list of parts (`chat-content-parts`)."""
+def _reasoning_and_text(content: object) -> tuple[str, str]:
+    """The reasoning and the text of a content, which may be a list of parts
+    (`chat-content-parts`)."""
     if isinstance(content, str):
         return "", content
     thoughts, texts = [], []
     for part in map(mapping, sequence(content)):
         if part.get("type") == "thinking":
             inner = part.get("thinking")
-            thoughts.append(inner if isinstance(inner, str) else _contents(inner)[1])
+            thoughts.append(inner if isinstance(inner, str) else _reasoning_and_text(inner)[1])
         else:
             texts.append(string(part.get("text")))
     return "".join(thoughts), "".join(texts)
 
 
 def _reasoning(delta: Mapping[str, Any]) -> str:
-    """Reasoning, once: where several fields have it, they all say the same
+    """The reasoning of a delta, once: if several fields have it, they repeat each other
     (`chat-reasoning-fields`)."""
-    for words in _reasonings(delta):
-        if words:
-            return words
-    return ""
+    return next(filter(None, _reasoning_fields(delta)), "")
 
 
-def _reasonings(delta: Mapping[str, Any]) -> Iterator[str]:
+def _reasoning_fields(delta: Mapping[str, Any]) -> Iterator[str]:
     yield string(delta.get("reasoning_content"))
     yield string(delta.get("reasoning"))
     details = map(mapping, sequence(delta.get("reasoning_details")))
-    yield "".join(string(each.get("text")) or string(each.get("summary")) for each in details)
+    yield "".join(string(one.get("text")) or string(one.get("summary")) for one in details)

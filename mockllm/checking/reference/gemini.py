@@ -1,10 +1,10 @@
-"""How a stream of Gemini is put together.
+"""How to put together a stream of Gemini.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
-Every chunk is a whole response with what is new in it, and nothing in it is required. Calls have
-no index and mostly no id: their order is all there is. A name in backquotes is that of the quirk
-that a rule comes from.
+Every chunk has the shape of a whole response, with only what is new in it. No field is required.
+Calls have no index and usually no id, so only their order identifies them. A name in backquotes is
+the quirk that a rule is there for; `mockllm quirks NAME` shows it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mockllm.checking.probes import Delta
 from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
 from mockllm.checking.reference.values import (
     count,
-    error_words,
+    error_message,
     json_text,
     mapping,
     sequence,
@@ -30,13 +30,13 @@ __all__ = ["GeminiAccumulator"]
 
 
 class GeminiAccumulator:
-    """Puts the chunks of one stream together (`Probe`).
+    """Puts the chunks of one stream together (a `Probe`).
 
     Args:
-        tools: the names of the tools that were offered; None: a call of any tool will do.
-        malformed: what becomes of a call whose arguments never parse.
-        missing_id: without effect: a call without an id is how this API usually sends it, so
-            it is always given one (`gem-same-name-no-id`).
+        tools: the names of the tools that were offered; None: a call of any tool is accepted.
+        malformed: what happens to a call whose arguments never parse.
+        missing_id: ignored: this API usually sends calls without ids, so they are always given
+            one (`gem-same-name-no-id`).
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class GeminiAccumulator:
         missing_id: MissingId = "synthesise",
     ) -> None:
         self._answer = Answer(tools, malformed, "synthesise", "a finishReason")
-        self._growing: tuple[StagedCall, _Tree] | None = None
+        self._partial_call: tuple[StagedCall, _PartialArguments] | None = None
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        """What one chunk adds: its text and thoughts, and the calls that surface with it.
+        """What one chunk adds: text, thoughts, and the calls that surface.
 
-        A chunk in an array, as errors come where the stream is one (`gem-array-form`), counts
-        as the chunk.
+        The payload may also be an array of chunks: without `alt=sse` the whole stream is an
+        array, and errors come in one (`gem-array-form`).
         """
         for chunk in payload if isinstance(payload, list) else [payload]:
             if not self._answer.failed:
@@ -66,168 +66,174 @@ class GeminiAccumulator:
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
-        return len(self._answer.staged())
+        return len(self._answer.open_calls())
 
     def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """The stream broke underneath, below what an event can tell."""
+        """Ends the answer with an error of the transport, such as a broken connection."""
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Nothing more comes; without a reason for the end it was cut (`gem-no-finish`)."""
+        """Ends the input. Without a finish reason the stream was cut (`gem-no-finish`)."""
         self._answer.close()
 
     # Chunks
 
     def _chunk(self, chunk: Mapping[str, Any]) -> None:
         if chunk.get("error"):
-            self._answer.fail(error_words(chunk["error"]))
+            self._answer.fail(error_message(chunk["error"]))
             return
         self._usage(mapping(chunk.get("usageMetadata")))
         for candidate in map(mapping, sequence(chunk.get("candidates"))):
-            # One answer was asked for; others would have an index.
+            # Only the first candidate: the request does not ask for several.
             if not candidate.get("index"):
                 self._candidate(candidate)
-        # `gem-empty-candidate`: a refused prompt has no candidate, only this reason.
+        # A blocked prompt has no candidate, only this reason (`gem-empty-candidate`).
         blocked = string(mapping(chunk.get("promptFeedback")).get("blockReason"))
         if blocked:
             self._finish(blocked)
 
     def _candidate(self, candidate: Mapping[str, Any]) -> None:
-        # `gem-empty-candidate`: parts, and content with them, may be missing.
+        # The parts, or the content, may be missing (`gem-empty-candidate`).
         for part in map(mapping, sequence(mapping(candidate.get("content")).get("parts"))):
             self._part(part)
-        # Behind the parts, since it comes with the last of them. STOP is said of calls too: the
-        # parts tell whether there are any (`gem-stop-for-tools`).
-        word = string(candidate.get("finishReason"))
-        if word and word != "FINISH_REASON_UNSPECIFIED":
-            self._finish(word)
+        # The parts come first, since the last of them are in the chunk with the finish reason.
+        # STOP also ends answers with calls (`gem-stop-for-tools`).
+        reason = string(candidate.get("finishReason"))
+        if reason and reason != "FINISH_REASON_UNSPECIFIED":
+            self._finish(reason)
 
-    def _finish(self, word: str) -> None:
-        self._answer.finish = word
+    def _finish(self, reason: str) -> None:
+        self._answer.finish = reason
         self._answer.complete = True
-        if self._growing is not None:
-            call, _ = self._growing
-            self._growing = None
-            self._answer.refuse(call, f"was cut off by {word}, with arguments still to come")
+        if self._partial_call is not None:
+            call, _ = self._partial_call
+            self._partial_call = None
+            self._answer.reject(call, f"was cut off by {reason}, with arguments still to come")
 
     def _part(self, part: Mapping[str, Any]) -> None:
         call = part.get("functionCall")
         if isinstance(call, Mapping):
             self._call(call)
-        # Empty text, as with the finish, adds nothing (`gem-stop-for-tools`).
-        kind = part.get("thought")
-        self._answer.add("reasoning" if kind else "text", string(part.get("text")))
+        # The chunk with the finish reason often has empty text (`gem-stop-for-tools`).
+        self._answer.add("reasoning" if part.get("thought") else "text", string(part.get("text")))
 
     # Calls
 
     def _call(self, value: Mapping[str, Any]) -> None:
-        """A call, which comes whole; or, where it says that it will go on, a piece of one."""
+        """A whole call; or one fragment of a call, if `willContinue` says so."""
         name = string(value.get("name"))
         if name:
             self._end_call()
             call = self._answer.open(id=string(value.get("id")), name=name)
-            self._growing = call, _Tree()
-        if self._growing is None:
+            self._partial_call = call, _PartialArguments()
+        if self._partial_call is None:
             return
-        call, tree = self._growing
+        call, arguments = self._partial_call
         if value.get("args") is not None:
-            # `gem-args-string`: a string is not an object and fails as such. Absent: `{}`
-            # (`gem-args-absent`).
+            # A string instead of an object is malformed (`gem-args-string`). A call without
+            # `args` has no arguments (`gem-args-absent`).
             call.arguments = json_text(value["args"])
-        for piece in map(mapping, sequence(value.get("partialArgs"))):
-            tree.add(piece)
+        for partial in map(mapping, sequence(value.get("partialArgs"))):
+            arguments.add(partial)
         if value.get("willContinue") is not True:
             self._end_call()
 
     def _end_call(self) -> None:
-        if self._growing is None:
+        if self._partial_call is None:
             return
-        call, tree = self._growing
-        self._growing = None
+        call, arguments = self._partial_call
+        self._partial_call = None
         if not call.arguments:
-            call.arguments = tree.text()
+            call.arguments = arguments.text()
         self._answer.surface(call)
 
     # Usage
 
     def _usage(self, usage: Mapping[str, Any]) -> None:
-        """Takes the tokens so far, of which the last are those of the answer
-        (`usage-cumulative`); counts of zero are left out."""
-        given, made = count(usage.get("promptTokenCount")), count(usage.get("candidatesTokenCount"))
-        if given is None and made is None:
+        """Takes the counts of a chunk.
+
+        Each is the total so far, so the last ones count (`usage-cumulative`). The service leaves
+        out counts of zero.
+        """
+        prompt = count(usage.get("promptTokenCount"))
+        candidates = count(usage.get("candidatesTokenCount"))
+        if prompt is None and candidates is None:
             return
         tools = count(usage.get("toolUsePromptTokenCount")) or 0
         thoughts = count(usage.get("thoughtsTokenCount")) or 0
         cached = count(usage.get("cachedContentTokenCount")) or 0
-        self._answer.usage = Usage((given or 0) + tools, (made or 0) + thoughts, thoughts, cached)
+        self._answer.usage = Usage(
+            (prompt or 0) + tools, (candidates or 0) + thoughts, thoughts, cached
+        )
 
 
-# Arguments in pieces (`gem-partial-args`)
+# Partial arguments (`gem-partial-args`)
 
-_STEP = re.compile(
+_PATH_KEY = re.compile(
     r"""\.(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]"""
     r"""|\['(?P<single>[^']*)'\]"""
 )
-_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+_VALUE_FIELDS = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
-class _Tree:
-    """Arguments while their pieces come in, each with the path to its place.
+class _PartialArguments:
+    """The arguments of a call while `partialArgs` arrive, each a value and its JSON path.
 
-    Objects and arrays alike are dictionaries here; those with numbers for keys are arrays.
+    Both objects and arrays are dictionaries here; a dictionary with integer keys is an array.
     """
 
     def __init__(self) -> None:
         self._root: dict[str | int, Any] = {}
-        self._broken = ""
+        self._unusable_path = ""
 
-    def add(self, piece: Mapping[str, Any]) -> None:
-        """Puts a value at its path; to a string that is there, it adds the next characters."""
-        path = string(piece.get("jsonPath"))
-        steps = _steps(path)
-        told = [name for name in _VALUES if name in piece]
-        if not steps or not told:
-            self._broken = self._broken or path or "no path"
+    def add(self, partial: Mapping[str, Any]) -> None:
+        """Sets the value at its path; a string continues the string that is there."""
+        path = string(partial.get("jsonPath"))
+        keys = _path_keys(path)
+        fields = [name for name in _VALUE_FIELDS if name in partial]
+        if not keys or not fields:
+            self._unusable_path = self._unusable_path or path or "no path"
             return
         node: Any = self._root
-        for step in steps[:-1]:
-            node = node.setdefault(step, {})
+        for key in keys[:-1]:
+            node = node.setdefault(key, {})
             if not isinstance(node, dict):
-                self._broken = self._broken or path
+                self._unusable_path = self._unusable_path or path
                 return
-        value = None if told[0] == "nullValue" else piece[told[0]]
-        before = node.get(steps[-1])
+        value = None if fields[0] == "nullValue" else partial[fields[0]]
+        before = node.get(keys[-1])
         both = isinstance(before, str) and isinstance(value, str)
-        node[steps[-1]] = f"{before}{value}" if both else value
+        node[keys[-1]] = f"{before}{value}" if both else value
 
     def text(self) -> str:
-        """The arguments as JSON text; where a piece had no place in them, what is no JSON."""
-        if self._broken:
-            return f"a piece without a place in the arguments: {self._broken}"
-        return json_text(_plain(self._root))
+        """The arguments as JSON text; after a partial argument with an unusable path, a message
+        that is not JSON, so that the call is malformed."""
+        if self._unusable_path:
+            return f"a partial argument has an unusable path: {self._unusable_path}"
+        return json_text(_json_value(self._root))
 
 
-def _steps(path: str) -> list[str | int]:
-    """The keys and indexes of a path such as `$.stops[0].city`; empty where it is none."""
-    steps: list[str | int] = []
-    at = 1
-    while path.startswith("$") and at < len(path):
-        match = _STEP.match(path, at)
+def _path_keys(path: str) -> list[str | int]:
+    """The keys and indexes of a JSON path such as `$.stops[0].city`; empty if it is not one."""
+    keys: list[str | int] = []
+    position = 1
+    while path.startswith("$") and position < len(path):
+        match = _PATH_KEY.match(path, position)
         if match is None:
             return []
-        at = match.end()
+        position = match.end()
         name, index, quoted, single = match.groups()
         if index is not None:
-            steps.append(int(index))
+            keys.append(int(index))
         else:
-            steps.append(json.loads(quoted) if quoted else name or single or "")
-    return steps
+            keys.append(json.loads(quoted) if quoted else name or single or "")
+    return keys
 
 
-def _plain(node: Any) -> Any:
-    """The value that a tree of dictionaries stands for."""
+def _json_value(node: Any) -> Any:
+    """The JSON value of a tree of dictionaries."""
     if not isinstance(node, dict):
         return node
     if node and all(isinstance(key, int) for key in node):
-        return [_plain(node[key]) for key in sorted(node)]
-    return {key: _plain(value) for key, value in node.items()}
+        return [_json_value(node[key]) for key in sorted(node)]
+    return {key: _json_value(value) for key, value in node.items()}

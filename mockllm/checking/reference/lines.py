@@ -1,9 +1,9 @@
-"""How bytes become the events that an accumulator is fed: server-sent events, and what comes
-in their place.
+"""How to turn the bytes of a stream into events for an accumulator.
 
+Most bytes are server-sent events:
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-
-A name in backquotes is that of the quirk that a rule comes from.
+Some servers send plain JSON instead, such as an error. A name in backquotes is the quirk that a
+rule is there for; `mockllm quirks NAME` shows it.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.answer import Malformed, MissingId
+from mockllm.protocols import PROTOCOLS
 
 __all__ = ["MAX_EVENT", "Lines", "ReferenceBytes"]
 
 MAX_EVENT = 64 * 1024 * 1024
-"""The most characters of one event (`sse-huge-event`): what is longer is an error, so that no
-stream can fill the memory."""
+"""The most characters of one event. A longer one is an error, so that no stream can fill the
+memory; a much lower bound would refuse valid streams (`sse-huge-event`)."""
 
 
 class Lines:
-    """Takes bytes, cut anywhere (`sse-chunk-boundaries`), and gives the lines that they complete.
+    """Splits bytes into lines; the bytes may be cut anywhere (`sse-chunk-boundaries`).
 
-    Only CR, LF and CRLF end a line, also a CRLF that is cut in two (`sse-crlf`,
-    `agui-crlf`). Other characters
-    that some take for line ends are text (`sse-unicode-line-separators`).
+    Only CR, LF and CRLF end a line, also a CRLF that is cut in two (`sse-crlf`, `agui-crlf`).
+    Others, such as U+2028, are text, although `str.splitlines` splits there
+    (`sse-unicode-line-separators`).
     """
 
     def __init__(self) -> None:
-        # `sse-utf8-split`: the bytes of a character may come one by one.
+        # A character may be cut between its bytes (`sse-utf8-split`).
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-        self._begun = False
+        self._started = False
         self._after_cr = False
         self._partial: list[str] = []
         self.size = 0
-        """How many characters of an unfinished line wait."""
+        """The length of the unfinished line, in characters."""
 
     def feed(self, data: bytes) -> list[str]:
         """The lines that these bytes complete, without their ends."""
         text = self._utf8.decode(data)
         if not text:
             return []
-        if not self._begun:
-            self._begun = True
-            text = text.removeprefix("\ufeff")  # `sse-bom`: one, at the very beginning
+        if not self._started:
+            self._started = True
+            text = text.removeprefix("\ufeff")  # one, at the very beginning (`sse-bom`)
         if self._after_cr:
             text = text.removeprefix("\n")  # the other half of a CRLF
             self._after_cr = False
@@ -63,17 +64,18 @@ class Lines:
         return lines
 
     def rest(self) -> str:
-        """What stands behind the last line end."""
+        """The text after the last line end."""
         return "".join(self._partial) + self._utf8.decode(b"", final=True)
 
 
 class ReferenceBytes:
-    """Puts the bytes of one stream together (`ByteProbe`), whatever content type they had
-    (`sse-content-type`).
+    """Puts the bytes of one stream together (a `ByteProbe`).
+
+    The content type of the answer is not needed, since it may be wrong (`sse-content-type`).
 
     Args:
-        api: the API that is spoken.
-        tools, malformed, missing_id: as of the accumulators.
+        api: the name of the API.
+        tools, malformed, missing_id: see the accumulators.
     """
 
     def __init__(
@@ -85,122 +87,128 @@ class ReferenceBytes:
         missing_id: MissingId = "synthesise",
     ) -> None:
         self._api = api
-        self._sum = REFERENCES[api](tools=tools, malformed=malformed, missing_id=missing_id)
+        self._accumulator = REFERENCES[api](tools=tools, malformed=malformed, missing_id=missing_id)
         self._lines = Lines()
         self._event = ""
         self._data: list[str] = []
         self._size = 0
         self._body: list[str] = []
-        self._over = False
+        self._ended = False
 
     def feed(self, data: bytes) -> Delta | None:
-        """What these bytes add, of all events that they complete."""
-        if self._over:
+        """What these bytes add: the sum over all events that they complete."""
+        if self._ended:
             return None
         deltas = [self._line(line) for line in self._lines.feed(data)]
         if self._size + self._lines.size > MAX_EVENT:
             self._fail(f"an event is longer than {MAX_EVENT} characters")
-        return _joined([delta for delta in deltas if delta is not None])
+        return _join([delta for delta in deltas if delta is not None])
 
     def outcome(self) -> Outcome:
         """The answer so far."""
-        return self._sum.outcome()
+        return self._accumulator.outcome()
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
-        return self._sum.pending()
+        return self._accumulator.pending()
 
     def close(self) -> None:
-        """Nothing more comes: what is there without its line end or blank line is looked at."""
+        """Ends the input. An unfinished line or event may still be complete."""
         rest = self._lines.rest()
         if rest:
             self._line(rest)
-        if not self._over:
-            self._last("\n".join(self._data))
-            self._whole("\n".join(self._body))
-        self._sum.close()
+        if not self._ended:
+            self._unterminated_event("\n".join(self._data))
+            self._plain_body("\n".join(self._body))
+        self._accumulator.close()
 
     # Lines
 
     def _line(self, line: str) -> Delta | None:
-        if self._over:
+        if self._ended:
             return None
         if not line:
             return self._dispatch()
         name, _, value = line.partition(":")
-        # `sse-no-space`: it may be missing; `sse-trim`: one is no part of the value, a second is.
+        # At most one space after the colon is not part of the value (`sse-no-space`, `sse-trim`).
         value = value.removeprefix(" ")
         if name == "data":
-            # `sse-multiline-data`: all of them are one value.
+            # Several data lines are one value (`sse-multiline-data`).
             self._data.append(value)
             self._size += len(value) + 1
         elif name == "event":
             self._event = value
         elif name not in ("", "id", "retry") and (self._body or line[0] in "{["):
-            # No field of an event, but JSON: an answer that is not streamed, or an error in the
-            # place of one or behind it (`err-json-200`, `gem-raw-error-lines`,
-            # `gem-array-form`).
+            # JSON without `data:` is an answer that is not streamed, or an error, alone or after
+            # events (`err-json-200`, `gem-raw-error-lines`, `gem-array-form`).
             self._body.append(line)
-        # The rest says nothing here: comments, which have no name (`sse-comments`,
-        # `sse-bare-colon`), and other fields (`sse-other-fields`, `sse-retry-field`).
+        # Comments have an empty name (`sse-comments`, `sse-bare-colon`). They are ignored, as are
+        # other fields (`sse-other-fields`, `sse-retry-field`).
         return None
 
     def _dispatch(self) -> Delta | None:
-        """Hands on the event that a blank line ends."""
+        """Feeds the event that a blank line ends."""
         data, event = "\n".join(self._data), self._event
         self._data, self._size, self._event = [], 0, ""
-        # Without data there is no event, whatever else there was (`sse-id-then-comment`,
-        # `sse-event-without-data`, `sse-empty-data`).
+        # A block without data is not an event (`sse-id-then-comment`, `sse-event-without-data`,
+        # `sse-empty-data`).
         if not data or self._is_sentinel(data):
             return None
         try:
-            payload = json.loads(data)  # spaces in it say nothing (`anth-padded-json`)
+            payload = json.loads(data)  # also with whitespace around it (`anth-padded-json`)
         except (ValueError, RecursionError) as error:
-            # `sse-malformed-json`, `sse-single-newline`, `sse-keepalive-as-data`: passing over
-            # it would lose a part of the answer without a word.
+            # To ignore it would lose a part of the answer silently (`sse-malformed-json`,
+            # `sse-single-newline`, `sse-keepalive-as-data`).
             self._fail(f"the data of an event are no JSON ({error}): {data[:200]!r}")
             return None
-        return self._sum.feed(payload, event or None)
+        return self._accumulator.feed(payload, event or None)
 
     def _is_sentinel(self, data: str) -> bool:
-        """Whether it is `[DONE]` (`sse-done-variants`). Chat is over with it, whatever follows
-        (`chat-data-after-done`); elsewhere it says nothing (`anth-done-sentinel`,
-        `resp-done-sentinel`, `gem-strict-framing`, `agui-done-sentinel`)."""
-        if data.rstrip() != "[DONE]":
-            return False
-        self._over = self._api == "chat"
-        return True
+        """Whether the data are the end marker of the API or `[DONE]`, also with spaces after it
+        (`sse-done-variants`).
+
+        After the API's own end marker everything is ignored (`chat-data-after-done`). In other
+        APIs `[DONE]` has no meaning, and proxies add it (`anth-done-sentinel`,
+        `resp-done-sentinel`, `gem-strict-framing`, `agui-done-sentinel`).
+        """
+        marker = data.rstrip()
+        self._ended = self._ended or marker == PROTOCOLS[self._api].end_data
+        return self._ended or marker == "[DONE]"
 
     def _fail(self, message: str) -> None:
-        self._sum.fail(message)
-        self._over = True
+        self._accumulator.fail(message)
+        self._ended = True
 
     # The end of the input
 
-    def _last(self, data: str) -> None:
-        """An event without its blank line: taken where it is whole (`sse-no-final-blank`), for
-        then nothing of it is missing; otherwise the stream was cut inside of it (`sse-cut`)."""
+    def _unterminated_event(self, data: str) -> None:
+        """Feeds an event without its blank line, if its JSON is complete (`sse-no-final-blank`).
+        Otherwise the stream was cut inside the event (`sse-cut`)."""
         if not self._data or self._is_sentinel(data):
             return
         try:
             payload = json.loads(data)
         except (ValueError, RecursionError):
-            self._sum.fail(f"the stream was cut inside of an event: {data[:200]!r}", "truncated")
+            self._accumulator.fail(
+                f"the stream was cut inside of an event: {data[:200]!r}", "truncated"
+            )
         else:
-            self._sum.feed(payload, self._event or None)
+            self._accumulator.feed(payload, self._event or None)
 
-    def _whole(self, body: str) -> None:
-        """JSON without events around it; each element of an array counts as an event. If it is
-        cut, it says nothing, and so the stream has no end."""
+    def _plain_body(self, body: str) -> None:
+        """Feeds JSON that is not in events: an object, or each element of an array.
+
+        Incomplete JSON is ignored, so that the stream has no end and counts as cut.
+        """
         try:
             value = json.loads(body)
         except (ValueError, RecursionError):
             return
         for payload in value if isinstance(value, list) else [value]:
-            self._sum.feed(payload)
+            self._accumulator.feed(payload)
 
 
-def _joined(deltas: list[Delta]) -> Delta | None:
+def _join(deltas: list[Delta]) -> Delta | None:
     """Several deltas as one."""
     if not deltas:
         return None

@@ -1,17 +1,17 @@
-"""How a stream of the Responses API is put together.
+"""How to put together a stream of the OpenAI Responses API.
 
 https://platform.openai.com/docs/api-reference/responses-streaming
 
-An answer is a list of output items, each with its `added`, deltas and `done`; a `done` repeats
-the whole of what the deltas said. A name in backquotes is that of the quirk that a rule comes
-from.
+An answer is a list of output items, each with the events `added`, deltas and `done`. A `done`
+repeats everything that the deltas have sent. A name in backquotes is the quirk that a rule is there
+for; `mockllm quirks NAME` shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from mockllm.checking.outcome import Outcome, TroubleKind, Usage
 from mockllm.checking.probes import Delta
@@ -21,11 +21,12 @@ from mockllm.checking.reference.answer import (
     MissingId,
     Slot,
     StagedCall,
+    TextKind,
     parsed,
 )
 from mockllm.checking.reference.values import (
     count,
-    error_words,
+    error_message,
     json_text,
     mapping,
     sequence,
@@ -34,23 +35,22 @@ from mockllm.checking.reference.values import (
 
 __all__ = ["ResponsesAccumulator"]
 
-_Words = Literal["text", "reasoning", "refusal"]
-
-_WORDS: dict[str, tuple[str, _Words, str]] = {
+_TEXT_EVENTS: dict[str, tuple[str, TextKind, str]] = {
     "output_text": ("message", "text", "content"),
     "refusal": ("message", "refusal", "content"),
     "reasoning_summary_text": ("reasoning", "reasoning", "summary"),
     "reasoning_text": ("reasoning", "reasoning", "content"),
 }
-"""By the middle of an event's name: the type of its item, what it says, and where in the item."""
+"""By the middle of an event's name: the type of its item, the kind of text, and the list of the
+item that has it."""
 
-_PARTS: dict[str, tuple[_Words, str]] = {
+_TEXT_PARTS: dict[str, tuple[TextKind, str]] = {
     "output_text": ("text", "text"),
     "refusal": ("refusal", "refusal"),
     "summary_text": ("reasoning", "text"),
     "reasoning_text": ("reasoning", "text"),
 }
-"""By the type of a part: what it says, and the field that has it."""
+"""By the type of a part: the kind of text, and the field that has it."""
 
 _CALL = "function_call"
 
@@ -60,12 +60,12 @@ class _Item:
     """An output item that has begun.
 
     Args:
-        index: its `output_index`, a key that is not to be taken for a place in a list.
+        index: its `output_index`: a key, not a position in a list.
         number: how many items began before it.
-        ids: all that it was ever called by.
-        call: the call that it is, if it is one.
-        given: the arguments that came with its `added`.
-        done: the slots whose words are final.
+        ids: all ids that it has had.
+        call: the staged call, if the item is a call.
+        initial_arguments: the arguments in its `added` event.
+        final: the slots whose text is final.
     """
 
     type: str
@@ -73,22 +73,22 @@ class _Item:
     number: int
     ids: set[str] = field(default_factory=set)
     call: StagedCall | None = None
-    given: str = ""
-    done: set[Slot] = field(default_factory=set)
+    initial_arguments: str = ""
+    final: set[Slot] = field(default_factory=set)
 
     def slot(self, where: str, index: object) -> Slot:
-        """The place of a part of it among those of all items."""
+        """The slot of the part at an index of `summary` or `content`; summaries come first."""
         return self.index, self.number, int(where == "content"), count(index) or 0
 
 
 class ResponsesAccumulator:
-    """Puts the events of one stream together (`Probe`).
+    """Puts the events of one stream together (a `Probe`).
 
     Args:
-        tools: the names of the tools that were offered; None: a call of any tool will do.
-        malformed: what becomes of a call whose arguments never parse.
-        missing_id: what becomes of a call that never gets an id (a `call_id`: the id of its
-            item is of no use to anybody else).
+        tools: the names of the tools that were offered; None: a call of any tool is accepted.
+        malformed: what happens to a call whose arguments never parse.
+        missing_id: what happens to a call that never gets a `call_id`. The `id` of its item is no
+            substitute: results refer to the `call_id`.
     """
 
     def __init__(
@@ -98,19 +98,18 @@ class ResponsesAccumulator:
         malformed: Malformed = "error",
         missing_id: MissingId = "synthesise",
     ) -> None:
-        self._answer = Answer(
-            tools, malformed, missing_id, "response.completed, .incomplete or .failed"
-        )
+        end = "response.completed, .incomplete or .failed"
+        self._answer = Answer(tools, malformed, missing_id, end)
         self._items: list[_Item] = []
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        """What one event adds: its text and reasoning, and the call that surfaces with it."""
+        """What one event adds: text, reasoning, and the call that surfaces."""
         value = mapping(payload)
         # Sequence numbers, log probabilities and the event line are not needed
-        # (`resp-required-missing`); a bare error has no type.
+        # (`resp-required-missing`). A bare error has no type.
         type = string(value.get("type")) or ("error" if value.get("error") else event or "")
         if self._answer.failed and type == "response.failed":
-            # Follows the error that it repeats, and has the usage.
+            # It follows an `error` event, repeats the error, and adds the usage.
             self._usage(mapping(value.get("response")))
         if self._answer.failed or self._answer.complete:
             return None  # `resp-after-completed`
@@ -125,15 +124,14 @@ class ResponsesAccumulator:
                 self._part_done(value)
             case ["response", ("completed" | "incomplete" | "failed") as status]:
                 self._end(status, mapping(value.get("response")))
-            case ["response", words, "delta" | "done" as stage] if words in _WORDS:
-                self._words(words, stage, value)
+            case ["response", name, "delta" | "done" as stage] if name in _TEXT_EVENTS:
+                self._text_event(name, stage, value)
             case ["error"]:
-                # `resp-error-shape`: nested as it is sent, or flat as it is documented.
-                self._answer.fail(error_words(value.get("error") or payload))
+                # Nested below `error` as the service sends it, or flat as its reference says
+                # (`resp-error-shape`).
+                self._answer.fail(error_message(value.get("error") or payload))
             case _:
-                # `resp-keepalive`, `resp-unknown-event`; and names that are not of this API
-                # (`resp-legacy-names`), which say nothing here.
-                pass
+                pass  # `resp-keepalive`, `resp-unknown-event`, `resp-legacy-names`
         return self._answer.delta()
 
     def outcome(self) -> Outcome:
@@ -142,33 +140,33 @@ class ResponsesAccumulator:
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
-        return len(self._answer.staged())
+        return len(self._answer.open_calls())
 
     def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """The stream broke underneath, below what an event can tell."""
+        """Ends the answer with an error of the transport, such as a broken connection."""
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Nothing more comes; without one of the three ends it was cut (`resp-no-terminal`)."""
+        """Ends the input. Without a terminal event the stream was cut (`resp-no-terminal`)."""
         self._answer.close()
 
     # Items
 
     def _item(self, type: str, value: Mapping[str, Any]) -> _Item:
-        """The item that an event is about; a new one if it never began (`resp-missing-openers`).
+        """The item of an event; a new one if there was no `added` (`resp-missing-openers`).
 
-        Keyed by `output_index`, since the id of an item may be another in each event
-        (`resp-item-id-rotates`, `resp-reasoning-ids`) or null (`resp-item-id-null`). Where
-        several items share an index, an id that is known says which; else it is the last one
-        of the type (`resp-output-index`).
+        The key is `output_index`: the id of an item may be another one in each event
+        (`resp-item-id-rotates`, `resp-reasoning-ids`) or null (`resp-item-id-null`). If several
+        items share an index, a known id decides, else the last item of the type
+        (`resp-output-index`).
         """
         index = count(value.get("output_index")) or 0
-        alike = [item for item in self._items if item.index == index and item.type == type]
+        candidates = [item for item in self._items if item.index == index and item.type == type]
         id = string(value.get("item_id"))
-        for item in alike:
+        for item in candidates:
             if id in item.ids:
                 return item
-        return alike[-1] if alike else self._open(type, index)
+        return candidates[-1] if candidates else self._open(type, index)
 
     def _open(self, type: str, index: int) -> _Item:
         item = _Item(type, index, len(self._items))
@@ -178,149 +176,160 @@ class ResponsesAccumulator:
         return item
 
     def _added(self, value: Mapping[str, Any]) -> None:
-        told = mapping(value.get("item"))
-        item = self._open(string(told.get("type")), count(value.get("output_index")) or 0)
-        self._identify(item, told)
-        # Only used if neither deltas nor a final value come (`resp-args-in-added`).
-        item.given = _text(told.get("arguments"))
+        fields = mapping(value.get("item"))
+        item = self._open(string(fields.get("type")), count(value.get("output_index")) or 0)
+        self._identify(item, fields)
+        # Used only if neither deltas nor a final value follow (`resp-args-in-added`).
+        item.initial_arguments = _arguments_text(fields.get("arguments"))
 
-    def _identify(self, item: _Item, told: Mapping[str, Any]) -> None:
-        item.ids |= {string(told.get("id"))} - {""}
-        if item.call is not None and not item.call.settled:
-            item.call.id = item.call.id or string(told.get("call_id"))
-            item.call.name = item.call.name or string(told.get("name"))
+    def _identify(self, item: _Item, fields: Mapping[str, Any]) -> None:
+        """Takes the ids and the name from the fields of an item; the first ones stay."""
+        item.ids |= {string(fields.get("id"))} - {""}
+        if item.call is not None and not item.call.closed:
+            item.call.id = item.call.id or string(fields.get("call_id"))
+            item.call.name = item.call.name or string(fields.get("name"))
 
     def _item_done(self, value: Mapping[str, Any]) -> None:
-        told = mapping(value.get("item"))
-        type = string(told.get("type"))
+        fields = mapping(value.get("item"))
+        type = string(fields.get("type"))
         if type == _CALL:
-            item = self._called(value.get("output_index"), told)
+            item = self._call_item(value.get("output_index"), fields)
         else:
-            item = self._item(type, {**value, "item_id": told.get("id")})
-        self._identify(item, told)
+            item = self._item(type, {**value, "item_id": fields.get("id")})
+        self._identify(item, fields)
         for where in ("summary", "content"):
-            for index, part in enumerate(map(mapping, sequence(told.get(where)))):
-                self._whole(item, item.slot(where, index), part)
+            for index, part in enumerate(map(mapping, sequence(fields.get(where)))):
+                self._final_part(item, item.slot(where, index), part)
         if item.call is not None:
-            self._final(item.call, told.get("arguments"))
-            if told.get("status") != "incomplete":
+            self._final_arguments(item.call, fields.get("arguments"))
+            if fields.get("status") != "incomplete":
                 self._surface(item)
 
-    def _called(self, output_index: object, told: Mapping[str, Any]) -> _Item:
-        """The item of a call that is told whole: its `call_id` is its identity, whatever else
-        changes; else it is the one at this index that has none yet."""
-        index, id = count(output_index) or 0, string(told.get("call_id"))
+    def _call_item(self, output_index: object, fields: Mapping[str, Any]) -> _Item:
+        """The item of a call that is sent as a whole; a new one if it is not known.
+
+        The `call_id` identifies it, whatever else changes; else it is the latest call at this
+        index that can have the id.
+        """
+        index, id = count(output_index) or 0, string(fields.get("call_id"))
         calls = [item for item in self._items if item.call is not None]
-        here = [item for item in calls if item.index == index]
-        for item in [*here, *calls]:
+        same_index = [item for item in calls if item.index == index]
+        for item in [*same_index, *calls]:
             if item.call is not None and id and item.call.id == id:
                 return item
-        for item in reversed(here):
+        for item in reversed(same_index):
             if item.call is not None and not (id and item.call.id):
                 return item
         return self._open(_CALL, index)
 
-    # Words
+    # Text, reasoning and refusal
 
-    def _words(self, name: str, stage: str, value: Mapping[str, Any]) -> None:
-        type, kind, where = _WORDS[name]
+    def _text_event(self, name: str, stage: str, value: Mapping[str, Any]) -> None:
+        type, kind, where = _TEXT_EVENTS[name]
         item = self._item(type, value)
         slot = item.slot(where, value.get(f"{where}_index"))
         if stage == "done":
-            self._settle(item, slot, kind, value.get("refusal" if kind == "refusal" else "text"))
-        elif slot not in item.done:
+            self._take_final(
+                item, slot, kind, value.get("refusal" if kind == "refusal" else "text")
+            )
+        elif slot not in item.final:
             self._answer.add(kind, string(value.get("delta")), slot)
 
     def _part_done(self, value: Mapping[str, Any]) -> None:
         part = mapping(value.get("part"))
-        kind = _PARTS.get(string(part.get("type")))
+        kind = _TEXT_PARTS.get(string(part.get("type")))
         if kind is not None:
             item = self._item("reasoning" if kind[0] == "reasoning" else "message", value)
             where = "summary" if part.get("type") == "summary_text" else "content"
-            self._whole(item, item.slot(where, value.get(f"{where}_index")), part)
+            self._final_part(item, item.slot(where, value.get(f"{where}_index")), part)
 
-    def _whole(self, item: _Item, slot: Slot, part: Mapping[str, Any]) -> None:
-        kind = _PARTS.get(string(part.get("type")))
+    def _final_part(self, item: _Item, slot: Slot, part: Mapping[str, Any]) -> None:
+        kind = _TEXT_PARTS.get(string(part.get("type")))
         if kind is not None:
-            self._settle(item, slot, kind[0], part.get(kind[1]))
+            self._take_final(item, slot, kind[0], part.get(kind[1]))
 
-    def _settle(self, item: _Item, slot: Slot, kind: _Words, whole: object) -> None:
-        """Takes a final value: it stands for the deltas and is not added to them, however often
-        it comes (`resp-dup-done`), and ends them (`resp-delta-after-done`). An empty one is of
-        a server that does not repeat what it has sent."""
+    def _take_final(self, item: _Item, slot: Slot, kind: TextKind, whole: object) -> None:
+        """Replaces the deltas by a final text, however often it comes (`resp-dup-done`).
+
+        Later deltas are ignored (`resp-delta-after-done`), and so is an empty text: some servers
+        do not repeat it.
+        """
         if isinstance(whole, str) and whole:
-            item.done.add(slot)
+            item.final.add(slot)
             self._answer.replace(kind, whole, slot)
 
     # Calls
 
     def _arguments(self, stage: str, value: Mapping[str, Any]) -> None:
-        # By item, for items may overlap (`resp-interleaved`).
+        # Events of several items may alternate (`resp-interleaved`).
         item = self._item(_CALL, value)
         call = item.call
         assert call is not None
-        if call.settled:
+        if call.closed:
             return
         if stage == "delta":
             call.arguments += string(value.get("delta"))
         elif stage == "done":
-            self._final(call, value.get("arguments"))
-            # Without name or arguments there is more to come: they may be in the item's own
-            # `done` alone (`resp-missing-openers`, `resp-args-done-only`).
+            self._final_arguments(call, value.get("arguments"))
+            # If the name, the id or the arguments are missing, the item's own `done` may have
+            # them (`resp-missing-openers`, `resp-args-done-only`).
             if call.name and call.id and call.arguments:
                 self._surface(item)
 
-    def _final(self, call: StagedCall, whole: object) -> None:
-        """Final arguments stand for the deltas (`resp-args-done-only`, `resp-delta-after-done`);
-        empty ones do not (`resp-zero-arg`)."""
-        if not call.settled:
-            call.arguments = _text(whole) or call.arguments
+    def _final_arguments(self, call: StagedCall, whole: object) -> None:
+        """Replaces the deltas by final arguments (`resp-args-done-only`,
+        `resp-delta-after-done`), unless these are empty (`resp-zero-arg`)."""
+        if not call.closed:
+            call.arguments = _arguments_text(whole) or call.arguments
 
     def _surface(self, item: _Item) -> None:
         call = item.call
-        if call is not None and not call.settled:
-            call.arguments = call.arguments or item.given
+        if call is not None and not call.closed:
+            call.arguments = call.arguments or item.initial_arguments
             self._answer.surface(call)
 
     # The end
 
     def _end(self, status: str, response: Mapping[str, Any]) -> None:
         self._usage(response)
-        # `response.failed`, and whoever says so in the response alone.
+        # `response.failed`, or another terminal event whose response has an error.
         if status == "failed" or response.get("error"):
-            self._answer.fail(error_words(response.get("error") or "the response failed"))
+            self._answer.fail(error_message(response.get("error") or "the response failed"))
             return
-        self._harvest(sequence(response.get("output")))
-        # `resp-incomplete`: what there is counts, with the reason for the end.
+        self._fill_from_response(sequence(response.get("output")))
+        # What was sent counts, and the reason is the finish (`resp-incomplete`).
         details = mapping(response.get("incomplete_details"))
         self._answer.finish = string(details.get("reason")) or status
         self._answer.complete = True
         for item in self._items:
             call = item.call
-            if call is None or call.settled:
+            if call is None or call.closed:
                 continue
             if status == "incomplete" and (not call.arguments or parsed(call.arguments) is None):
-                self._answer.refuse(call, f"was cut off by {self._answer.finish}")
+                self._answer.reject(call, f"was cut off by {self._answer.finish}")
             else:
                 self._surface(item)
 
-    def _harvest(self, output: list[Any]) -> None:
-        """Takes what only the final response has. Its list may be empty or null although there
-        were items (`resp-completed-output-empty`), and its places need not be their indexes: so
-        calls are told by their id, and words taken only where there were none."""
-        said = {kind for kind in ("text", "reasoning", "refusal") if self._answer.says(kind)}
-        for index, told in enumerate(map(mapping, output)):
-            if told.get("type") == _CALL:
-                item = self._called(index, told)
-                self._identify(item, told)
+    def _fill_from_response(self, output: list[Any]) -> None:
+        """Takes what only the final response has.
+
+        Its `output` may be empty or null although there were items
+        (`resp-completed-output-empty`). Positions in it need not be the indexes of the items. So
+        calls are found by their id, and text is taken only for kinds that had none.
+        """
+        streamed = {kind for kind in ("text", "reasoning", "refusal") if self._answer.has(kind)}
+        for index, fields in enumerate(map(mapping, output)):
+            if fields.get("type") == _CALL:
+                item = self._call_item(index, fields)
+                self._identify(item, fields)
                 if item.call is not None:
-                    self._final(item.call, told.get("arguments"))
+                    self._final_arguments(item.call, fields.get("arguments"))
                 continue
             for where in ("summary", "content"):
-                for place, part in enumerate(map(mapping, sequence(told.get(where)))):
-                    kind = _PARTS.get(string(part.get("type")))
-                    if kind is not None and kind[0] not in said:
-                        slot = index, len(self._items), int(where == "content"), place
+                for position, part in enumerate(map(mapping, sequence(fields.get(where)))):
+                    kind = _TEXT_PARTS.get(string(part.get("type")))
+                    if kind is not None and kind[0] not in streamed:
+                        slot = index, len(self._items), int(where == "content"), position
                         self._answer.replace(kind[0], string(part.get(kind[1])), slot)
 
     def _usage(self, response: Mapping[str, Any]) -> None:
@@ -328,12 +337,12 @@ class ResponsesAccumulator:
         if usage:
             cached = mapping(usage.get("input_tokens_details")).get("cached_tokens")
             reasoning = mapping(usage.get("output_tokens_details")).get("reasoning_tokens")
-            told = (usage.get("input_tokens"), usage.get("output_tokens"), reasoning, cached)
-            self._answer.usage = Usage(*map(count, told))
+            counts = (usage.get("input_tokens"), usage.get("output_tokens"), reasoning, cached)
+            self._answer.usage = Usage(*map(count, counts))
 
 
-def _text(arguments: object) -> str:
-    """Arguments as text, also where they came as an object; null is ""."""
+def _arguments_text(arguments: object) -> str:
+    """Arguments as text, also if they came as an object; null is empty."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json_text(arguments)

@@ -1,6 +1,6 @@
-"""Values of JSON that may be anything: a server may send null, or another kind, for each.
+"""Reads JSON values of any type: a server may send null, or another type, for every field.
 
-Standard library only.
+Each function returns an empty value instead of raising. Standard library only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["count", "error_words", "json_text", "mapping", "sequence", "string"]
+__all__ = ["count", "error_message", "json_text", "mapping", "sequence", "string"]
 
 json_text = json.JSONEncoder(separators=(",", ":")).encode
 """A JSON value as text."""
@@ -31,24 +31,24 @@ def string(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """The value if it is a whole number, be it written as `7.0`."""
+    """The value if it is a whole number, also one written as `7.0`; otherwise None."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
 
 
-def error_words(error: object) -> str:
-    """What an error says, in words: its message, and its code or type where it has one.
+def error_message(error: object) -> str:
+    """The message of an error, with its code or type if it has one.
 
     Args:
-        error: the error as some service writes it: an object, one inside of another under
-            `error`, or only a string.
+        error: the error in the shape of any service: an object, an object below the key `error`,
+            or a string.
     """
     while isinstance(error, Mapping) and error.get("error"):
         error = error["error"]
     if not isinstance(error, Mapping):
         return error if isinstance(error, str) else json_text(error)
-    named = (error.get(key) for key in ("code", "status", "type"))
-    code = next((str(value) for value in named if value), "")
+    codes = (error.get(key) for key in ("code", "status", "type"))
+    code = next((str(value) for value in codes if value), "")
     message = string(error.get("message")) or json_text(dict(error))
     return f"{message} ({code})" if code else message

@@ -1,1 +1,1 @@
-"""What a user gets to see of a failed case: the smallest stream, files that reproduce it."""
+"""Reports of failed cases: the text, the smallest stream, and the files that reproduce it."""

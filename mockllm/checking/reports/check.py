@@ -1,4 +1,7 @@
-"""`check`: an accumulator against scenarios, in one line of a test."""
+"""`check`, which a test calls to check an accumulator, and the text of a report.
+
+It reads scenario files.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from mockllm.checking.cases.compile import cases
 from mockllm.checking.judging.examine import Failure, Report, examine
 from mockllm.checking.judging.running import Factory, Level
 from mockllm.checking.policy import Policy
-from mockllm.checking.reports.reproduction import drawn, reproduction
+from mockllm.checking.reports.reproduction import format_stream, reproduction
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 
-__all__ = ["check", "shrunk", "told"]
+__all__ = ["check", "report_text", "scenarios_of", "shrunk"]
 
 Scenarios = str | PathLike[str] | Scenario | Iterable[str | PathLike[str] | Scenario]
 
@@ -35,18 +38,20 @@ def check(
     quirks: bool = False,
     seed: str = "0",
 ) -> Report:
-    """Takes an accumulator through scenarios; the report, if it gets all of them right.
+    """Runs an accumulator through the cases of scenarios; the report, if all of them pass.
 
     Args:
         client: makes a new probe (`Probe`, or `ByteProbe` with `level="bytes"`) for each stream.
         scenarios: files, folders or scenarios; default: those that come with mockllm.
-        api: the protocol that the client speaks.
-        variations: further ways of cutting each answer, drawn from `seed`.
-        quirks: also play every quirk of the protocol.
+        api: the name of the protocol that the client speaks.
+        variations: how many further ways of cutting each answer, drawn from `seed`.
+        quirks: also run the quirks of the protocol.
 
     Raises:
-        AssertionError: it gets something wrong; the message says which invariants it breaks,
-            with the smallest stream found that shows each.
+        AssertionError: a case failed; the message names each broken invariant, with the smallest
+            stream found that shows it.
+        ScenarioError: a file cannot be loaded; with every problem in it.
+        UsageError: there is no such API.
     """
     found = cases(
         api,
@@ -59,12 +64,12 @@ def check(
     report = examine(client, found, policy, level=level)
     if not report.good:
         small = shrunk(report, client, policy, level=level)
-        raise AssertionError(told(small, client, level=level, policy=policy))
+        raise AssertionError(report_text(small, client, level=level, policy=policy))
     return report
 
 
 def scenarios_of(given: Scenarios | None) -> tuple[Scenario, ...]:
-    """Scenarios from files, folders and scenarios; those that come with mockllm for None."""
+    """The scenarios of files, folders and scenarios; for None, those that come with mockllm."""
     if given is None:
         return load([shipped_scenarios()])
     several = [given] if isinstance(given, str | PathLike | Scenario) else list(given)
@@ -77,42 +82,45 @@ def scenarios_of(given: Scenarios | None) -> tuple[Scenario, ...]:
 def shrunk(
     report: Report, client: Factory, policy: Policy | None = None, *, level: Level = "payloads"
 ) -> Report:
-    """The report with the first failure of each invariant made as small as it can be.
+    """The report, with the first failure of each invariant shrunk to the smallest case found.
 
-    Without hypothesis, which does it, the failures stay as they are.
+    Without hypothesis, which shrinks them, the failures stay as they are.
     """
     failures: list[Failure] = []
-    for invariant, blamed in report.broken().items():
+    for invariant, broken in report.broken().items():
 
         def breaks(case: Case, invariant: str = invariant) -> bool:
             if level == "payloads" and case.events is None:
                 return False
-            again = examine(client, [case], policy, level=level).failures
-            return any(failure.invariant == invariant for failure in again)
+            found = examine(client, [case], policy, level=level).failures
+            return any(failure.invariant == invariant for failure in found)
 
-        first, *rest = blamed
+        first, *rest = broken
         try:
             small = shrink(first.case, breaks)
         except UsageError:
             return report
-        again = examine(client, [small], policy, level=level).failures
-        words = next((f.words for f in again if f.invariant == invariant), first.words)
-        failures += [replace(first, shrunk=small, words=words), *rest]
+        found = examine(client, [small], policy, level=level).failures
+        descriptions = next(
+            (failure.descriptions for failure in found if failure.invariant == invariant),
+            first.descriptions,
+        )
+        failures += [replace(first, shrunk=small, descriptions=descriptions), *rest]
     return replace(report, failures=tuple(failures))
 
 
-def told(
+def report_text(
     report: Report,
     client: Factory | None = None,
     *,
     level: Level = "payloads",
     policy: Policy | None = None,
 ) -> str:
-    """A report in words: each invariant that is broken, where, and how to see it again.
+    """A report as text: each broken invariant, with the case, the stream and how to reproduce it.
 
     Args:
-        client: for the files that show a failure again; without it they are left out.
-        policy: how the client was judged, for these files.
+        client: for the files that reproduce a failure; without it they are left out.
+        level, policy: how the client was examined, for these files.
     """
     broken = report.broken()
     if not broken:
@@ -120,11 +128,11 @@ def told(
     are = "invariants are" if len(broken) > 1 else "invariant is"
     lines = [f"{report.runs} cases; {len(broken)} {are} broken: {', '.join(broken)}"]
     for failures in broken.values():
-        lines += ["", *_failure(failures, client, level, policy)]
+        lines += ["", *_failure_lines(failures, client, level, policy)]
     return "\n".join(lines)
 
 
-def _failure(
+def _failure_lines(
     failures: list[Failure], client: Factory | None, level: Level, policy: Policy | None
 ) -> list[str]:
     first = failures[0]
@@ -134,7 +142,7 @@ def _failure(
     if others:
         lines.append(f"  and {others} more case{'s' * (others > 1)}")
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
-    lines += [f"    {line}" for line in drawn(small).splitlines()]
+    lines += [f"    {line}" for line in format_stream(small).splitlines()]
     if client is not None:
         files = reproduction(first, client, level=level, policy=policy)
         lines.append(f"  to play it again, {files.scenario_name}:")

@@ -1,7 +1,7 @@
-"""Makes a case that a client gets wrong as small as it can be: the scenario, its cutting, all.
+"""Shrinks a failed case: its scenario and how the answer is cut.
 
-Hypothesis does the shrinking: every draw is a way of making the case smaller, and its smallest
-example is the smallest case that still breaks the same invariant.
+Hypothesis searches: every draw decides what is left out, and the smallest example that it finds is
+the smallest case that still breaks the same invariant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import case as compiled
+from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.jsontext import compact
@@ -38,11 +38,11 @@ _TRIES = 400
 
 
 def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = _TRIES) -> Case:
-    """The smallest case found that `breaks` still holds for; the case itself at worst.
+    """The smallest case found for which `breaks` holds; at worst the case itself.
 
     Args:
-        breaks: whether a client gets a case wrong in the way that is looked for. It is asked
-            about `tries` cases or fewer.
+        breaks: whether a client fails a case in the same way.
+        tries: how often `breaks` is called at most.
 
     Raises:
         UsageError: hypothesis is not installed.
@@ -94,17 +94,17 @@ class _Draw:
         self._draw, self._st = draw, st
 
     def keep(self) -> bool:
-        """Whether something stays; hypothesis tries to do without it."""
+        """Whether a part is kept; hypothesis tries to leave it out."""
         kept: bool = self._draw(self._st.booleans())
         return kept
 
     def length(self, most: int) -> int:
-        """How much of something stays; hypothesis tries to have little."""
+        """How much of a part is kept; hypothesis tries to keep little."""
         length: int = self._draw(self._st.integers(0, most))
         return length
 
     def one_of(self, *values: Any) -> Any:
-        """One of some values, the simplest first."""
+        """One of the values, the simplest first."""
         return self._draw(self._st.sampled_from(values))
 
 
@@ -114,7 +114,7 @@ def _smaller(draw: _Draw, scenario: Scenario, case: Case) -> Case | None:
     if not reply:
         return None
     wire = turn.wire if turn.wire is not None and draw.keep() else None
-    told = replace(
+    smaller = replace(
         turn,
         reply=reply,
         wire=wire if wire != Wire() else None,
@@ -125,14 +125,14 @@ def _smaller(draw: _Draw, scenario: Scenario, case: Case) -> Case | None:
     used = {call.name for part in reply for call in _calls(part)}
     small = replace(
         scenario,
-        turns=(told,),
+        turns=(smaller,),
         apis=(case.api,),
         description="",
         tools=tuple(tool for tool in scenario.tools if tool.name in used),
     )
     variation = _variation(draw, case.variation)
     try:
-        return compiled(small, case.api, variation, case.quirk)
+        return compile_case(small, case.api, variation, case.quirk)
     except (MockLLMError, ValueError):
         return None
 
@@ -144,7 +144,7 @@ def _calls(part: AnyPart) -> tuple[ToolPart, ...]:
 
 
 def _part(draw: _Draw, part: AnyPart) -> AnyPart | None:
-    """A part made smaller, or nothing."""
+    """A smaller part, or None if it is left out."""
     if not draw.keep():
         return None
     match part:
@@ -171,7 +171,8 @@ def _text(
 
 
 def _split(draw: _Draw, text: str, split: Any) -> Any:
-    """A simpler way of cutting a text; what was written out no longer fits a shorter one."""
+    """A simpler way of cutting a text. Fragments that the scenario spells out are kept only while
+    they still join to the text."""
     if isinstance(split, tuple) and "".join(split) == text and draw.keep():
         return split
     return draw.one_of(None, 1 + len(text) // 2, 1)
@@ -190,7 +191,7 @@ def _tool(draw: _Draw, part: ToolPart) -> ToolPart:
 
 
 def _some(draw: _Draw, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
-    return tuple(each for each in citations if draw.keep())
+    return tuple(citation for citation in citations if draw.keep())
 
 
 def _variation(draw: _Draw, full: Variation) -> Variation:
