@@ -1,0 +1,110 @@
+"""Counts how often one request, one recorded exchange and one check change the file they run in.
+
+`python -m tools.walk` prints, for each walk, the changes from one file of mockllm to another
+(calls and returns), the number of files, and the number of calls. A walk that enters a file many
+times for a small thing is a place to look at, not a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from mockllm.checking import examine
+from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.reference import REFERENCES
+from mockllm.core.target import NO_TARGET
+from mockllm.protocols import PROTOCOLS
+from mockllm.recording.drafting.drafts import Drafting
+from mockllm.recording.store.folder import Folder
+from mockllm.redaction.redact import Redactor
+from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.call import Call
+from mockllm.replay.loading import load
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.tapes.captured import Captured
+
+_PACKAGE = f"{Path(__file__).parent.parent / 'mockllm'}/"
+
+
+@dataclass(slots=True)
+class Walk:
+    """A profile function (`sys.setprofile`) that follows the files of mockllm."""
+
+    hops: int = 0
+    calls: int = 0
+    files: Counter[str] = field(default_factory=Counter)
+    _now: str = ""
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        here = frame.f_code.co_filename
+        if event == "call" and here.startswith(_PACKAGE):
+            self.calls += 1
+            self._enter(here)
+        elif event == "return" and here.startswith(_PACKAGE):
+            back = frame.f_back
+            while back is not None and not back.f_code.co_filename.startswith(_PACKAGE):
+                back = back.f_back
+            if back is not None:
+                self._enter(back.f_code.co_filename)
+
+    def _enter(self, file: str) -> None:
+        if file != self._now:
+            self._now = file
+            self.hops += 1
+            self.files[file.removeprefix(_PACKAGE)] += 1
+
+
+def walk(work: Callable[[], object]) -> Walk:
+    """The walk of a piece of work."""
+    found = Walk()
+    sys.setprofile(found)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def main() -> None:
+    """Prints the three walks."""
+    scenarios = load(shipped_scenarios() / "secret-numbers.yaml")
+    protocol, player = PROTOCOLS["chat"], Player(scenarios)
+    text = [{"role": "user", "content": "secret numbers please"}]
+    sent: dict[str, Any] = {"model": "gpt-4o", "stream": True, "messages": text}
+    body = json.dumps(sent).encode()
+
+    def request() -> HttpAnswer:
+        exchange = Exchange("POST", protocol.client.path, {}, body)
+        return player.play(Call(protocol, NO_TARGET, {}, Session("walk"), exchange))
+
+    def record() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            redactor, store = Redactor(), Folder(Path(folder))
+            drafting = Drafting(pattern=redactor.pattern)
+            for draft in drafting.add(redactor.captured(exchange)):
+                store.write(draft)
+
+    cases = list(plain_cases(scenarios, "chat"))[:1]
+    walks = {"request": walk(request)}
+    answer = request()
+    url = protocol.client.service + protocol.client.path
+    exchange = Captured("POST", url, (), body, answer.status, answer.headers, answer.chunks)
+    walks["recorded exchange"] = walk(record)
+    walks["check"] = walk(lambda: examine(REFERENCES["chat"], cases))
+    for name, found in walks.items():
+        most = ", ".join(f"{file} {count}" for file, count in found.files.most_common(4))
+        print(f"{name}: {found.hops} hops, {len(found.files)} files, {found.calls} calls ({most})")
+
+
+if __name__ == "__main__":
+    main()
