@@ -1,4 +1,4 @@
-"""`python -m mockllm` is the command `mockllm`."""
+"""`python -m mockllm` is the command `mockllm` of mockllm-harness."""
 
 from mockllm.cli import main
 

@@ -1,4 +1,4 @@
-"""The wheel has everything that a user needs, and works away from the checkout."""
+"""The wheel has every file that users need, and works away from the checkout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """Runs `python -m mockllm` with the wheel's files alone, in an empty folder."""
+    """Runs `python -m mockllm` with the files of the wheel only, in an empty folder."""
     target = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
@@ -51,13 +51,13 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
-    """Nothing is missing, and nothing of the tests is in it."""
+    """No file is missing, and no test is in it."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {"mockllm/py.typed", "mockllm/scenario/schema.json"} <= names
     shipped = {name for name in names if name.startswith("mockllm/shipped/")}
     assert len(shipped) == len(list((ROOT / "scenarios").glob("*.yaml")))
-    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+    assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
     metadata = next(name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
         assert b"mockllm = mockllm.cli:main" in archive.read(metadata)
@@ -70,8 +70,8 @@ def test_the_demo_plays(installed):
     assert "Alice's number is 42, Bob's is 7." in done.stdout
 
 
-def test_it_is_the_wheel_that_runs(installed):
-    """The other tests here do not look at the checkout by mistake."""
+def test_the_wheel_is_what_runs(installed):
+    """The other tests here do not import the checkout by mistake."""
     found = subprocess.run(
         [sys.executable, "-c", "import mockllm; print(mockllm.__file__)"],
         cwd=installed.folder,
@@ -83,12 +83,12 @@ def test_it_is_the_wheel_that_runs(installed):
     assert found.stdout.startswith(str(installed.site))
 
 
-def test_a_newcomer_gets_going(installed):
-    """init, validate, list, show: the first minutes."""
+def test_the_first_commands_of_a_new_user(installed):
+    """init, validate, list and show work."""
     assert installed("init", "first").returncode == 0
     checked = installed("validate", "first", "--json")
     assert checked.returncode == 0, checked.stderr
     assert json.loads(checked.stdout) == []
     assert len(json.loads(installed("list", "--json").stdout)) >= 16
-    shown = installed("show", "secret-numbers", "--api", "responses")
-    assert shown.stdout.startswith("event: response.created\n")
+    stream = installed("show", "secret-numbers", "--api", "responses")
+    assert stream.stdout.startswith("event: response.created\n")

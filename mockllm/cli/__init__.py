@@ -1,4 +1,4 @@
-"""The command line. A module for each command, imported when it is asked for."""
+"""The command line. One module a command, imported when the command runs."""
 
 from __future__ import annotations
 

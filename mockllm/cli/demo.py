@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,9 +20,14 @@ from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 if TYPE_CHECKING:
     from mockllm.cli.drawing import Screen
     from mockllm.core.turn import Turn
-    from mockllm.protocols.base import Json, WireProtocol
+    from mockllm.protocols.base import WireProtocol
+    from mockllm.protocols.records import Json
 
-__all__ = ["demo"]
+__all__ = ["Post", "demo", "demo_scenario", "play"]
+
+Post = Callable[["WireProtocol", str, "Json"], Iterable[tuple[float, bytes]]]
+"""Sends a body to a path of an API: the bytes of the answer's stream in the order of arrival,
+each with the seconds since the request."""
 
 _MODEL = "mock-model"
 _NAME = "secret-numbers"
@@ -55,21 +61,38 @@ def demo(speed: float) -> None:
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
-    scenario = _scenario()
+    scenario = demo_scenario()
     screen = screen_for(sys.stdout)
-    answers: list[Turn] = []
     with ServerThread([scenario], ServerOptions(speed=speed, grace=1.0)) as thread:
-        screen.say(f"Scenario {scenario.name}, served on {thread.url}", bold=True)
-        screen.say(f"  {scenario.description}")
-        for name, protocol in thread.server.protocols.items():
-            if scenario.plays_over(name):
-                answers.append(_converse(thread.url, protocol, scenario, screen))
+        post = partial(_post, thread.url)
+        play(scenario, thread.server.protocols, thread.url, post, screen)
+
+
+def play(
+    scenario: Scenario,
+    protocols: Mapping[str, WireProtocol],
+    url: str,
+    post: Post,
+    screen: Screen,
+) -> None:
+    """Draws the whole demonstration.
+
+    Args:
+        url: where the scenario is served, for the first line.
+
+    Raises:
+        MockLLMError: the APIs gave different answers.
+    """
+    screen.line(f"Scenario {scenario.name}, served on {url}", bold=True)
+    screen.line(f"  {scenario.description}")
+    played = [protocol for name, protocol in protocols.items() if scenario.plays_over(name)]
+    answers = [_converse(post, protocol, scenario, screen) for protocol in played]
     if len({answer.text for answer in answers}) != 1:
         raise MockLLMError(f"the APIs gave different answers: {[a.text for a in answers]}")
     _farewell(screen, len(answers))
 
 
-def _scenario() -> Scenario:
+def demo_scenario() -> Scenario:
     """The shipped scenario, at a pace that eyes can follow."""
     from mockllm.scenario.shipped import shipped_scenarios
 
@@ -85,27 +108,29 @@ def _evenly(turn: TurnSpec) -> TurnSpec:
     return replace(turn, reply=reply)
 
 
-def _converse(url: str, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
-    """Asks, answers the calls, and so on until an answer makes none; that answer."""
+def _converse(post: Post, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
+    """Leads the conversation until an answer calls no tool; returns that answer."""
     from mockllm.replay.client_requests import first_body, user_text
 
     path = protocol.client.path_of(_MODEL)
     text = f"Tell me the {user_text(scenario)}, please."
     body = first_body(protocol, _MODEL, text, scenario.tools)
-    screen.say()
-    screen.say(f"{protocol.title}  POST {path}", bold=True)
-    screen.say(f"  user: {text}")
+    screen.line()
+    screen.line(f"{protocol.title}  POST {path}", bold=True)
+    screen.line(f"  user: {text}")
     while True:
-        turn, answer = _listen(url + path, body, protocol, screen)
+        turn, answer = _receive(post(protocol, path, body), protocol, screen)
         if not turn.tool_calls:
             return turn
         results = [_SECRETS[call.parsed()["name"]] for call in turn.tool_calls]
-        told = zip(turn.tool_calls, results, strict=True)
-        screen.say(f"  tools: {', '.join(f'{c.id or c.name} = {text}' for c, text in told)}")
+        pairs = zip(turn.tool_calls, results, strict=True)
+        screen.line(f"  tools: {', '.join(f'{c.id or c.name} = {text}' for c, text in pairs)}")
         body = protocol.client.continuation(body, answer, turn.tool_calls, results)
 
 
-def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tuple[Turn, str]:
+def _receive(
+    stream: Iterable[tuple[float, bytes]], protocol: WireProtocol, screen: Screen
+) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
     from mockllm.cli.drawing import Board
     from mockllm.core import events as ev
@@ -113,35 +138,35 @@ def _listen(url: str, body: Json, protocol: WireProtocol, screen: Screen) -> tup
     from mockllm.framing.sse import Decoder
 
     frames, decoder, board = Decoder(), protocol.decoder(), Board()
-    heard: list[ev.Timed] = []
-    began = time.perf_counter()
-    for chunk in _stream(url, body, protocol.client.headers):
-        for frame in frames.decode(chunk):
-            at = time.perf_counter() - began
+    received: list[ev.Timed] = []
+    at = 0.0
+    for at, data in stream:
+        for frame in frames.decode(data):
             events = decoder.decode(frame)
-            heard += [ev.Timed(int(at * 1_000_000), event) for event in events]
+            received += [ev.Timed(int(at * 1_000_000), event) for event in events]
             screen.update(board, board.frame(frame.data or "", events), at)
-    screen.end(board, time.perf_counter() - began)
-    heard += [ev.Timed(0, event) for event in decoder.close()]
-    answer = next((e.event.id for e in heard if isinstance(e.event, ev.Start)), "")
-    return fold(heard).whole(), answer
+    screen.end(board, at)
+    received += [ev.Timed(0, event) for event in decoder.close()]
+    answer = next((e.event.id for e in received if isinstance(e.event, ev.Start)), "")
+    return fold(received).whole(), answer
 
 
-def _stream(url: str, body: Json, headers: Mapping[str, str]) -> Iterator[bytes]:
-    """The bytes of an answer, as they arrive."""
+def _post(url: str, protocol: WireProtocol, path: str, body: Json) -> Iterator[tuple[float, bytes]]:
+    """A `Post` over HTTP, as soon as the `url` of the server is given."""
     from http.client import HTTPConnection
 
-    where = urlsplit(url)
-    connection = HTTPConnection(where.hostname or "", where.port, timeout=_TIMEOUT)
+    server = urlsplit(url)
+    connection = HTTPConnection(server.hostname or "", server.port, timeout=_TIMEOUT)
+    began = time.perf_counter()
     try:
-        target = f"{where.path}?{where.query}" if where.query else where.path
-        sent = {"content-type": "application/json", **headers}
-        connection.request("POST", target, json.dumps(body), sent)
+        headers = {"content-type": "application/json", **protocol.client.headers}
+        connection.request("POST", path, json.dumps(body), headers)
         response = connection.getresponse()
         if response.status != 200:
-            raise MockLLMError(f"{url} answered {response.status}: {response.read().decode()}")
+            message = response.read().decode()
+            raise MockLLMError(f"{url}{path} answered {response.status}: {message}")
         while data := response.read1():
-            yield data
+            yield time.perf_counter() - began, data
     finally:
         connection.close()
 
@@ -149,11 +174,11 @@ def _stream(url: str, body: Json, headers: Mapping[str, str]) -> Iterator[bytes]
 def _farewell(screen: Screen, count: int) -> None:
     from mockllm.cli.init import FIRST_MODEL, curl
 
-    screen.say()
-    screen.say(f"{count} APIs, {count} wire formats, the same calls and the same answer.")
-    screen.say()
-    screen.say("Next:", bold=True)
-    screen.say("  mockllm init scenarios     write a first scenario of your own")
-    screen.say("  mockllm serve scenarios    serve it, then:")
+    screen.line()
+    screen.line(f"{count} APIs, {count} wire formats, the same calls and the same answer.")
+    screen.line()
+    screen.line("Next:", bold=True)
+    screen.line("  mockllm init scenarios     write a first scenario of your own")
+    screen.line("  mockllm serve scenarios    serve it, then:")
     for line in curl("http://127.0.0.1:8080", FIRST_MODEL):
-        screen.say(f"    {line}")
+        screen.line(f"    {line}")
