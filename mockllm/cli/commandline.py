@@ -18,9 +18,9 @@ _INTERRUPTED = 130
 
 
 class CommandLine(click.Group):
-    """A group of commands that are imported when they are asked for.
+    """A group of commands, each imported when it runs.
 
-    What goes wrong is told in one line on standard error, with exit code 2.
+    An error is one line on standard error, with exit code 2.
 
     Args:
         commands_at: where each command is, as `module:name`.
@@ -58,14 +58,14 @@ class CommandLine(click.Group):
         except (click.ClickException, MockLLMError, OSError) as error:
             if not standalone_mode:
                 raise
-            click.echo(f"mockllm: {_told(error)}", err=True)
+            click.echo(f"mockllm: {_message(error)}", err=True)
             sys.exit(_FAILED)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     match error:
         case ScenarioError(problems=problems):
             for problem in problems:

@@ -41,7 +41,7 @@ class Board:
     latest: str = ""
 
     def frame(self, data: str, events: list[ev.Event]) -> list[Lane]:
-        """Takes in what one frame says; the lanes that it changed."""
+        """Adds the events of one frame; returns the lanes that it changed."""
         self.chunks += 1
         self.size += len(data.encode())
         self.latest = data
@@ -69,7 +69,7 @@ class Board:
 class Screen(Protocol):
     """Where a demonstration is drawn; times are in seconds since the request."""
 
-    def say(self, line: str = "", *, bold: bool = False) -> None: ...
+    def line(self, line: str = "", *, bold: bool = False) -> None: ...
 
     def update(self, board: Board, changed: list[Lane], at: float) -> None: ...
 
@@ -108,19 +108,19 @@ class PlainScreen:
         self._stream = stream
         self._tick = " ✓" if _can_draw(stream) else " ok"
 
-    def say(self, line: str = "", *, bold: bool = False) -> None:
+    def line(self, line: str = "", *, bold: bool = False) -> None:
         encoding = self._stream.encoding or "utf-8"
-        shown = line.encode(encoding, "backslashreplace").decode(encoding)
-        print(shown, file=self._stream, flush=True)
+        printable = line.encode(encoding, "backslashreplace").decode(encoding)
+        print(printable, file=self._stream, flush=True)
 
     def update(self, board: Board, changed: list[Lane], at: float) -> None:
         for lane in changed:
             label, name = _cells(board, lane)
             cells = (f"{at:6.2f} s", label, *([name] if name.strip() else []), lane.text)
-            self.say(("  " + "  ".join(cells)).rstrip() + self._tick * lane.done)
+            self.line(("  " + "  ".join(cells)).rstrip() + self._tick * lane.done)
 
     def end(self, board: Board, at: float) -> None:
-        self.say(f"            {_tally(board, at)}")
+        self.line(f"            {_tally(board, at)}")
 
 
 class LiveScreen:
@@ -130,7 +130,7 @@ class LiveScreen:
         self._stream = stream
         self._drawn = 0
 
-    def say(self, line: str = "", *, bold: bool = False) -> None:
+    def line(self, line: str = "", *, bold: bool = False) -> None:
         self._drawn = 0
         self._write(f"{click.style(line, bold=True) if bold else line}\n")
 

@@ -17,7 +17,7 @@ __all__ = ["env"]
     "--url",
     default="http://127.0.0.1:8080",
     show_default=True,
-    help="Where the server listens, as its first line says.",
+    help="Where the server listens; its first line names it.",
 )
 @click.option("--session", metavar="NAME", help="Give the base URLs of a session.")
 @click.option("--export", is_flag=True, help="Put `export` before each, for a shell.")

@@ -45,8 +45,8 @@ def export(
 ) -> None:
     """Write SCENARIO as a VCR cassette, as vcrpy and pytest-recording replay it.
 
-    Turns that were recorded come out as they were, request and all. The others are asked for as
-    a client of the API would, and streamed. A cassette has no times and no cuts between chunks.
+    Recorded turns are exported as they were recorded, with their requests. The others are requested
+    as a client of the API would, streamed. A cassette has no times and no cuts between chunks.
 
     \b
     Examples:

@@ -12,7 +12,7 @@ import click
 from mockllm.cli.recording import redaction_options, redaction_rules
 
 if TYPE_CHECKING:
-    from mockllm.importers.batch import Told
+    from mockllm.importers.batch import ImportResult
     from mockllm.recording.drafting.drafts import Condition
 
 __all__ = ["import_"]
@@ -28,7 +28,7 @@ __all__ = ["import_"]
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder of the scenarios; made where it is missing.",
+    help="The folder of the scenarios; created where it is missing.",
 )
 @redaction_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
@@ -46,7 +46,7 @@ def import_(
 
     FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output of `curl -N` with
     the request beside it, a fixture file of aimock, or a folder of such files. A line for each
-    exchange tells what became of it. Secrets are taken out before anything is written. The exit
+    exchange says what it became. Secrets are taken out before anything is written. The exit
     code is 0 if anything was imported, 1 if nothing was.
 
     \b
@@ -64,36 +64,36 @@ def import_(
     rules = redaction_rules(redact, redact_paths)
     found = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)
-    told = import_files(found, Folder(output), redactor=Redactor(rules), match=rule)
+    results = import_files(found, Folder(output), redactor=Redactor(rules), match=rule)
     if as_json:
-        click.echo(json.dumps(_as_json(told), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(_as_json(results), ensure_ascii=False, indent=2))
     else:
-        for one in told:
+        for one in results:
             click.echo(str(one))
-        click.echo(_summary(told))
-    context.exit(0 if any(one.line.outcome != "skipped" for one in told) else 1)
+        click.echo(_summary(results))
+    context.exit(0 if any(one.line.outcome != "skipped" for one in results) else 1)
 
 
-def _as_json(told: list[Told]) -> dict[str, Any]:
+def _as_json(results: list[ImportResult]) -> dict[str, Any]:
     exchanges = [
         {
             "source": one.line.source,
-            "asked": one.asked,
+            "asked": one.request,
             "outcome": one.line.outcome,
             "scenario": one.line.scenario or None,
             "turn": one.line.turn,
-            "words": one.words,
+            "words": one.details,
         }
-        for one in told
+        for one in results
     ]
-    return {"exchanges": exchanges, "totals": _totals(told)}
+    return {"exchanges": exchanges, "totals": _totals(results)}
 
 
-def _totals(told: list[Told]) -> dict[str, int]:
-    counts = Counter(one.line.outcome for one in told)
-    scenarios = {one.line.scenario for one in told if one.line.scenario}
+def _totals(results: list[ImportResult]) -> dict[str, int]:
+    counts = Counter(one.line.outcome for one in results)
+    scenarios = {one.line.scenario for one in results if one.line.scenario}
     return {
-        "exchanges": len(told),
+        "exchanges": len(results),
         "neutral": counts["neutral"],
         "frames": counts["frames"],
         "skipped": counts["skipped"],
@@ -101,8 +101,8 @@ def _totals(told: list[Told]) -> dict[str, int]:
     }
 
 
-def _summary(told: list[Told]) -> str:
-    sums = _totals(told)
+def _summary(results: list[ImportResult]) -> str:
+    sums = _totals(results)
     return (
         f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral and equal, "
         f"{sums['frames']} kept as exact frames, {sums['skipped']} skipped; "

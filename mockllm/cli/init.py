@@ -28,8 +28,8 @@ _URL = "http://127.0.0.1:8080"
 def init(folder: Path) -> None:
     """Write a first scenario into DIR.
 
-    It has comments to learn from, and what to do next is printed. The folder is made if it is
-    not there. No file is ever overwritten.
+    It has comments to learn from, and the next steps are printed. A missing folder is created. No
+    file is ever overwritten.
 
     \b
     Example:
@@ -37,7 +37,7 @@ def init(folder: Path) -> None:
     """
     target = folder / _FILE
     content = Path(__file__).with_name("first.yaml").read_text(encoding="utf-8")
-    shown = shlex.quote(str(folder))
+    quoted = shlex.quote(str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         _write_new(target, content)
@@ -47,13 +47,13 @@ def init(folder: Path) -> None:
         ) from None
     click.echo(f"wrote {target}\n")
     click.echo("Serve it:\n")
-    click.echo(f"  mockllm serve {shown}\n")
+    click.echo(f"  mockllm serve {quoted}\n")
     click.echo("Ask it, from another terminal:\n")
     for line in (*curl(_URL, FIRST_MODEL), "", *_python()):
         click.echo(f"  {line}".rstrip())
     click.echo("\nSee what a client gets, and check what you change:\n")
-    click.echo(f"  mockllm show weather --scenarios {shown} --api responses --timing")
-    click.echo(f"  mockllm validate {shown}")
+    click.echo(f"  mockllm show weather --scenarios {quoted} --api responses --timing")
+    click.echo(f"  mockllm validate {quoted}")
 
 
 def curl(url: str, model: str) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def _write_new(target: Path, content: str) -> None:
     """Writes a file whole or not at all.
 
     Raises:
-        FileExistsError: there is one already.
+        FileExistsError: the file exists.
     """
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".new")
     try:
@@ -96,7 +96,7 @@ def _write_new(target: Path, content: str) -> None:
 
 
 def _link(name: str, target: Path) -> None:
-    """Gives a file its name, unless that is taken."""
+    """Gives a file its name, unless another file has it."""
     try:
         target.hardlink_to(name)
     except FileExistsError:

@@ -34,7 +34,7 @@ Loop = Literal["auto", "asyncio", "uvloop"]
 
 
 def listening_options(command: _Command) -> _Command:
-    """Adds the options that say where a server listens, and what it says."""
+    """Adds the options for where a server listens, and for its log."""
     for option in (
         click.option(
             "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
@@ -113,7 +113,7 @@ def uncollected() -> Iterator[None]:
 
 
 def report_for(log_format: str, quiet: bool) -> Report:
-    """What tells the user what happens."""
+    """The log that the options choose."""
     output = LineOutput()
     if quiet:
         return QuietReport(output)
@@ -174,7 +174,7 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
 
 
 def cannot_listen(error: OSError, host: str, port: int) -> MockLLMError:
-    """Why a server cannot listen there, and what to do about it."""
+    """The error for an address that a server cannot listen on, with what to do."""
     if error.errno == errno.EADDRINUSE:
         return UsageError(
             f"{host}:{port} is in use; stop what listens there, or choose another port "

@@ -1,4 +1,4 @@
-"""`mockllm list`: what scenarios there are."""
+"""`mockllm list`: the scenarios."""
 
 from __future__ import annotations
 

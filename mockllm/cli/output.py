@@ -17,7 +17,7 @@ class LineOutput:
     """Writes lines, each at once.
 
     A program that starts a server often reads the first line of its output and no more. So a
-    pipe that nobody empties makes lines wait, then get lost (which is told when it is emptied
+    pipe that is not read makes lines wait, then drops them (a line says so when it is read
     again), and a reader that has gone ends the output, not the server.
     """
 
@@ -37,7 +37,7 @@ class LineOutput:
             self._lost += 1
             return
         if self._lost:
-            self._add(f"({self._lost} lines were lost: nobody read them)")
+            self._add(f"({self._lost} lines were lost: they were not read in time)")
             self._lost = 0
         self._add(text)
         self._push()

@@ -73,7 +73,7 @@ def quirk(value: str) -> str:
 
 
 def answering_options(command: _Command) -> _Command:
-    """Adds the options that say how a server answers."""
+    """Adds the options for how a server answers."""
     for option in (
         click.option(
             "--speed",
@@ -86,7 +86,7 @@ def answering_options(command: _Command) -> _Command:
         click.option(
             "--fallback",
             type=click.Choice(["auto"]),
-            help="Answer what no scenario answers with one made up from the request.",
+            help="Answer requests that no scenario answers with an answer made from the request.",
         ),
         click.option(
             "--strict/--lenient",

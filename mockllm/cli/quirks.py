@@ -36,7 +36,7 @@ _RIGHT = {
 @click.option("--api", type=API, help="Only those met in this API.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
-    """List the quirks of real servers, or tell all about some.
+    """List the quirks of real servers, or describe some in full.
 
     With NAME: where it was seen, who stumbled over it, what is right, and what it changes in
     the bytes of its sample. A quirk is played by `serve --quirk`, `show --quirk`, `wire.quirks`
@@ -54,10 +54,10 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
     if api is not None:
         found = [quirk for quirk in found if quirk.applies_to(api)]
     if as_json:
-        click.echo(json.dumps([*map(_described, found)], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([*map(_as_json, found)], indent=2, ensure_ascii=False))
     elif names:
         for quirk in found:
-            for line in _told(quirk, api or quirk.apis[0]):
+            for line in _details(quirk, api or quirk.apis[0]):
                 click.echo(line)
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
@@ -70,7 +70,7 @@ def _row(quirk: Quirk) -> tuple[str, ...]:
     return quirk.name, quirk.right, apis, quirk.title
 
 
-def _described(quirk: Quirk) -> dict[str, Any]:
+def _as_json(quirk: Quirk) -> dict[str, Any]:
     return {
         "name": quirk.name,
         "title": quirk.title,
@@ -82,14 +82,18 @@ def _described(quirk: Quirk) -> dict[str, Any]:
         "invariant": quirk.invariant,
         "sample": quirk.sample.name,
         "variants": [
-            {"name": variant.name, "says": variant.says, "right": variant.right or quirk.right}
+            {
+                "name": variant.name,
+                "says": variant.description,
+                "right": variant.right or quirk.right,
+            }
             for variant in quirk.variants
         ],
         "sources": list(quirk.sources),
     }
 
 
-def _told(quirk: Quirk, api: Api) -> Iterator[str]:
+def _details(quirk: Quirk, api: Api) -> Iterator[str]:
     yield f"{quirk.name}: {quirk.title}"
     facts = {
         "seen": quirk.servers,
@@ -99,13 +103,13 @@ def _told(quirk: Quirk, api: Api) -> Iterator[str]:
         "apis": ", ".join(quirk.apis),
         "sources": ", ".join(quirk.sources),
     }
-    for name, words in facts.items():
-        lines = wrap(words, 82, break_on_hyphens=False) or ["-"]
+    for name, fact in facts.items():
+        lines = wrap(fact, 82, break_on_hyphens=False) or ["-"]
         yield f"  {name:8} {lines[0]}"
         yield from (f"           {line}" for line in lines[1:])
     for variant in quirk.variants:
         name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-        yield f"  {name}: {variant.says}"
+        yield f"  {name}: {variant.description}"
         yield from (f"    {line}" for line in _changes(quirk, variant, api))
     yield ""
 
@@ -118,12 +122,12 @@ _JSON_SHOWN = 40
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     """What the quirk changes in the stream of its sample, as a diff of lines."""
     from mockllm.checking.cases.compile import case
-    from mockllm.checking.reports.reproduction import drawn
+    from mockllm.checking.reports.reproduction import format_stream
 
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
     odd = case(quirk.sample, api, quirk=name)
     assert odd.plain is not None
-    show = drawn if odd.events is not None else _raw
+    show = format_stream if odd.events is not None else _raw
     before, after = (show(one).split("\n") for one in (odd.plain, odd))
     changes = list(unified_diff(before, after, n=0, lineterm=""))[2:]
     lines = [line for line in changes if not line.startswith("@@")]
@@ -134,11 +138,11 @@ def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
 
 
 def _raw(case: Case) -> str:
-    """The chunks of a stream, one a line, with all that is not printable made visible, and of
+    """The chunks of a stream, one a line, with everything unprintable escaped, and of
     long ones the ends."""
     chunks = [chunk.decode(errors="backslashreplace") for chunk in case.chunks]
-    shown = (repr(chunk)[1:-1] for chunk in chunks)
+    escaped = (repr(chunk)[1:-1] for chunk in chunks)
     return "\n".join(
         line if len(line) < 2 * _JSON_SHOWN else f"{line[:_JSON_SHOWN]}…{line[-_JSON_SHOWN:]}"
-        for line in shown
+        for line in escaped
     )

@@ -21,7 +21,7 @@ __all__ = ["record"]
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder of the scenarios; made where it is missing.",
+    help="The folder of the scenarios; created where it is missing.",
 )
 @recording_options
 @listening_options
@@ -39,7 +39,7 @@ def record(
 ) -> None:
     """Pass requests on to the real services, and write what they answer as scenarios.
 
-    Clients are told the address of this server in place of the service's, and keep their own
+    Clients get the address of this server in place of the service's, and keep their own
     credentials, which are passed on and never written. Each conversation becomes a scenario in
     DIR, with the exact bytes beside it; what is there already stays, and conversations that
     were broken off go on. `mockllm serve DIR` plays them.
@@ -56,7 +56,9 @@ def record(
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 
-        Folder(output).scenarios()  # what cannot be loaded is told before anybody listens
+        Folder(
+            output
+        ).scenarios()  # a folder that cannot be loaded is an error before the server listens
         report = report_for(log_format, quiet)
         server = MockServer(
             (),

@@ -1,4 +1,4 @@
-"""What is said of recordings on the command line: services, conditions, secrets."""
+"""The options for recordings: services, conditions, secrets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _variables() -> dict[str, tuple[str, ...]]:
 def conditions(
     context: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[Condition, ...] | None:
-    """The names of conditions, with commas; None where nothing is said of them."""
+    """The names of conditions, separated by commas; None where the option is absent."""
     if value is None:
         return None
     from mockllm.recording.drafting.drafts import Condition
@@ -70,7 +70,7 @@ def conditions(
 
 
 def redaction_options(command: _Command) -> _Command:
-    """Adds the options that say what is secret, and what a recorded scenario matches."""
+    """Adds the options for secrets, and for the `match` of recorded scenarios."""
     for option in (
         click.option(
             "--match",
@@ -90,7 +90,7 @@ def redaction_options(command: _Command) -> _Command:
             "redact_paths",
             multiple=True,
             metavar="PATH",
-            help="A place in JSON bodies that is secret, such as $.user; may be repeated.",
+            help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
         ),
     ):
         command = option(command)
@@ -98,7 +98,7 @@ def redaction_options(command: _Command) -> _Command:
 
 
 def redaction_rules(redact: Iterable[str], redact_paths: Iterable[str]) -> Rules:
-    """What is secret by the options and by `mockllm.toml`, where there is one."""
+    """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
     from mockllm.redaction.redact import rules_from
 
     return rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
@@ -135,10 +135,10 @@ def record_options(
     redact: tuple[str, ...],
     redact_paths: tuple[str, ...],
 ) -> RecordOptions:
-    """What a server is told about recording.
+    """The recording options of a server.
 
     Raises:
-        UsageError: no service is known, or something else that was said makes no sense.
+        UsageError: no service is known, or an option is invalid.
     """
     from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.server.options import RecordOptions
@@ -194,9 +194,11 @@ def _checked(url: str, where: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
+        from mockllm.redaction.masks import masked_url
+
         apis = ", ".join(_groups())
         raise UsageError(
-            f"{where} needs a base URL such as https://api.openai.com, got {url!r}; an API may "
-            f"stand before it: {apis}"
+            f"{where} needs a base URL such as https://api.openai.com, got {masked_url(url)!r}; "
+            f"an API may stand before it: {apis}"
         )
     return url.rstrip("/")

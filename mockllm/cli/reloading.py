@@ -1,4 +1,5 @@
-"""`mockllm serve --reload`: serves what the files say now, as long as they say something."""
+"""`mockllm serve --reload`: serves the files as they are now; broken files leave the last good ones
+served."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ async def follow(
 
     served = server.player.served.scenarios
     problems: Sequence[Problem] = ()
-    # A file is watched by its folder: editors put a new file in its place.
+    # The folder is watched, not the file: editors replace a file by a new one.
     folders = {path if path.is_dir() else path.parent for path in paths}
     deep = any(path.is_dir() for path in paths)
     async for _ in awatch(*folders, stop_event=stop, recursive=deep):

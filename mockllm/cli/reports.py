@@ -1,4 +1,4 @@
-"""What `mockllm serve` says: in text, in JSON, or next to nothing."""
+"""The log of `mockllm serve`: text, JSON lines, or errors only."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
 
 _SHOWN = 20
 _MOST_COLUMN = 32
-_MOST_PROBLEM = 320
-# What the journal tells of a request, but for what is long.
+_MAX_PROBLEM = 320
+# The fields of a journal entry, without the long ones.
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
@@ -62,7 +62,7 @@ class Report(Protocol):
 
 
 class QuietReport:
-    """The line that tells where the server listens, and after that what went wrong: with files
+    """The line with the address that the server listens on, and after that only errors: with files
     that were reloaded, and with recordings."""
 
     def __init__(self, output: LineOutput) -> None:
@@ -98,7 +98,7 @@ class QuietReport:
 
 
 class JsonReport:
-    """A JSON object a line, after the first line: its `event` says what it is about."""
+    """JSON lines, after the first line; `event` names the kind of each."""
 
     def __init__(self, output: LineOutput) -> None:
         self._output = output
@@ -118,13 +118,16 @@ class JsonReport:
         self._line("listening", url=self._url, scenarios=names, base_urls=dict(base_urls))
 
     def exchange(self, exchange: Exchange) -> None:
-        shown = exchange.as_json()
+        entry = exchange.as_json()
         for name in ("headers", "body", "body_base64"):
-            shown.pop(name, None)
-        self._line("request", **shown)
+            entry.pop(name, None)
+        self._line("request", **entry)
 
     def recording(self, options: RecordOptions) -> None:
-        folder, upstreams = str(options.folder), dict(options.upstreams)
+        from mockllm.redaction.masks import masked_url
+
+        folder = str(options.folder)
+        upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
         self._line("recording", folder=folder, mode=options.mode, upstreams=upstreams)
 
     def recorded(self, line: Line) -> None:
@@ -173,11 +176,13 @@ class TextReport:
         line("")
 
     def recording(self, options: RecordOptions) -> None:
+        from mockllm.redaction.masks import masked_url
+
         if options.mode == "none":
             return
         by_url: dict[str, list[str]] = {}
         for api, url in options.upstreams.items():
-            by_url.setdefault(url, []).append(api)
+            by_url.setdefault(masked_url(url), []).append(api)
         for url, apis in by_url.items():
             self._output.line(f"Recording {', '.join(apis)} from {url}")
         self._output.line(f"into {options.folder}")
@@ -245,7 +250,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _notes(exchange: Exchange) -> list[str]:
-    """What is worth saying of this request alone, in one line."""
+    """The notes on one request, in one line."""
     notes = []
     if exchange.scenario is None:
         notes.append(f"{exchange.method} {exchange.path}")
@@ -256,6 +261,6 @@ def _notes(exchange: Exchange) -> list[str]:
     if exchange.client_gone:
         notes.append(f"the client left after {exchange.bytes_sent} bytes")
     for problem in exchange.problems:
-        told = " ".join(problem.split())
-        notes.append(told if len(told) <= _MOST_PROBLEM else f"{told[:_MOST_PROBLEM]}...")
+        line = " ".join(problem.split())
+        notes.append(line if len(line) <= _MAX_PROBLEM else f"{line[:_MAX_PROBLEM]}...")
     return notes

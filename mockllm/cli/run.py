@@ -52,7 +52,7 @@ def run(
     strict: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Run CMD against a server of its own, then judge what it asked.
+    """Run CMD against a server of its own, then judge its requests.
 
     The environment of CMD leads the SDKs to the server: their base URLs and API keys are set,
     and MOCKLLM_URL. The verdict, on standard error, names requests that nothing answered or
@@ -97,7 +97,7 @@ def run(
 
 
 def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
-    """Runs a command to its end and passes signals on; its exit code, as a shell tells it."""
+    """Runs a command to its end and passes signals on; its exit code, as a shell gives it."""
     process: subprocess.Popen[bytes] | None = None
     early: list[int] = []
 

@@ -20,7 +20,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
-@click.option("--check", is_flag=True, help="Only tell; exit code 1 if there is any.")
+@click.option("--check", is_flag=True, help="Only report; exit code 1 if there is any.")
 @click.option(
     "--redact",
     multiple=True,
@@ -32,7 +32,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt
     "redact_paths",
     multiple=True,
     metavar="PATH",
-    help="A place in JSON bodies that is secret, such as $.user; may be repeated.",
+    help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
 )
 @click.pass_context
 def scrub(
@@ -44,7 +44,7 @@ def scrub(
 ) -> None:
     """Take secrets out of scenarios, their tapes and other text files.
 
-    What is secret is told in docs/recording.md; `[redact]` in mockllm.toml and the options add
+    docs/recording.md lists what is secret; `[redact]` in mockllm.toml and the options add
     to it. Folders are searched to the bottom for YAML, JSON, HAR and text files, what is hidden
     is passed over. Files are rewritten whole or not at all. The secrets themselves are not
     printed. The exit code is 0, with --check 1 if there is any secret, and 1 in either case if a

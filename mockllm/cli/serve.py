@@ -1,4 +1,4 @@
-"""`mockllm serve`: scenarios over HTTP, until told to stop."""
+"""`mockllm serve`: scenarios over HTTP, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def serve(
         record = record_options(_target(paths, output), mode, **recording)
     elif output is not None or any(recording.values()):
         raise UsageError(
-            "--output, --upstream and what else is said of recordings need --record, such as "
+            "--output, --upstream and the other options of recordings need --record, such as "
             "--record new_episodes"
         )
     _check_there(paths, record.folder if record is not None else None)
@@ -146,7 +146,7 @@ def _target(paths: tuple[Path, ...], output: Path | None) -> Path:
 
 
 def _check_there(paths: tuple[Path, ...], target: Path | None) -> None:
-    """Refuses paths that are not there, but for the one that is recorded to."""
+    """Refuses missing paths, except the folder that is recorded to."""
     for path in paths:
         if not path.exists() and path != target:
             raise click.BadParameter(f"Path '{path}' does not exist.", param_hint="'PATH...'")

@@ -17,7 +17,7 @@ from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
-    from mockllm.replay.answer import Answer
+    from mockllm.replay.answer import HttpAnswer
 
 __all__ = ["scenario_named", "scenario_names", "show"]
 
@@ -89,13 +89,13 @@ def show(
       mockllm show parallel-tools --quirk chat-index-all-zero
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
-    from mockllm.replay.player import parse_object
+    from mockllm.replay.body import parse_object
 
     found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
     protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
-    asked = {} if request is None else parse_object(request.read())
-    answer = _answer(found, protocol, turn - 1, attempt, asked, quirks, stream=not body)
-    for data in _shown(answer, timing):
+    fields = {} if request is None else parse_object(request.read())
+    answer = _answer(found, protocol, turn - 1, attempt, fields, quirks, stream=not body)
+    for data in _formatted(answer, timing):
         sys.stdout.buffer.write(data)
     if not answer.streamed and sys.stdout.isatty():
         sys.stdout.buffer.write(b"\n")
@@ -142,9 +142,9 @@ def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
 
     playable = [name for name in PROTOCOLS if scenario.plays_over(name)]
     if not playable or (api is not None and api not in playable):
-        asked = f"over {api}" if api else "yet"
+        over = f"over {api}" if api else "yet"
         raise UsageError(
-            f"scenario {scenario.name!r} does not play {asked}; it plays over: "
+            f"scenario {scenario.name!r} does not play {over}; it plays over: "
             f"{', '.join(playable) or 'none of ' + ', '.join(PROTOCOLS)}"
         )
     return PROTOCOLS[api or playable[0]]
@@ -155,14 +155,14 @@ def _answer(
     protocol: WireProtocol,
     position: int,
     attempt: int | None,
-    asked: dict[str, Any],
+    fields: dict[str, Any],
     quirks: tuple[str, ...],
     *,
     stream: bool,
-) -> Answer:
+) -> HttpAnswer:
     from mockllm.matching.positions import turn_at, turn_index
-    from mockllm.matching.select import Pick
-    from mockllm.replay.answer import http_answer
+    from mockllm.matching.select import Selection
+    from mockllm.replay.answer import http_error_answer
     from mockllm.replay.client_requests import client_target, first_body, user_text
     from mockllm.replay.compile import Replayer
 
@@ -171,7 +171,7 @@ def _answer(
         count = len(scenario.turns)
         turns = f"turn{'s' * (count > 1)}"
         raise UsageError(f"scenario {scenario.name!r} has {count} {turns}, not {position + 1}")
-    picked = Pick(scenario, position, index)
+    selection = Selection(scenario, position, index)
     tried = _tried(spec, attempt)
     failure = spec.http
     if tried < len(spec.attempts):
@@ -181,12 +181,12 @@ def _answer(
         if recorded is not None:
             return recorded
     if failure is not None:
-        return http_answer(protocol, failure, picked, tried + 1)
+        return http_error_answer(protocol, failure, selection, tried + 1)
     model = f"mock/{scenario.name}"
-    body = {**first_body(protocol, model, user_text(scenario)), **asked}
+    body = {**first_body(protocol, model, user_text(scenario)), **fields}
     target = client_target(protocol, model, stream=stream)
     request = replace(protocol.parse(body, target, False), stream=stream)
-    return Replayer().answer(picked, request, protocol, quirks)
+    return Replayer().answer(selection, request, protocol, quirks)
 
 
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
@@ -204,35 +204,35 @@ def _recorded_over(scenario: Scenario, position: int) -> str | None:
 
 def _recorded(
     scenario: Scenario, index: int, protocol: WireProtocol, *, stream: bool, quirks: bool
-) -> Answer | None:
-    """The recorded answer of a turn; where it is not to be played, it is told why."""
+) -> HttpAnswer | None:
+    """The recorded answer of a turn; None, and a line that says why, where the reply is played."""
     from mockllm.replay.tape_player import Recordings
 
     turn = scenario.turns[index]
     played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
     if played.answer is None:
-        told = "; ".join((played.why, *played.problems))
-        click.echo(f"mockllm: the reply, not the recording ({told})", err=True)
+        reason = "; ".join((played.why, *played.problems))
+        click.echo(f"mockllm: the reply, not the recording ({reason})", err=True)
     return played.answer
 
 
 def _tried(spec: TurnSpec, attempt: int | None) -> int:
-    """How many tries came before the one that is asked for."""
+    """How many tries come before the requested one."""
     tries = len(spec.attempts) + 1
     if attempt is not None and attempt > tries:
         raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
     return tries - 1 if attempt is None else attempt - 1
 
 
-def _shown(answer: Answer, timing: bool) -> Iterator[bytes]:
+def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
     if answer.status != 200:
         yield answer.head()
-    for piece in answer.chunks:
+    for chunk in answer.chunks:
         if not timing:
-            yield piece.data
+            yield chunk.data
             continue
-        due = f"+{piece.at / 1_000_000:.3f}s "
-        lines = piece.data.splitlines(keepends=True)
+        due = f"+{chunk.at / 1_000_000:.3f}s "
+        lines = chunk.data.splitlines(keepends=True)
         indent = b" " * len(due)
         yield due.encode() + b"".join(
             indent + line if number and line.strip() else line for number, line in enumerate(lines)

@@ -1,4 +1,4 @@
-"""What `mockllm run` makes of the requests that came."""
+"""The verdict of `mockllm run` on the requests that it received."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BAD = ("unmatched", "invalid")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether all is well, and the lines that say so."""
+    """Whether the requests were right, and the lines of the report."""
 
     good: bool
     lines: tuple[str, ...]
@@ -44,7 +44,7 @@ def judge(
         ]
     lines = [f"mockllm: {_summary(exchanges)}"]
     for exchange in bad[:_MOST_SHOWN]:
-        lines += _told(exchange)
+        lines += _problems_of(exchange)
     lines += _more(bad)
     lines += [f"  violated: {what}" for what in broken[:_MOST_SHOWN]]
     lines += _more(broken)
@@ -61,17 +61,17 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
     if not count:
         return "no request came; does the command read its base URL from the environment?"
     outcomes = Counter[str](exchange.outcome for exchange in exchanges)
-    words = {
+    labels = {
         "played": "played",
         "error": "answered with the error that the scenario asks for",
         "unmatched": "unmatched",
         "invalid": "refused",
     }
-    told = [f"{outcomes[name]} {word}" for name, word in words.items() if outcomes[name]]
-    return f"{count} request{'s' * (count > 1)}: {', '.join(told)}"
+    counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
+    return f"{count} request{'s' * (count > 1)}: {', '.join(counts)}"
 
 
-def _told(exchange: Exchange) -> Iterator[str]:
+def _problems_of(exchange: Exchange) -> Iterator[str]:
     where = (
         f" (turn {exchange.turn + 1} of {exchange.scenario})" if exchange.turn is not None else ""
     )
