@@ -1,7 +1,7 @@
-"""Writes the table of imports into docs/recording.md: `python -m tests.recording_page`.
+"""Writes the tables of imports into docs/recording.md: `python -m tests.recording_page`.
 
-Every cassette and stream of the recorded corpus is imported just now, into a folder that is
-thrown away; the table says what became of each.
+Every cassette and stream of the recorded corpus is imported into a temporary folder; the tables
+have the result of each.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mockllm.importers import read
-from mockllm.importers.batch import Told, import_files
+from mockllm.importers.batch import ImportResult, import_files
 from mockllm.protocols import PROTOCOLS
-from mockllm.tapes.conversion import detected
 from mockllm.recording.store.folder import Folder
+from mockllm.tapes.conversion import detected
 from tests.importers.corpus import recorded_files, title
 
 PAGE = Path(__file__).parents[1] / "docs" / "recording.md"
 BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"
 
-_MOST_WORDS = 110
-_WORDS = {"neutral": "neutral and equal", "frames": "exact frames", "skipped": "skipped"}
+_LONGEST_REASON = 110
+_RESULTS = {"neutral": "neutral and equal", "frames": "exact frames", "skipped": "skipped"}
 
 
 def page() -> str:
-    """The tables, from the corpus as it is here."""
+    """The tables for the corpus beside this checkout."""
     paths = recorded_files()
     with tempfile.TemporaryDirectory() as folder:
-        told = import_files(paths, Folder(Path(folder)))
+        results = import_files(paths, Folder(Path(folder)))
     apis = {
         one.source: found.name
         for path in paths
         for one in read(path)
         if (found := detected(one).protocol) is not None
     }
-    by_file = {path: [one for one in told if _of(one, path)] for path in paths}
+    by_file = {path: [one for one in results if _is_of(one, path)] for path in paths}
     rows = [_row(path, found, apis) for path, found in by_file.items()]
-    return "\n".join([*_totals(told, apis), "", *_head(), *rows])
+    return "\n".join([*_totals(results, apis), "", *_head(), *rows])
 
 
-def _of(one: Told, path: Path) -> bool:
+def _is_of(one: ImportResult, path: Path) -> bool:
     return one.line.source in (str(path), f"{path}#{one.line.source.rpartition('#')[2]}")
 
 
-def _totals(told: Iterable[Told], apis: dict[str, str]) -> list[str]:
-    counts = Counter((apis[one.line.source], one.line.outcome) for one in told)
+def _totals(results: Iterable[ImportResult], apis: dict[str, str]) -> list[str]:
+    counts = Counter((apis[one.line.source], one.line.outcome) for one in results)
     lines = [
         "| API | exchanges | neutral and equal | exact frames | skipped |",
         "|---|---|---|---|---|",
@@ -57,51 +57,51 @@ def _totals(told: Iterable[Told], apis: dict[str, str]) -> list[str]:
             sum(
                 n for (api, outcome), n in counts.items() if outcome == one and name in (api, "all")
             )
-            for one in _WORDS
+            for one in _RESULTS
         ]
         lines.append(f"| {name} | {sum(sums)} | {' | '.join(map(str, sums))} |")
     return lines
 
 
 def _head() -> list[str]:
-    return ["| recording | API | exchanges | what became of them |", "|---|---|---|---|"]
+    return ["| recording | API | exchanges | result |", "|---|---|---|---|"]
 
 
-def _row(path: Path, found: list[Told], apis: dict[str, str]) -> str:
+def _row(path: Path, found: list[ImportResult], apis: dict[str, str]) -> str:
     names = ", ".join(dict.fromkeys(apis[one.line.source] for one in found))
     counts = Counter(one.line.outcome for one in found)
-    reasons = dict.fromkeys(filter(None, map(_why, found)))
-    became = ", ".join(
-        words if len(found) == 1 else f"{counts[outcome]} {words}"
-        for outcome, words in _WORDS.items()
+    reasons = dict.fromkeys(filter(None, map(_reason, found)))
+    result = ", ".join(
+        name if len(found) == 1 else f"{counts[outcome]} {name}"
+        for outcome, name in _RESULTS.items()
         if counts[outcome]
     )
     why = f" ({_short(', '.join(reasons))})" if reasons else ""
-    return f"| {title(path)} | {names} | {len(found)} | {became}{why} |"
+    return f"| {title(path)} | {names} | {len(found)} | {result}{why} |"
 
 
-def _why(one: Told) -> str:
-    """The first place that only the bytes have right, or why nothing came of an exchange."""
+def _reason(one: ImportResult) -> str:
+    """The first field that differs in the neutral reply, or why an exchange was skipped."""
     if one.line.outcome == "skipped":
-        return one.words
+        return one.details
     kept = re.match(
-        r"kept as exact frames \((?:event \d+: )?(.*?)(?:: recorded .*)?\)(?:; |$)", one.words
+        r"kept as exact frames \((?:event \d+: )?(.*?)(?:: recorded .*)?\)(?:; |$)", one.details
     )
     return f"`{kept[1]}`" if kept else ""
 
 
-def _short(words: str) -> str:
-    plain = " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;")
-    return plain if len(plain) <= _MOST_WORDS else plain[: _MOST_WORDS - 1] + "…"
+def _short(text: str) -> str:
+    plain = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return plain if len(plain) <= _LONGEST_REASON else plain[: _LONGEST_REASON - 1] + "…"
 
 
 def between(text: str) -> str:
-    """What stands between the marks of a page."""
+    """The text between the marks of a page."""
     return text.partition(f"{BEGIN}\n\n")[2].partition(f"\n\n{END}")[0]
 
 
 def with_table(text: str, table: str) -> str:
-    """A page with another table between its marks."""
+    """The page with this table between its marks."""
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"

@@ -1,4 +1,4 @@
-"""The page on the scenario language: every complete example on it loads."""
+"""Every complete example on the page about the scenario language loads."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ FENCES = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(info):
-    """The blocks of one kind, with the line of the page on which each begins."""
+    """The blocks of one language, with the line of the page on which each begins."""
     return [
         pytest.param(found[2], id=f"line {TEXT.count(chr(10), 0, found.start()) + 1}")
         for found in FENCES.finditer(TEXT)
@@ -30,7 +30,7 @@ def test_every_example_loads(source):
 
 
 def test_there_are_examples():
-    """The fences are found: many complete examples, and no kind of block that goes unchecked."""
+    """The page has many complete examples, and every kind of block is checked."""
     assert len(blocks("yaml")) >= 15
     assert {found[1] for found in FENCES.finditer(TEXT)} <= {
         "yaml",
@@ -41,25 +41,25 @@ def test_there_are_examples():
 
 
 def test_examples_load_together():
-    """No two examples are at odds, so all of them may stand in one file."""
+    """No two examples conflict, so that all of them can be in one file."""
     sources = [block.values[0] for block in blocks("yaml")]
     scenarios = loads("---\n".join(sources))
     assert len(scenarios) == sum(source.count("scenario: ") for source in sources)
 
 
 def test_the_sample_errors_are_real():
-    """The page shows the very words that the loader says about the broken example."""
+    """The page has the exact problems of the broken example."""
     broken = next(b.values[0] for b in blocks("yaml fragment") if "splt" in b.values[0])
-    (shown,) = (block.values[0] for block in blocks("text"))
+    (errors,) = (block.values[0] for block in blocks("text"))
     with pytest.raises(ScenarioError) as caught:
         loads(broken, "greet.yaml")
-    assert shown.rstrip("\n") == str(caught.value)
+    assert errors.rstrip("\n") == str(caught.value)
 
 
-def test_the_sample_tape_is_one():
-    """The page shows a tape that can be played."""
-    (shown,) = (block.values[0] for block in blocks("jsonl"))
-    assert [piece.at for piece in load_tape(shown.encode(), "greeting.1.jsonl").pieces] == [
+def test_the_sample_tape_can_be_loaded():
+    """The tape on the page can be played."""
+    (tape,) = (block.values[0] for block in blocks("jsonl"))
+    assert [part.at for part in load_tape(tape.encode(), "greeting.1.jsonl").chunks] == [
         412003,
         431877,
     ]

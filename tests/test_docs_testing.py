@@ -1,4 +1,4 @@
-"""The tutorials of docs/testing.md work as they stand there."""
+"""The tutorials in docs/testing.md work as written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 
 def write(folder: Path, section: str) -> list[str]:
-    """Writes the files that a section shows; gives its console blocks."""
+    """Writes the files of a section; returns its console blocks."""
     consoles = []
     for language, text in blocks(section):
         if language == "console":
@@ -37,7 +37,7 @@ def write(folder: Path, section: str) -> list[str]:
 
 
 def run(folder: Path, console: str) -> None:
-    """Runs a command and finds the lines that the page shows, in their order."""
+    """Runs a command and finds the lines of the page in its output, in their order."""
     command, *lines = console.strip().splitlines()
     environment = {
         **os.environ,
@@ -54,12 +54,12 @@ def run(folder: Path, console: str) -> None:
         timeout=300,
         check=False,
     )
-    told = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     for line in lines:
-        assert line in told, f"{line!r} is not in what {command!r} says:\n{told}"
-        told = told.split(line, 1)[1]
+        assert line in output, f"{line!r} is not in the output of {command!r}:\n{output}"
+        output = output.split(line, 1)[1]
     if any("FAILED" in line or "passed" in line for line in lines):
-        assert "FAILED" not in told, f"more fails than the page shows:\n{told}"
+        assert "FAILED" not in output, f"more fails than the page shows:\n{output}"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,8 @@ def run(folder: Path, console: str) -> None:
     ],
 )
 def test_a_tutorial_works(tmp_path: Path, section: str) -> None:
-    """The files of the page, its commands, and what it says that they print."""
+    """The files of the page are written, its commands run, and their output has the lines of the
+    page."""
     if section.endswith("Python"):
         if shutil.which("node") is None or shutil.which("curl") is None:
             pytest.skip("this tutorial needs node and curl")
