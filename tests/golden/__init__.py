@@ -1,1 +1,1 @@
-"""What mockllm does, as digests: a record to hold a restructuring against."""
+"""A record of mockllm's behaviour as digests, to compare a restructured version with."""

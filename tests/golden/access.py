@@ -1,7 +1,7 @@
-"""All of mockllm's inside that the golden record looks at, as plain values and bytes.
+"""The golden record's access to the internals of mockllm, as plain values and bytes.
 
-The only file of this folder with imports from mockllm and from the other tests. What it hands on
-names no class, attribute or module, so that a renaming changes the imports here and no digest.
+The only file of this folder with imports from mockllm and from other tests. Its results name no
+class, attribute or module, so that a renaming changes the imports here and no digest.
 """
 
 from __future__ import annotations
@@ -15,43 +15,58 @@ from pathlib import Path
 from typing import Any
 
 from mockllm import ServerOptions, ServerThread, dump, load, loads
-from mockllm.protocols.client_requests import ASKING, first_body, user_text
-from mockllm.checking import INVARIANTS, Case, Outcome, case, cases, examine, examine_bodies, told
+from mockllm.checking import (
+    INVARIANTS,
+    Case,
+    Outcome,
+    case,
+    cases,
+    examine,
+    examine_bodies,
+    report_text,
+)
 from mockllm.checking.conversations.judge import verify
-from tools.corpus import decoded, recordings
-from tools.corpus import examine as examine_recording
+from mockllm.checking.judging.running import drive, feed_arguments
 from mockllm.checking.reference import REFERENCES
 from mockllm.checking.reference.lines import ReferenceBytes
-from mockllm.checking.judging.running import drive, steps
 from mockllm.cli import main as command_line
-from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
+from mockllm.core.target import Target
 from mockllm.errors import MockLLMError
+from mockllm.framing.sse import decode
 from mockllm.importers import Unread
 from mockllm.importers import read as read_exchanges
-from mockllm.importers.guessing import api_of, made_up, model_of, url_of
-from mockllm.protocols.normalisation import masked
-from mockllm.matching.select import Pick
-from mockllm.replay.player import QUIRK_HEADER, Player
+from mockllm.importers.sse_dump import _minimal, _usual_url
+from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.detection import detect_by_body, json_object_of, model_of
+from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
+from mockllm.protocols.normalisation import normalized
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
-from mockllm.recording.drafting.addresses import addressed
-from mockllm.replay.compile import Answer, Replayer, http_answer
+from mockllm.replay.answer import HttpAnswer, http_error_answer
+from mockllm.replay.call import Call
+from mockllm.replay.client_requests import client_target, first_body, user_text
+from mockllm.replay.compile import Replayer
+from mockllm.replay.player import QUIRK_HEADER, Player
 from mockllm.replay.resolve import resolve, turn_at
-from mockllm.scenario.model import APIS, AutoPart, Scenario
 from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.model import AutoPart, Scenario
 from mockllm.scenario.shipped import shipped_scenarios
-from mockllm.framing.sse import decode
-from tests.checking.bad_clients import BAD, TWO, Talk
+from mockllm.tapes.conversion import detected
+from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
+from tests.checking.conversations.request_bodies import body as request_body
+from tests.checking.conversations.test_conversations import BAD_TOOLS
 from tests.checking.mutants import MUTANTS
-from tests.checking.talking import body as talking_body
-from tests.checking.test_conversations import BAD_TOOLS
-from tests.recording.secrets import secret
+from tests.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
-from tests.scenario.bad_meanings import MEANING
 from tests.scenario.bad_parts import PARTS
+from tests.scenario.bad_semantics import SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.bad_yaml import YAML
+from tools.corpus import decoded, recordings
+from tools.corpus import examine as examine_recording
+
+APIS = tuple(PROTOCOLS)
 
 __all__ = [
     "APIS",
@@ -67,13 +82,17 @@ __all__ = [
 MODEL = "mock-model"
 BAD_DOCUMENTS = {
     "heads": HEADS,
-    "meanings": MEANING,
+    "meanings": SEMANTICS,
     "parts": PARTS,
     "turns": TURNS,
     "yaml": YAML,
 }
 LONG = ("long-text", "unicode", "hundred-tools")
-_REPLAYER = Replayer()
+
+
+@cache
+def _replayer() -> Replayer:
+    return Replayer()
 
 
 def as_json(value: Any) -> str:
@@ -84,14 +103,14 @@ def as_json(value: Any) -> str:
 # Answers
 
 
-def shown(answer: Answer) -> bytes:
-    """Status, headers and every piece of an answer with its time."""
-    sent = sha256(answer.instant).hexdigest()[:16]
+def as_bytes(answer: HttpAnswer) -> bytes:
+    """Status, headers, and every chunk of an answer with its time."""
+    sent = sha256(answer.encoded).hexdigest()[:16]
     flags = [answer.streamed, answer.timed, answer.segmented, answer.ending]
     facts = [*flags, answer.id, answer.size, sent]
     lines = [answer.head(), json.dumps(facts).encode(), b"\n"]
-    for piece in answer.pieces:
-        lines += [b"+%d (%d)\n" % (piece.at, len(piece.data)), piece.data, b"\n"]
+    for chunk in answer.chunks:
+        lines += [b"+%d (%d)\n" % (chunk.at, len(chunk.data)), chunk.data, b"\n"]
     return b"".join(lines)
 
 
@@ -108,21 +127,14 @@ def samples() -> tuple[Scenario, ...]:
 def quirk_forms(api: str) -> Iterator[tuple[str, Scenario]]:
     """Every variant of every quirk of an API by its name, and its own sample."""
     for quirk in QUIRKS.values():
-        if api in quirk.apis:
+        if quirk.applies_to(api):
             for variant in quirk.variants:
                 name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
                 yield name, quirk.sample
 
 
-def _params(api: str, model: str, *, stream: bool) -> dict[str, str]:
-    params = {name: text.format(model=model) for name, text in ASKING[api].params.items()}
-    if not stream and ":" in params:
-        params[":"] = "generateContent"
-    return params
-
-
 def _body(api: str, model: str, scenario: Scenario, *, stream: bool) -> dict[str, Any]:
-    body = first_body(ASKING[api], model, user_text(scenario), scenario.tools)
+    body = first_body(PROTOCOLS[api], model, user_text(scenario), scenario.tools)
     if api == "chat" and stream:
         body["stream_options"] = {"include_usage": True}
     if "stream" in body:
@@ -133,14 +145,14 @@ def _body(api: str, model: str, scenario: Scenario, *, stream: bool) -> dict[str
 def played(
     scenario: Scenario, api: str, position: int, *, stream: bool, quirks: tuple[str, ...] = ()
 ) -> bytes:
-    """The answer of a turn, or in words why there is none."""
+    """The answer of a turn, or the reason why there is none."""
     protocol = PROTOCOLS[api]
     try:
         body = _body(api, MODEL, scenario, stream=stream)
-        request = protocol.parse(body, _params(api, MODEL, stream=stream), False)
+        request = protocol.parse(body, client_target(protocol, MODEL, stream=stream), False)
         request = replace(request, stream=stream)
-        pick = Pick(scenario, position, min(position, len(scenario.turns) - 1))
-        return shown(_REPLAYER.answer(pick, request, protocol, quirks))
+        selection = Selection(scenario, position, min(position, len(scenario.turns) - 1))
+        return as_bytes(_replayer().answer(selection, request, protocol, quirks))
     except MockLLMError as error:
         return f"no answer: {error}\n".encode()
 
@@ -152,11 +164,11 @@ def every_turn(scenario: Scenario, api: str, *, stream: bool) -> Iterator[tuple[
         spec = turn_at(scenario, position, api)
         if spec is None:
             continue
-        pick = Pick(scenario, position, min(position, len(scenario.turns) - 1))
+        selection = Selection(scenario, position, min(position, len(scenario.turns) - 1))
         for number, failure in enumerate((*spec.attempts, spec.http), 1):
             label = f"turn {position + 1} attempt {number}"
             if failure is not None:
-                yield label, shown(http_answer(protocol, failure, pick, number))
+                yield label, as_bytes(http_error_answer(protocol, failure, selection, number))
             else:
                 yield label, played(scenario, api, position, stream=stream)
 
@@ -164,8 +176,8 @@ def every_turn(scenario: Scenario, api: str, *, stream: bool) -> Iterator[tuple[
 # Players
 
 
-class Talking:
-    """A session with a player, asked request by request."""
+class PlayerSession:
+    """A session with a player."""
 
     def __init__(self, scenarios: Any, api: str, *, strict: bool = True) -> None:
         self.player = Player(scenarios, strict=strict)
@@ -174,23 +186,22 @@ class Talking:
 
     def send(self, body: bytes, model: str = MODEL, **headers: str) -> tuple[Exchange, bytes]:
         """The exchange of a body, and the answer to it."""
-        params = _params(self.api, model, stream=True)
-        exchange = Exchange("POST", ASKING[self.api].path, {}, body, self.api)
         protocol = PROTOCOLS[self.api]
-        answer = self.player.play(protocol, params, headers, self.session, exchange)
+        exchange = Exchange("POST", protocol.client.path, {}, body, self.api)
+        target = client_target(protocol, model)
+        answer = self.player.play(Call(protocol, target, headers, self.session, exchange))
         self.session.record(exchange)
-        return exchange, shown(answer)
+        return exchange, as_bytes(answer)
 
 
 def conversation(scenario: Scenario, api: str) -> Iterator[tuple[str, bytes]]:
-    """What the client-request writer writes for a scenario, and what is answered, up to the turn
-    that makes no calls; failures are tried again."""
+    """Requests and answers of a scenario, up to the turn without calls; failures are retried."""
     model = f"mock/{scenario.name}"
-    talk, asking = Talking(shipped(), api), ASKING[api]
+    session, client = PlayerSession(shipped(), api), PROTOCOLS[api].client
     body = _body(api, model, scenario, stream=True)
     position = 0
     for number in range(8):
-        exchange, answer = talk.send(json.dumps(body).encode(), model)
+        exchange, answer = session.send(json.dumps(body).encode(), model)
         yield f"request {number}", as_json(body).encode()
         yield f"answer {number}", answer
         yield f"journal {number}", as_json(exchange.as_json()).encode()
@@ -201,10 +212,10 @@ def conversation(scenario: Scenario, api: str) -> Iterator[tuple[str, bytes]]:
             return
         answer_id = exchange.answer_id or ""
         if number == 0:
-            wrong = asking.then(body, answer_id, calls, ["odd"] * len(calls))
-            yield "wrong results", talk.send(json.dumps(wrong).encode(), model)[1]
+            odd = client.continuation(body, answer_id, calls, ["odd"] * len(calls))
+            yield "wrong results", session.send(json.dumps(odd).encode(), model)[1]
         results = _results(scenario, position + 1, api, calls)
-        body = asking.then(body, answer_id, calls, results)
+        body = client.continuation(body, answer_id, calls, results)
         position += 1
 
 
@@ -217,7 +228,7 @@ def _calls(scenario: Scenario, position: int, api: str) -> tuple[Any, ...]:
 
 
 def _results(scenario: Scenario, position: int, api: str, calls: tuple[Any, ...]) -> list[str]:
-    """The results that the next turn wants, or any."""
+    """The results that the next turn requires, or any."""
     spec = turn_at(scenario, position, api)
     wanted = dict(spec.request.results) if spec is not None and spec.request is not None else {}
     texts = {id: one.text.value for id, one in wanted.items() if one.text is not None}
@@ -233,28 +244,29 @@ def _unparsable(call: Any) -> bool:
 
 
 def refusals(api: str, text: str, bodies: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """What a player of scenarios answers to bodies, judged strictly and not."""
+    """A player's answers to bodies, with strict request validation and without."""
     for name, body in bodies.items():
         for strict in (True, False):
-            exchange, answer = Talking(loads(text), api, strict=strict).send(body)
+            exchange, answer = PlayerSession(loads(text), api, strict=strict).send(body)
             yield name, answer + as_json(exchange.as_json()).encode()
     least = json.dumps(first_request(api, "Hello")).encode()
-    _, answer = Talking(loads(text), api).send(least, **{QUIRK_HEADER: "no-such-quirk"})
+    _, answer = PlayerSession(loads(text), api).send(least, **{QUIRK_HEADER: "no-such-quirk"})
     yield "unknown quirk", answer
 
 
 def first_request(api: str, text: str) -> dict[str, Any]:
-    """The least request that says something."""
-    return first_body(ASKING[api], MODEL, text)
+    """The smallest request with a user message."""
+    return first_body(PROTOCOLS[api], MODEL, text)
 
 
 def address(api: str) -> tuple[str, dict[str, str]]:
-    """The path where a streamed answer is asked for, and the headers."""
-    return ASKING[api].path.format(model=MODEL), dict(ASKING[api].headers)
+    """The path and headers of a request for a streamed answer."""
+    client = PROTOCOLS[api].client
+    return client.path_of(MODEL), dict(client.headers)
 
 
 def environments(urls: Mapping[str, str]) -> dict[str, Any]:
-    """The variables that lead clients to a server."""
+    """The environment variables that set clients' base URLs and keys."""
     bases = [[one.variable, one.url, list(one.apis)] for one in client_base_urls(urls)]
     own = {"OPENAI_API_KEY": "mine", "ANTHROPIC_AUTH_TOKEN": "mine", "HTTP_PROXY": "http://p"}
     return {
@@ -274,7 +286,7 @@ def written(scenario: Scenario) -> str:
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
-    """What a client made of a stream."""
+    """An outcome as JSON."""
     usage = outcome.usage
     return {
         "text": outcome.text,
@@ -294,18 +306,18 @@ def levels() -> list[tuple[str, str]]:
 
 @cache
 def mutant_cases(api: str, level: str) -> tuple[Case, ...]:
-    """The cases that mutants go through; the three that take long and show nothing are left out."""
+    """The cases that are run with mutants, without three long scenarios."""
     scenarios = [one for one in shipped() if one.name not in LONG]
     return tuple(cases(api, scenarios, variations=2, level=level))
 
 
 def case_json(one: Case) -> dict[str, Any]:
-    """What is known of a case besides its bytes."""
+    """The fields of a case besides its bytes."""
     return {
         "name": one.name,
         "expected": outcome_json(one.expected),
-        "finishes": sorted(map(str, one.finishes)),
-        "right": one.right,
+        "finishes": sorted(map(str, one.finish_values)),
+        "right": one.reaction,
         "invariant": one.invariant,
         "ids": one.ids,
         "plain": one.plain and one.plain.name,
@@ -315,29 +327,29 @@ def case_json(one: Case) -> dict[str, Any]:
 
 
 def kit_cases(api: str, level: str) -> Iterator[tuple[Case, bytes]]:
-    """The cases that mutants go through, and the bytes of each."""
+    """The cases that are run with mutants, and the bytes of each."""
     for one in mutant_cases(api, level):
-        yield one, shown(one.answer)
+        yield one, as_bytes(one.answer)
 
 
 def by_reference(api: str, level: str) -> Iterator[tuple[str, Any]]:
-    """What the reference accumulator makes of every case, by the name of the case."""
+    """The reference accumulator's outcome of every case, by the name of the case."""
     for one in mutant_cases(api, "payloads"):
         if level == "bytes":
             outcome = drive(ReferenceBytes(api), [(chunk,) for chunk in one.chunks])
         elif one.events is not None:
-            outcome = drive(REFERENCES[api](), steps(one, "payloads"))
+            outcome = drive(REFERENCES[api](), feed_arguments(one, "payloads"))
         else:
             continue
         yield one.name, outcome_json(outcome)
 
 
 def report_of(mutant: Any) -> tuple[Any, str]:
-    """What the kit says of a mutant: as a value, and as text with the files that play it again."""
+    """The kit's report on a mutant: as a value, and as text with the files that reproduce it."""
     found = mutant_cases(mutant.api, mutant.level)
     report = examine(mutant.make, found, mutant.policy, level=mutant.level)
-    words = told(report, mutant.make, level=mutant.level, policy=mutant.policy)
-    return _report_json(report), words
+    text = report_text(report, mutant.make, level=mutant.level, policy=mutant.policy)
+    return _report_json(report), text
 
 
 def _report_json(report: Any) -> dict[str, Any]:
@@ -345,14 +357,14 @@ def _report_json(report: Any) -> dict[str, Any]:
         "runs": report.runs,
         "skipped": list(report.skipped),
         "broken": {
-            name: [[one.case.name, one.again, *one.words] for one in failures]
+            name: [[one.case.name, one.secondary, *one.descriptions] for one in failures]
             for name, failures in report.broken().items()
         },
     }
 
 
 def wrong_bodies(api: str) -> Any:
-    """What the kit says of one who makes nothing of bodies."""
+    """The kit's report on a reader whose outcome of every body is the same."""
     plain = cases(api, shipped(), variations=0, quirks=False)
     return _report_json(examine_bodies(lambda body: Outcome.of("?"), plain))
 
@@ -364,7 +376,7 @@ def sample_cases(api: str) -> Iterator[dict[str, Any]]:
 
 
 def invariants() -> dict[str, str]:
-    """The invariants in words."""
+    """The invariants with their descriptions."""
     return dict(INVARIANTS)
 
 
@@ -372,55 +384,55 @@ def invariants() -> dict[str, str]:
 
 
 def bad_conversations() -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is found out about every bad client, by its name and API, judged strictly and not."""
+    """The verdict on every bad client, by name, API, and with strict validation or without."""
     for bad, (text, _) in BAD.items():
         for api in APIS:
             for strict in (True, False):
-                talk = Talk(text, api, strict=strict)
-                bad(talk)
+                session = Conversation(text, api, strict=strict)
+                bad(session)
                 name = f"{bad.__name__}/{api}/{'strict' if strict else 'lenient'}"
-                yield name, _verdict(talk)
+                yield name, _verdict(session)
     for number, (api, fields) in enumerate(BAD_TOOLS):
         for strict in (True, False):
-            talk = Talk(TWO, api, strict=strict)
-            talk.send({**talking_body(api, "numbers"), **fields})
-            yield f"bad tools {number}/{api}/{'strict' if strict else 'lenient'}", _verdict(talk)
+            session = Conversation(TWO, api, strict=strict)
+            session.send({**request_body(api, "numbers"), **fields})
+            yield f"bad tools {number}/{api}/{'strict' if strict else 'lenient'}", _verdict(session)
 
 
-def _verdict(talk: Any) -> dict[str, Any]:
+def _verdict(session: Any) -> dict[str, Any]:
     return {
-        "depth 4": talk.verify(depth=4).as_json(),
-        "usual": talk.verify().as_json(),
-        "lines": [str(one) for one in talk.verify(depth=4).violations],
-        "journal": [one.as_json() for one in talk.session.journal],
+        "depth 4": session.verify(depth=4).as_json(),
+        "usual": session.verify().as_json(),
+        "lines": [str(one) for one in session.verify(depth=4).violations],
+        "journal": [one.as_json() for one in session.session.journal],
     }
 
 
 def shipped_conversations(api: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is found out about a client that asks for each shipped scenario and for no more."""
+    """The verdict on a client that sends the first request of a shipped scenario only."""
     for scenario in shipped():
-        talk = Talking([scenario], api)
+        session = PlayerSession([scenario], api)
         model = f"mock/{scenario.name}"
-        talk.send(json.dumps(_body(api, model, scenario, stream=True)).encode(), model)
-        talk.send(json.dumps(first_request(api, "nothing of this kind")).encode())
-        yield scenario.name, verify(talk.session, talk.player.catalogue.by_name).as_json()
+        session.send(json.dumps(_body(api, model, scenario, stream=True)).encode(), model)
+        session.send(json.dumps(first_request(api, "nothing of this kind")).encode())
+        yield scenario.name, verify(session.session, session.player.served.by_name).as_json()
 
 
 # Recorded traffic
 
 
 def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is made of every recorded stream, by API and name."""
+    """Every recorded stream in all its readings, by API and name."""
     for one in recordings(root):
         frames = decode(one.stream)
-        turn, model = decoded(PROTOCOLS[one.api], frames)
+        protocol = PROTOCOLS[one.api]
+        turn, model = decoded(protocol, frames)
         found = examine_recording(one, sdk=False)
-        guessed = api_of(None, one.stream)
         yield (
             f"{one.api}/{one.name}",
             {
-                "masked": masked(one.api, frames),
-                "turn": [turn.text, model, turn.finish, _made_calls(turn)],
+                "masked": normalized(protocol, frames),
+                "turn": [turn.text, model, turn.finish, _tool_calls(turn)],
                 "examined": [
                     found.frames,
                     found.raw,
@@ -430,48 +442,52 @@ def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 ],
                 "reference": outcome_json(drive(ReferenceBytes(one.api), [(one.stream,)])),
                 "guessed": {
-                    "alone": guessed,
-                    "with request": api_of(dict(one.request), one.stream),
+                    "alone": _api_of(None, one.stream),
+                    "with request": _api_of(dict(one.request), one.stream),
                     "model": model_of(None, one.stream),
                     "asked model": model_of(dict(one.request), one.stream),
-                    "url": [url_of(one.api, model, streamed=flag) for flag in (True, False)],
-                    "request": made_up(one.api, one.name, model, streamed=True),
+                    "url": [_usual_url(protocol, model, stream=flag) for flag in (True, False)],
+                    "request": _minimal(protocol, model, one.name, stream=True),
                 },
             },
         )
 
 
-def _made_calls(turn: Any) -> list[list[str]]:
+def _api_of(request: dict[str, Any] | None, body: bytes) -> str | None:
+    protocol = detect_by_body(request, body)
+    return protocol and protocol.name
+
+
+def _tool_calls(turn: Any) -> list[list[str]]:
     return [[call.name, call.id, call.arguments] for call in turn.tool_calls]
 
 
 def exchanges(path: Path, source: str) -> list[Any]:
-    """What is read in a file, and which API each exchange is found to speak.
+    """The exchanges of a file, each with its detected API.
 
     Args:
-        source: what the file is called.
+        source: the name that replaces the path of the file.
     """
     return [_exchange(one, str(path), source) for one in read_exchanges(path)]
 
 
 def _exchange(one: Any, path: str, source: str) -> list[Any]:
     if isinstance(one, Unread):
-        return [value.replace(path, source) for value in (one.source, one.words, one.asked)]
-    found = addressed(one)
+        return [value.replace(path, source) for value in (one.source, one.reason, one.request)]
+    found = detected(one)
     return [
         one.source.replace(path, source),
         [one.method, one.url, one.status, len(one.request_body), len(one.body)],
         found.protocol and found.protocol.name,
-        dict(found.params),
-        found.words,
-        api_of(_object(one.request_body), one.plain().body),
-        model_of(_object(one.request_body), one.plain().body),
+        _params(found.target),
+        found.reason,
+        _api_of(json_object_of(one.request_body), one.plain().body),
+        model_of(json_object_of(one.request_body), one.plain().body),
     ]
 
 
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+def _params(target: Target) -> dict[str, str]:
+    """A target as one mapping: the method under ":", parameters of the query behind "?"."""
+    method = {":": target.method} if target.method else {}
+    query = {f"?{name}": value for name, value in target.query.items()}
+    return {**target.segments, **method, **query}

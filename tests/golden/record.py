@@ -1,8 +1,8 @@
-"""The golden record: what mockllm sends, prints, writes and finds, reduced to digests.
+"""The golden record: digests of what mockllm sends, prints, writes and finds.
 
-    python -m tests.golden.record --check            which keys differ from digests.json
-    python -m tests.golden.record --write            make digests.json anew
-    python -m tests.golden.record --dump DIR         the texts themselves, for `diff -ra`
+    python -m tests.golden.record --check            prints the keys that differ from digests.json
+    python -m tests.golden.record --write            writes digests.json
+    python -m tests.golden.record --dump DIR         writes the texts, for `diff -ra`
 
 `--only GROUP` may be repeated. A key begins with the name of its group.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from tests.golden import access
+from tests.timeouts import GIVE_UP
 
 __all__ = ["CORPUS", "DIGESTS", "GROUPS", "OF_CORPUS", "changed", "digests", "main"]
 
@@ -34,7 +35,7 @@ CORPUS = HERE.parents[2] / "shared" / "corpus"
 SUITE_SAMPLE = 40
 
 Texts = Iterator[tuple[str, bytes]]
-"""Keys without the group, and what is to be the same."""
+"""Keys without their group, and the text of each."""
 
 
 def _joined(parts: Iterable[tuple[str, bytes]]) -> bytes:
@@ -47,13 +48,13 @@ def _json(value: object) -> bytes:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """An empty folder as the working directory, so that relative paths are all that is told."""
+    """An empty folder as the working directory, so that texts have relative paths only."""
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         yield Path()
 
 
 def _run(*arguments: object, stdin: str | None = None) -> bytes:
-    """What a command prints, and its exit code."""
+    """The output of a command, and its exit code."""
     given = [str(one) for one in arguments]
     runner = CliRunner()
     result = runner.invoke(access.command_line, given, input=stdin, catch_exceptions=False)
@@ -96,7 +97,7 @@ def _wire_of_samples() -> Texts:
 
 
 def _with_quirk(api: str, name: str) -> Texts:
-    """Every sample with a quirk; the long one only where it is the quirk's own."""
+    """Every sample with a quirk; the long one only if it is the sample of the quirk."""
     (own,) = (sample for form, sample in access.quirk_forms(api) if form == name)
     for sample in access.samples():
         if sample.name == "sample-long-text" != own.name:
@@ -122,7 +123,7 @@ turns: [{reply: {text: Hi}}]
 
 
 def _refusals() -> Texts:
-    """The error answers: unmatched, conditions that fail, and what the API does not take."""
+    """The error answers: unmatched requests, failed conditions, and requests that are not valid."""
     found: dict[str, list[tuple[str, bytes]]] = {}
     for api in access.APIS:
         for name, answer in access.refusals(api, PICKY, dict(_bodies(api))):
@@ -156,7 +157,7 @@ def _bodies(api: str) -> Iterator[tuple[str, bytes]]:
         yield name, json.dumps({**least, **change}).encode()
 
 
-# A server, asked over its socket
+# A server, over its socket
 
 
 def _server() -> Texts:
@@ -164,27 +165,29 @@ def _server() -> Texts:
     options = access.ServerOptions(speed=0)
     with access.ServerThread(access.shipped(), options) as served:
         for api in access.APIS:
-            yield api, _joined(_answered(served.url, _asked_of_api(api)))
+            yield api, _joined(_answered(served.url, _requests_of_api(api)))
         path, headers = access.address("responses")
         body = json.dumps(access.first_request("responses", "stored")).encode()
         answer = _answer(served.url, ("POST", path, headers, body))
         found = re.search(rb"resp_\w+", answer)
         stored = found[0].decode() if found else "none"
-        yield "stored", _joined(_answered(served.url, _asked_of_stored(path, stored, headers)))
-        yield "paths", _joined(_answered(served.url, _asked_of_paths()))
-        yield "control", _joined(_answered(served.url, _asked_of_control()))
+        yield "stored", _joined(_answered(served.url, _requests_of_stored(path, stored, headers)))
+        yield "paths", _joined(_answered(served.url, _requests_of_paths()))
+        yield "control", _joined(_answered(served.url, _control_requests()))
 
 
-def _answered(url: str, asked: Iterable[tuple[str, _Asked]]) -> Texts:
-    for name, one in asked:
-        yield name, _answer(url, one)
+def _answered(url: str, requests: Iterable[tuple[str, _Request]]) -> Texts:
+    for name, request in requests:
+        yield name, _answer(url, request)
 
 
-def _answer(url: str, asked: _Asked) -> bytes:
-    """Head and body of an answer, without what differs from run to run."""
+def _answer(url: str, request: _Request) -> bytes:
+    """Head and body of an answer, without fields that differ in each run."""
     host, _, port = url.removeprefix("http://").partition(":")
-    method, path, headers, body = asked
-    with contextlib.closing(http.client.HTTPConnection(host, int(port), timeout=30)) as connection:
+    method, path, headers, body = request
+    with contextlib.closing(
+        http.client.HTTPConnection(host, int(port), timeout=GIVE_UP)
+    ) as connection:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
         data = response.read()
@@ -196,11 +199,11 @@ def _answer(url: str, asked: _Asked) -> bytes:
 
 
 TIMES = rb'"(at|duration|ended|began|started|last|age)": ?[0-9.e-]+'
-"""Fields of control answers that say when."""
-_Asked = tuple[str, str, dict[str, str], bytes | None]
+"""Fields of control answers that are times."""
+_Request = tuple[str, str, dict[str, str], bytes | None]
 
 
-def _asked_of_api(api: str) -> Iterator[tuple[str, _Asked]]:
+def _requests_of_api(api: str) -> Iterator[tuple[str, _Request]]:
     path, headers = access.address(api)
     headers = {"content-type": "application/json", **headers}
     body = json.dumps(access.first_request(api, "the secret numbers")).encode()
@@ -221,22 +224,22 @@ def _asked_of_api(api: str) -> Iterator[tuple[str, _Asked]]:
         yield name, ("POST", name, headers, body)
 
 
-def _asked_of_stored(
+def _requests_of_stored(
     path: str, stored: str, headers: dict[str, str]
-) -> Iterator[tuple[str, _Asked]]:
+) -> Iterator[tuple[str, _Request]]:
     for name in (stored, f"{stored}/input_items", f"{stored}?stream=true", "resp_unknown"):
         yield name, ("GET", f"{path}/{name}", headers, None)
     for name in ("DELETE", "DELETE again"):
         yield name, ("DELETE", f"{path}/{stored}", headers, None)
 
 
-def _asked_of_paths() -> Iterator[tuple[str, _Asked]]:
+def _requests_of_paths() -> Iterator[tuple[str, _Request]]:
     for name in ("/", "/v1", "/v1/embeddings", "/openai/models", "/s/a%20b/v1/models", "/agui/no"):
         for method in ("GET", "POST", "HEAD"):
             yield f"{method} {name}", (method, name, {}, None)
 
 
-def _asked_of_control() -> Iterator[tuple[str, _Asked]]:
+def _control_requests() -> Iterator[tuple[str, _Request]]:
     for name in ("health", "scenarios", "journal", "verify", "sessions", "sessions/default", "no"):
         yield name, ("GET", f"/_mockllm/{name}", {}, None)
     for query in (
@@ -246,8 +249,8 @@ def _asked_of_control() -> Iterator[tuple[str, _Asked]]:
         "verify?session=own",
     ):
         yield query, ("GET", f"/_mockllm/{query}", {}, None)
-    made = json.dumps({"session": "mine"}).encode()
-    yield "a session", ("POST", "/_mockllm/sessions", {}, made)
+    created = json.dumps({"session": "mine"}).encode()
+    yield "a session", ("POST", "/_mockllm/sessions", {}, created)
     yield "an odd session", ("POST", "/_mockllm/sessions", {}, b'{"session": "a b"}')
     yield "another host", ("GET", "/_mockllm/health", {"host": "example.com"}, None)
     yield "another origin", ("GET", "/_mockllm/health", {"origin": "http://example.com"}, None)
@@ -295,18 +298,20 @@ def _lists() -> Texts:
 def _shows() -> Texts:
     for scenario in access.shipped():
         name = scenario.name
-        shown = (_run("show", name, "--api", api, *more) for api in access.APIS for more in _SHOWN)
-        yield f"show/{name}", b"\n".join(shown)
+        printed = (
+            _run("show", name, "--api", api, *more) for api in access.APIS for more in _SHOW_OPTIONS
+        )
+        yield f"show/{name}", b"\n".join(printed)
         exported = (_run("export", name, "--to", "vcr", "--api", api) for api in access.APIS)
         yield f"export/{name}", access.written(scenario).encode() + b"\n".join(exported)
     yield "show/unknown", _run("show", "secret-nmbers") + _run("show", "auto", "--quirk", "no-such")
     yield "show/sample", _run("show", "sample-call", "--quirk", "chat-index-missing")
     usage = '{"stream_options": {"include_usage": true}}'
-    asked = (_run("show", "unicode", "--request", "-", stdin=one) for one in (usage, "[]", "{"))
-    yield "show/request", b"".join(asked)
+    printed = (_run("show", "unicode", "--request", "-", stdin=one) for one in (usage, "[]", "{"))
+    yield "show/request", b"".join(printed)
 
 
-_SHOWN = (
+_SHOW_OPTIONS = (
     (),
     ("--body",),
     ("--timing",),
@@ -320,9 +325,9 @@ def _validations(folder: Path) -> Texts:
     for kind, rows in access.BAD_DOCUMENTS.items():
         yield f"validate/{kind}", _joined(_validated(folder / "bad.yaml", rows))
     for title, text, _ in access.BAD_DOCUMENTS["meanings"][:20]:
-        place = folder / "many" / f"{title.replace('/', '-')}.yaml"
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(text)
+        path = folder / "many" / f"{title.replace('/', '-')}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
     yield "validate/many", _run("validate", "many") + _run("validate", "--json", "many")
     with tempfile.TemporaryDirectory(dir=folder) as name:
         for scenario in access.shipped():
@@ -339,7 +344,7 @@ def _validated(path: Path, rows: list[tuple[str, str, list[str]]]) -> Texts:
 
 
 def _scrubs(folder: Path) -> Texts:
-    """Secrets of every kind in files of every kind: told, then taken out."""
+    """Secrets of every kind in files of every kind: reported, then replaced."""
     _write_secrets(folder / "s")
     yield "scrub/check", _run("scrub", "s", "--check")
     yield (
@@ -356,8 +361,8 @@ def _scrubs(folder: Path) -> Texts:
 
 def _scrubbed_alone(path: Path) -> Texts:
     """Every secret alone in a file, so that its placeholder is certain."""
-    for number, told in enumerate(_secrets()):
-        path.write_text(json.dumps({"a": told, "b": [told, "hidden-1"]}))
+    for number, secret in enumerate(_secrets()):
+        path.write_text(json.dumps({"a": secret, "b": [secret, "hidden-1"]}))
         yield str(number), _run("scrub", path) + path.read_bytes()
 
 
@@ -368,13 +373,14 @@ def _secrets() -> list[str]:
 
 def _write_secrets(folder: Path) -> None:
     folder.mkdir()
-    told = _secrets()
-    (folder / "a.json").write_text(json.dumps({"a": told, "b": {"place-1": told[0]}}, indent=1))
-    (folder / "b.txt").write_text("\n\n".join(told))
-    lines = "".join(f"  - reply: {{text: {json.dumps(one)}}}\n" for one in told)
+    secrets = _secrets()
+    document = {"a": secrets, "b": {"place-1": secrets[0]}}
+    (folder / "a.json").write_text(json.dumps(document, indent=1))
+    (folder / "b.txt").write_text("\n\n".join(secrets))
+    lines = "".join(f"  - reply: {{text: {json.dumps(one)}}}\n" for one in secrets)
     (folder / "c.yaml").write_text(f"scenario: c # eve@corp.io\nturns:\n{lines}")
-    (folder / "d.jsonl").write_text("".join(json.dumps({"x": one}) + "\n" for one in told))
-    (folder / "e.sse").write_text("".join(f"data: {json.dumps(one)}\n\n" for one in told))
+    (folder / "d.jsonl").write_text("".join(json.dumps({"x": one}) + "\n" for one in secrets))
+    (folder / "e.sse").write_text("".join(f"data: {json.dumps(one)}\n\n" for one in secrets))
     (folder / "broken.1.jsonl").write_text('{"mockllm-tape": 1}\n')
 
 
@@ -387,19 +393,19 @@ def _kit() -> Texts:
         found = [(one, data) for one, data in access.kit_cases(api, level)]
         facts = [(one.name, _json(access.case_json(one)) + b"\n" + data) for one, data in found]
         yield f"cases/{api}/{level}", _joined(facts)
-        made = [(name, _json(value)) for name, value in access.by_reference(api, level)]
-        yield f"reference/{api}/{level}", _joined(made)
+        outcomes = [(name, _json(value)) for name, value in access.by_reference(api, level)]
+        yield f"reference/{api}/{level}", _joined(outcomes)
     for api in access.APIS:
         yield f"bodies/{api}", _json(access.wrong_bodies(api))
         yield f"samples/{api}", _json(list(access.sample_cases(api)))
     for mutant in access.MUTANTS:
-        report, words = access.report_of(mutant)
-        text = _json(report) + b"\n" + words.encode("utf-8", "surrogatepass")
+        report, printed = access.report_of(mutant)
+        text = _json(report) + b"\n" + printed.encode("utf-8", "surrogatepass")
         yield f"mutant/{mutant}", re.sub(rb"unknown fields \{(.*?)\}", _sorted_fields, text)
 
 
 def _sorted_fields(found: re.Match[bytes]) -> bytes:
-    """The set that one mutant prints, in order."""
+    """The set in a mutant's message, sorted."""
     return b"unknown fields " + b", ".join(sorted(found[1].split(b", ")))
 
 
@@ -408,8 +414,8 @@ def _sorted_fields(found: re.Match[bytes]) -> bytes:
 
 def _requests() -> Texts:
     for scenario in access.shipped():
-        talks = ((api, _joined(access.conversation(scenario, api))) for api in access.APIS)
-        yield f"conversation/{scenario.name}", _joined(talks)
+        conversations = ((api, _joined(access.conversation(scenario, api))) for api in access.APIS)
+        yield f"conversation/{scenario.name}", _joined(conversations)
     urls = {api: f"http://127.0.0.1:1/{api}/v1" for api in access.APIS}
     yield "environment/all", _json(access.environments(urls))
     for api, url in urls.items():
@@ -432,25 +438,25 @@ def _verify() -> Texts:
 
 
 def _imported(path: Path, out: str = "out") -> bytes:
-    """What a file or folder imports to: report, files, and the report of a second time."""
+    """The import of a file or folder: report, files, and the report of a second import."""
     report = _run("import", path, "-o", out)
     files = _joined(_files(Path(out))) if Path(out).exists() else b""
     return report + files + _run("import", path, "-o", out, "--json")
 
 
 def _imported_alone(source: Path) -> bytes:
-    """What a copy of a file or folder imports to, alone in the world."""
+    """The import of a copy of a file or folder, in an empty folder."""
     with _folder():
         return _imported(_copied(source))
 
 
 def _copied(source: Path) -> Path:
-    place = Path(source.name)
+    copy = Path(source.name)
     if source.is_dir():
-        shutil.copytree(source, place)
+        shutil.copytree(source, copy)
     else:
-        shutil.copyfile(source, place)
-    return place
+        shutil.copyfile(source, copy)
+    return copy
 
 
 def _imports() -> Texts:
@@ -474,8 +480,8 @@ def _name(path: Path) -> str:
     return path.relative_to(CORPUS / "suite").with_suffix("").as_posix().replace("/", "-")
 
 
-def _made() -> Texts:
-    """The kinds of files that the corpus has none of, and what was exported, imported again."""
+def _written_files() -> Texts:
+    """Imports of kinds of files that the corpus lacks, and of exported files."""
     with _folder():
         Path("a.har").write_text(json.dumps({"log": {"version": "1.2", "entries": _entries()}}))
         yield "har", _imported(Path("a.har"), "har")
@@ -509,7 +515,7 @@ def _stream(sample: str, api: str) -> bytes:
 
 def _entries() -> list[dict[str, object]]:
     """An archive with an answer of each API to some samples, and secrets in the requests."""
-    made = []
+    entries = []
     for api in access.APIS:
         path, headers = access.address(api)
         for sample in ("sample-text", "sample-two-calls", "sample-reasoning", "sample-unicode"):
@@ -523,9 +529,9 @@ def _entries() -> list[dict[str, object]]:
             content = {"mimeType": "text/event-stream", "text": _stream(sample, api).decode()}
             event_stream = {"name": "content-type", "value": "text/event-stream"}
             response = {"status": 200, "headers": [event_stream], "content": content}
-            began = {"startedDateTime": f"2026-01-02T03:04:{len(made):02}.500Z"}
-            made.append({**began, "request": request, "response": response})
-    return made
+            began = {"startedDateTime": f"2026-01-02T03:04:{len(entries):02}.500Z"}
+            entries.append({**began, "request": request, "response": response})
+    return entries
 
 
 FIXTURES = [
@@ -544,7 +550,7 @@ FIXTURES = [
 
 
 def _corpus() -> Texts:
-    """Streams as they are compared and guessed, and whom every exchange is found to speak to."""
+    """The normalised form and the detected API of every stream, and the API of every exchange."""
     for name, found in access.streams(CORPUS / "streams"):
         yield f"streams/{name}", _json(found)
     for path in sorted((CORPUS / "cassettes").glob("*.yaml")):
@@ -563,7 +569,7 @@ GROUPS: dict[str, Callable[[], Texts]] = {
     "kit": _kit,
     "requests": _requests,
     "verify": _verify,
-    "made": _made,
+    "made": _written_files,
     "import": _imports,
     "corpus": _corpus,
 }

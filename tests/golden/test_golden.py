@@ -1,4 +1,4 @@
-"""What mockllm does is what it did when the golden record was written."""
+"""The behaviour of mockllm equals the golden record."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import pytest
 
 from tests.golden.record import CORPUS, GROUPS, OF_CORPUS, changed, digests
 
-pytestmark = pytest.mark.slow
+FAST = ("wire", "requests", "verify")
+"""The groups that are quick enough for `make check`; they play every scenario over every API."""
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group", [pytest.param(one, marks=() if one in FAST else pytest.mark.slow) for one in GROUPS]
+)
 def test_nothing_has_changed(group: str) -> None:
     """Every text of the group has the digest that was committed."""
     if group in OF_CORPUS and not CORPUS.is_dir():
