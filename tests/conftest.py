@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
+from tests.timeouts import GIVE_UP
 
-# Shared machines stall now and then; a deadline would only measure that.
-# CI draws the same examples each time; new ones are found where somebody can look at them.
-SAME = "CI" in os.environ
-settings.register_profile("mockllm", deadline=None, derandomize=SAME)
-settings.register_profile("fast", deadline=None, max_examples=10)  # for `make check`
+# A deadline, and the check that examples are generated quickly, would measure the machine's load.
+_ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# CI generates the same examples in each run; new failures are found where someone can look at them.
+settings.register_profile("mockllm", _ANY_SPEED, derandomize="CI" in os.environ)
+settings.register_profile("fast", _ANY_SPEED, max_examples=10)  # for `make check`
 settings.load_profile("mockllm")
 
 
+# The modules that break connections off, or read all recordings.
 SLOW = (
     "test_corpus",
     "test_endings",
     "test_openai_chat_corpus",
     "test_proxy",
-    "test_reference_corpus",
 )
 
 
@@ -50,15 +51,17 @@ def serve() -> Iterator[Callable[..., Served]]:
 
         def start(text: str, **options: object) -> Served:
             thread = stack.enter_context(ServerThread(loads(text), ServerOptions(**options)))
-            client = stack.enter_context(httpx.Client(base_url=thread.url, timeout=20))
+            client = stack.enter_context(httpx.Client(base_url=thread.url, timeout=GIVE_UP))
             return Served(thread, client)
 
         yield start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with client SDKs are slow: importing one takes longer than all its tests here. So are
-    those that run pytest or break connections off, and those of all recordings."""
+    """Marks as slow the tests with client SDKs, those that run pytest, and the modules in `SLOW`.
+
+    Importing an SDK takes longer than all the tests that use it.
+    """
     for item in items:
         runs_pytest = "pytester" in getattr(item, "fixturenames", ())
         if "clients" in item.path.parts or runs_pytest or item.path.stem in SLOW:

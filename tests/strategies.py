@@ -49,8 +49,8 @@ def cut(draw: st.DrawFn, text: str, at_most: int = 4) -> tuple[str, ...]:
     """Non-empty fragments that join to `text`."""
     if not text:
         return ()
-    places = draw(st.sets(st.integers(1, max(1, len(text) - 1)), max_size=at_most - 1))
-    edges = [0, *sorted(place for place in places if place < len(text)), len(text)]
+    cuts = draw(st.sets(st.integers(1, max(1, len(text) - 1)), max_size=at_most - 1))
+    edges = [0, *sorted(cut_at for cut_at in cuts if cut_at < len(text)), len(text)]
     return tuple(text[a:b] for a, b in pairwise(edges))
 
 
@@ -91,7 +91,7 @@ errors = st.builds(StreamError, texts.filter(bool), st.none() | names, st.none()
 
 
 def _identity(part: object) -> object:
-    """What no other part of a turn has: the id of a call, by which AG-UI tells calls apart."""
+    """The id of a call, which must differ between calls: AG-UI separates them by id."""
     return part.id if isinstance(part, ToolCall) else object()
 
 

@@ -1,4 +1,4 @@
-"""docs/clients.md says what the clients do today."""
+"""docs/clients.md agrees with the behaviour of the clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.clients import PYTHON_CLIENTS
 pytestmark = pytest.mark.slow
 
 AGAIN = ("openai", "anthropic")
-"""The packages that are measured again; all take minutes: `python -m tests.clients_page`."""
+"""The packages that are measured here; `python -m tests.clients_page` measures all, in minutes."""
 
 
 def written() -> dict[tuple[str, str], str]:
@@ -33,10 +33,14 @@ def test_every_quirk_is_on_the_page() -> None:
     assert {quirk.partition(":")[0] for _, quirk in written()} == set(QUIRKS)
 
 
-def test_what_is_measured_again_is_what_the_page_says() -> None:
-    """The official Python clients make of each quirk what the tables say."""
+def test_the_table_agrees_with_a_new_measurement() -> None:
+    """The official Python clients handle each quirk as the tables show."""
     marks = written()
     here = [client for client in PYTHON_CLIENTS if client.package in AGAIN]
     assert len(here) == 3
     for client, case, cell in measured(here):
-        assert marks[client.name, case.quirk] == cell.mark, (client.name, case.quirk, cell.words)
+        assert marks[client.name, case.quirk] == cell.mark, (
+            client.name,
+            case.quirk,
+            cell.description,
+        )

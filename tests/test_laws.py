@@ -24,9 +24,10 @@ from mockllm.framing.sse import Decoder
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.replay.client_requests import client_target
+from mockllm.replay.loading import load
 from mockllm.replay.resolve import resolve
 from mockllm.replay.stream import stream
-from mockllm.replay.loading import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +55,7 @@ class Case:
 
     @property
     def reply(self) -> Reply:
-        request = asked(self.protocol)
+        request = usual_request(self.protocol)
         return Reply(
             seed=derive(self.scenario.seeded, self.position),
             token=mint_token(self.scenario, self.position),
@@ -65,14 +66,14 @@ class Case:
 
     def stream(self) -> bytes:
         wire = self.scenario.turns[self.position].for_api(self.protocol.name).wire
-        return b"".join(piece.data for piece in stream(self.turn, self.protocol, self.reply, wire))
+        return b"".join(part.data for part in stream(self.turn, self.protocol, self.reply, wire))
 
 
-def asked(protocol: WireProtocol) -> Request:
-    """The least that a client of the protocol can ask, read leniently."""
-    params = {"?alt": "sse", ":": "streamGenerateContent", "model": "test-model"}
-    body = {"model": "test-model", "stream": True, "stream_options": {"include_usage": True}}
-    return replace(protocol.parse(body, params, False), stream=True)
+def usual_request(protocol: WireProtocol) -> Request:
+    """The smallest request that clients of the protocol send for a streamed answer with usage."""
+    client, target = protocol.client, client_target(protocol, "test-model")
+    body = {**client.first_request("test-model", "Hello"), **client.usage}
+    return replace(protocol.parse(body, target, True), stream=True)
 
 
 CASES = [
@@ -80,21 +81,18 @@ CASES = [
     for protocol in PROTOCOLS.values()
     for scenario in SHIPPED
     for position, spec in enumerate(scenario.turns)
-    if protocol.name in scenario.apis and spec.for_api(protocol.name).http is None
+    if scenario.plays_over(protocol.name) and spec.for_api(protocol.name).http is None
 ]
 # An error inside a stream is an HTTP error where nothing is streamed.
 WHOLE = [case for case in CASES if case.turn.error is None]
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 
 
-def decoded(protocol: WireProtocol, pieces: list[bytes]) -> Turn:
-    """What a stream that arrives in these pieces adds up to."""
+def decoded(protocol: WireProtocol, parts: list[bytes]) -> Turn:
+    """The turn of a stream that arrives in these parts."""
     lines, decoder = Decoder(), protocol.decoder()
     events = [
-        event
-        for piece in pieces
-        for frame in lines.decode(piece)
-        for event in decoder.decode(frame)
+        event for part in parts for frame in lines.decode(part) for event in decoder.decode(frame)
     ]
     events += decoder.close()
     return fold(Timed(0, event) for event in events)
@@ -106,11 +104,11 @@ def untimed(turn: Turn) -> Turn:
 
 @every_case
 def test_a_stream_decodes_to_its_turn(case):
-    """Law 2: what comes back is the turn, less what the protocol cannot say."""
+    """Law 2: the decoded turn is the projection of the turn."""
     turn = untimed(case.turn)
     wired = case.scenario.turns[case.position].for_api(case.protocol.name).wire
     if wired is not None and wired.comments is not None:
-        # Comments come back as parts of their own; what they stand between must be whole.
+        # Comments come back as parts of their own; the parts around them must be whole.
         assert decoded(case.protocol, [case.stream()]).text == turn.text
         return
     assert decoded(case.protocol, [case.stream()]) == normal(case.protocol.project(turn))
@@ -124,16 +122,16 @@ def test_every_single_cut_gives_the_same_frames(case):
     start = 0
     seen = Decoder()
     for end in boundaries(data):
-        piece = data[start:end]
-        frames = seen.decode(piece)
-        for cut in range(1, len(piece)):
+        part = data[start:end]
+        frames = seen.decode(part)
+        for cut in range(1, len(part)):
             decoder = Decoder()
-            assert decoder.decode(piece[:cut]) + decoder.decode(piece[cut:]) == frames
+            assert decoder.decode(part[:cut]) + decoder.decode(part[cut:]) == frames
         start = end
 
 
 def boundaries(data: bytes) -> list[int]:
-    """The ends of the events of a stream: where a decoder is as good as new."""
+    """The ends of the events of a stream, where a decoder's state is as in the beginning."""
     ends = []
     decoder = Decoder()
     for at in range(1, len(data) + 1):
@@ -151,12 +149,12 @@ def test_any_splitting_gives_the_same_turn(case, data):
     whole = case.stream()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=20)))
     edges = [0, *cuts, len(whole)]
-    pieces = [whole[a:b] for a, b in pairwise(edges)]
-    assert decoded(case.protocol, pieces) == decoded(case.protocol, [whole])
+    parts = [whole[a:b] for a, b in pairwise(edges)]
+    assert decoded(case.protocol, parts) == decoded(case.protocol, [whole])
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.id)
-def test_stream_and_body_say_the_same(case):
+def test_stream_and_body_have_the_same_turn(case):
     """Law 4: streamed or not, an answer has the same text, calls, ending and usage."""
     body = case.protocol.decode_body(case.protocol.encode_body(case.turn, case.reply))
     streamed = decoded(case.protocol, [case.stream()])
@@ -168,7 +166,7 @@ def test_stream_and_body_say_the_same(case):
 
 
 def fingerprint() -> str:
-    """A digest of every byte that every shipped scenario can send."""
+    """A digest of every byte that the shipped scenarios can send."""
     digest = hashlib.sha256()
     for case in CASES:
         digest.update(case.id.encode() + case.stream())

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from mockllm.core.timeline import expand, fold
-from mockllm.matching.index import Catalogue
-from mockllm.replay.resolve import resolve
+from mockllm.matching.index import ScenarioIndex
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
-from mockllm.scenario.model import APIS, ParallelPart, ToolPart
+from mockllm.replay.resolve import resolve
+from mockllm.scenario.model import ParallelPart, ToolPart
+
+APIS = tuple(PROTOCOLS)
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -30,14 +33,14 @@ def calls(turn):
 
 
 def test_names_are_file_names():
-    """Whoever knows a scenario's name knows its file."""
+    """Each file has the name of its scenario."""
     assert sorted(SCENARIOS) == [file.stem for file in FILES]
     assert len(FILES) >= 16
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_file_teaches(file):
-    """The first line sets up an editor, the next ones say what the file is about."""
+def test_each_file_begins_with_a_comment(file):
+    """The first line sets the schema for editors; a comment about the file follows."""
     lines = file.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# yaml-language-server: $schema=../mockllm/scenario/schema.json"
     assert lines[1].startswith("# ")
@@ -47,9 +50,10 @@ def test_each_file_teaches(file):
 
 @every
 def test_each_is_described_and_complete(scenario):
-    """Lists can show a line for each; each plays over every API; every call's tool is told."""
+    """Each scenario has a description for lists, plays over every API, and declares every tool that
+    it calls."""
     assert scenario.description.endswith(".")
-    assert scenario.apis == APIS
+    assert all(scenario.plays_over(api) for api in PROTOCOLS)
     assert {call.name for turn in scenario.turns for call in calls(turn)} <= {
         tool.name for tool in scenario.tools
     }
@@ -57,19 +61,19 @@ def test_each_is_described_and_complete(scenario):
 
 @every
 def test_one_request_means_one_scenario(scenario):
-    """The phrase that a scenario asks for is met by no other; only `auto` takes anything."""
+    """A scenario's phrase matches no other scenario; only `auto` matches any message."""
     if scenario.match.anything:
         assert scenario.name == "auto"
         return
     assert scenario.match.conditions == 1
     phrase = scenario.match.user.value
-    assert Catalogue(SCENARIOS.values()).for_text(f"Please {phrase} now!") == (scenario,)
+    assert ScenarioIndex(SCENARIOS.values()).by_user_text(f"Please {phrase} now!") == (scenario,)
 
 
 @every
 @pytest.mark.parametrize("api", APIS)
 def test_every_turn_resolves(scenario, api):
-    """Every turn can be worked out for every API, and survives being played."""
+    """Every turn resolves for every API, and survives being played."""
     for position, spec in enumerate(scenario.turns):
         own = spec.for_api(api)
         if own.http is None and scenario.name != "auto":
@@ -78,8 +82,8 @@ def test_every_turn_resolves(scenario, api):
             assert fold(expand(turn)) == turn
 
 
-def test_every_feature_is_shown():
-    """Each key of the language that needs no file of its own occurs at least once."""
+def test_every_feature_has_an_example():
+    """Each key of the language that needs no file of its own is used at least once."""
     shown = Counter()
     for scenario in SCENARIOS.values():
         shown["seed"] += scenario.seed is not None
@@ -124,14 +128,14 @@ def test_hundred_tools():
 
 
 def test_parallel_tools_interleave():
-    """Fragments of every call come between those of the others."""
+    """The fragments of each call alternate with those of the others."""
     turn = play("parallel-tools")
     assert [call.parsed()["city"] for call in turn.tool_calls] == ["Oslo", "Rome", "Cairo"]
     assert turn.order != tuple(sorted(turn.order))
 
 
 def test_sequential_tools_do_not_interleave():
-    """The first call is complete before the second opens, and the first is cut."""
+    """The first call, which is cut into fragments, is complete before the second opens."""
     turn = play("sequential-tools")
     assert turn.order == ()
     assert [len(call.fragments) > 1 for call in turn.tool_calls] == [True, False]
@@ -145,7 +149,7 @@ def test_zero_argument_tool():
 
 
 def test_multi_hop_has_three_turns():
-    """Two rounds of tools, then an answer in words."""
+    """Two round trips with tools, then a text."""
     turns = [play("multi-hop", position) for position in range(3)]
     assert [turn.finish for turn in turns] == ["tool_calls", "tool_calls", "stop"]
 
@@ -166,7 +170,7 @@ def test_malformed_arguments():
 
 
 def test_unicode():
-    """Every kind of hard character is there, in arguments and in text, and is cut apart."""
+    """Every kind of difficult character is in arguments and text, and is cut."""
     (call,) = play("unicode").tool_calls
     text = play("unicode", 1).text
     assert "👩‍👩‍👧‍👦" in call.arguments
@@ -192,7 +196,7 @@ def test_endings():
 
 
 def test_rate_limited_is_quick():
-    """Two tries are turned away, and a client that obeys `retry-after` need not wait long."""
+    """Two attempts get a 429, and a client that obeys `retry-after` waits a short time."""
     (turn,) = SCENARIOS["rate-limited"].turns
     assert [attempt.status for attempt in turn.attempts] == [429, 429]
     assert all(attempt.retry_after <= 1_000_000 for attempt in turn.attempts)

@@ -1,5 +1,7 @@
-"""A small accumulator for Chat Completions that is right where streams are plain, with hooks for
-the mistakes that the tests of the kit make."""
+"""A small accumulator for Chat Completions that is correct for plain streams only.
+
+Tests subclass it to make one mistake.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from mockllm.checking import Delta, Outcome, Usage
 
 
 class Naive:
-    """What many people write first; right for what OpenAI sends."""
+    """What many clients begin with; correct for the streams of OpenAI."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -20,20 +22,20 @@ class Naive:
         self.finish: str | None = None
         self.usage: Usage | None = None
         self.errors: list[str] = []
-        self.over = False
+        self.closed = False
 
     def feed(self, chunk: Any, event: str | None = None) -> Delta:
         if chunk.get("error"):
             self.errors.append(chunk["error"]["message"])
             return Delta()
-        before, thought = self.text, self.reasoning
+        text_before, reasoning_before = self.text, self.reasoning
         if chunk.get("usage"):
             usage = chunk["usage"]
             self.usage = Usage(usage["prompt_tokens"], usage["completion_tokens"])
         for choice in chunk.get("choices") or []:
             self.delta(choice.get("delta") or {})
             self.finish = self.finish or choice.get("finish_reason")
-        return Delta(self.text[len(before) :], self.reasoning[len(thought) :])
+        return Delta(self.text[len(text_before) :], self.reasoning[len(reasoning_before) :])
 
     def delta(self, delta: dict[str, Any]) -> None:
         self.text += delta.get("content") or ""
@@ -53,7 +55,7 @@ class Naive:
         return entry["index"]
 
     def close(self) -> None:
-        self.over = True
+        self.closed = True
 
     def outcome(self) -> Outcome:
         calls, errors = [], list(self.errors)
@@ -62,7 +64,7 @@ class Naive:
                 calls.append((id, name, json.loads(arguments or "{}")))
             except ValueError:
                 errors.append(f"the arguments of {name} are no JSON: {arguments!r}")
-        if self.over and not self.finish and not errors:
+        if self.closed and not self.finish and not errors:
             errors.append("the stream was cut")
         return Outcome.of(
             self.text,

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: in this process, or as a program of its own."""
+"""Runs the command line, in this process or as a program."""
 
 import os
 import signal
@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from mockllm.cli import main
 from mockllm.scenario.shipped import shipped_scenarios
 
-PATIENCE = 30.0
+GIVE_UP = 120.0
+"""Seconds after which a program that hangs is killed, and a request without an answer fails."""
 
 HELLO = """\
 scenario: hello
@@ -28,7 +29,7 @@ turns:
 
 
 class Program:
-    """`mockllm` in a process of its own; it is killed when it takes far too long."""
+    """`mockllm` in a process of its own, which is killed after GIVE_UP seconds."""
 
     def __init__(self, arguments, environment):
         self.process = subprocess.Popen(
@@ -40,7 +41,7 @@ class Program:
             encoding="utf-8",
             env={**os.environ, **environment},
         )
-        self.watchdog = threading.Timer(PATIENCE, self.process.kill)
+        self.watchdog = threading.Timer(GIVE_UP, self.process.kill)
         self.watchdog.start()
         self.url = ""
 
@@ -50,14 +51,14 @@ class Program:
         assert line, f"no more output; on standard error: {self.process.stderr.read()}"
         return line.rstrip("\n")
 
-    def line_with(self, word):
-        """The next line that has a word in it."""
-        while word not in (line := self.line()):
+    def line_with(self, text):
+        """The next line that contains a text; skips the lines before it."""
+        while text not in (line := self.line()):
             pass
         return line
 
     def listening(self):
-        """Reads the first line; the program itself."""
+        """Reads the first line, which has the address, and returns the program."""
         self.url = self.line().removeprefix("mockllm listening on ")
         return self
 
@@ -65,14 +66,14 @@ class Program:
         self.process.send_signal(number)
 
     def end(self):
-        """Waits for the end: exit code, the rest of the output, standard error."""
+        """Waits for the end; returns the exit code, the rest of the output, and standard error."""
         rest, errors = self.process.communicate()
         return self.process.returncode, rest, errors
 
 
 @pytest.fixture
 def program():
-    """Starts programs, and ends those that are left."""
+    """Starts programs, and kills those that are still running after the test."""
     started = []
 
     def start(*arguments, **environment):
@@ -88,7 +89,7 @@ def program():
 
 @pytest.fixture
 def mockllm():
-    """Runs a command in this process; what came of it."""
+    """Runs a command in this process and returns click's `Result`."""
 
     def invoke(*arguments, stdin=None):
         return CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
@@ -109,10 +110,10 @@ def folder(tmp_path):
 
 
 @contextmanager
-def asked(url, path, body, headers=None):
+def post(url, path, body, headers=None):
     """The response to a POST; `body` is bytes."""
     where = urlsplit(url)
-    connection = HTTPConnection(where.hostname, where.port, timeout=PATIENCE)
+    connection = HTTPConnection(where.hostname, where.port, timeout=GIVE_UP)
     try:
         connection.request("POST", path, body, headers or {"content-type": "application/json"})
         yield connection.getresponse()
@@ -120,15 +121,15 @@ def asked(url, path, body, headers=None):
         connection.close()
 
 
-def chat(url, said):
-    """Status and body of a chat request that is not streamed."""
-    body = b'{"model": "gpt", "messages": [{"role": "user", "content": "%b"}]}' % said.encode()
-    with asked(url, "/v1/chat/completions", body) as response:
+def chat(url, text):
+    """Status and body of the answer to a chat request without `stream`."""
+    body = b'{"model": "gpt", "messages": [{"role": "user", "content": "%b"}]}' % text.encode()
+    with post(url, "/v1/chat/completions", body) as response:
         return response.status, response.read()
 
 
 def write(folder: Path, name: str, text: str) -> Path:
-    """Puts a file in place at once, as editors do."""
+    """Replaces a file atomically, as editors do."""
     path = folder / name
     draft = folder.parent / f"{folder.name}-{name}.draft"
     draft.write_text(text)

@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""Help, errors and completion of all commands."""
 
 import os
 import subprocess
@@ -20,8 +20,8 @@ def test_help_names_every_command(mockllm):
         assert f"\n  {command} " in result.stdout
 
 
-def test_without_a_command_comes_the_help(mockllm):
-    """`mockllm` alone shows what there is."""
+def test_without_a_command_the_help_is_printed(mockllm):
+    """`mockllm` alone prints the help."""
     result = mockllm()
     assert result.exit_code == 0
     assert result.stdout == mockllm("-h").stdout
@@ -29,7 +29,7 @@ def test_without_a_command_comes_the_help(mockllm):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples(mockllm, command):
-    """Every command shows how it is used."""
+    """The help of every command has an example."""
     result = mockllm(command, "--help")
     assert result.exit_code == 0
     assert "Example" in result.stdout
@@ -42,7 +42,7 @@ def test_version(mockllm):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "fragments"),
     [
         (["serv"], ["No such command 'serv'", "(see mockllm --help)"]),
         (["list", "--jason"], ["No such option", "--json", "(see mockllm list --help)"]),
@@ -57,19 +57,19 @@ def test_version(mockllm):
         (["run", "--", "./no-such-command"], ["cannot run './no-such-command'", "No such file"]),
     ],
 )
-def test_a_mistake_is_told_in_one_line(mockllm, arguments, words):
-    """Errors are one clear line on standard error, with exit code 2."""
+def test_wrong_use_is_an_error_of_one_line(mockllm, arguments, fragments):
+    """Wrong use is one line on standard error, with exit code 2."""
     result = mockllm(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("mockllm: ")
     assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
+    for fragment in fragments:
+        assert fragment in result.stderr
 
 
-def test_broken_scenarios_are_told_with_their_places(mockllm, tmp_path):
-    """A command that needs scenarios prints every problem, then the one line."""
+def test_broken_scenarios_are_reported_with_locations(mockllm, tmp_path):
+    """A command that needs scenarios prints every problem, then the number of problems."""
     (tmp_path / "a.yaml").write_text(
         "scenario: a\nturns: [{reply: {text: x, splt: y}}, {http: 1}]\n"
     )
@@ -81,7 +81,7 @@ def test_broken_scenarios_are_told_with_their_places(mockllm, tmp_path):
 
 
 def test_a_caller_gets_exceptions(mockllm, tmp_path):
-    """Whoever calls the commands from Python can have the exceptions themselves."""
+    """With `standalone_mode=False` a command raises the exception."""
     from mockllm.cli import main
 
     (tmp_path / "a.yaml").write_text("5")
@@ -90,8 +90,8 @@ def test_a_caller_gets_exceptions(mockllm, tmp_path):
 
 
 @pytest.mark.slow
-def test_little_is_imported(folder):
-    """Commands that do not serve start without the server's libraries."""
+def test_commands_that_do_not_serve_import_no_server(folder):
+    """Commands that do not serve import neither the server nor its libraries."""
     script = (
         "import sys; from mockllm.cli import main\n"
         "for arguments in ['--help'], ['schema'], ['validate', sys.argv[1]]:\n"
@@ -117,16 +117,16 @@ def test_a_closed_pipe_ends_quietly():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(mockllm, monkeypatch, shell):
-    """Each shell gets a script that turns completion on."""
+    """The completion script of each shell is printed."""
     monkeypatch.setenv("_MOCKLLM_COMPLETE", f"{shell}_source")
     result = mockllm()
     assert result.exit_code == 0
     assert f"_MOCKLLM_COMPLETE={shell}_complete" in result.stdout
 
 
-def test_names_of_scenarios_complete(mockllm, monkeypatch):
-    """A shell completes the scenarios that can be shown."""
-    words = {"COMP_WORDS": "mockllm show secr", "COMP_CWORD": "2"}
-    for name, value in ({"_MOCKLLM_COMPLETE": "bash_complete"} | words).items():
+def test_names_of_scenarios_are_completed(mockllm, monkeypatch):
+    """`mockllm show` completes the names of scenarios."""
+    fragments = {"COMP_WORDS": "mockllm show secr", "COMP_CWORD": "2"}
+    for name, value in ({"_MOCKLLM_COMPLETE": "bash_complete"} | fragments).items():
         monkeypatch.setenv(name, value)
     assert mockllm().stdout == "plain,secret-numbers\n"

@@ -1,4 +1,4 @@
-"""`mockllm demo`, and how it draws."""
+"""`mockllm demo` and its drawing."""
 
 import io
 
@@ -8,8 +8,8 @@ from mockllm.cli.drawing import Board, LiveScreen, PlainScreen, screen_for
 from mockllm.core import events as ev
 
 
-def test_every_api_plays(mockllm):
-    """The calls fill up over each API, their results are sent, and the answer arrives."""
+def test_the_demo_plays_every_api(mockllm):
+    """Over each API the calls grow, their results are sent, and the answer is printed."""
     result = mockllm("demo", "--speed", "0")
     assert result.exit_code == 0, result.stderr
     for title in (
@@ -27,7 +27,7 @@ def test_every_api_plays(mockllm):
     assert "\x1b" not in result.stdout
 
 
-def test_it_says_what_to_do_next(mockllm):
+def test_the_demo_ends_with_next_commands(mockllm):
     """The demonstration ends with commands to go on with."""
     end = mockllm("demo", "--speed", "0").stdout.partition("Next:")[2]
     for command in ("mockllm init", "mockllm serve", "curl -N http://127.0.0.1:8080/v1/"):
@@ -42,8 +42,8 @@ CALLS = [
 ]
 
 
-def test_a_board_knows_what_changed():
-    """A frame changes the lanes of its own parts, each told once."""
+def test_a_board_returns_the_changed_lanes():
+    """A frame returns the lanes of its parts that changed, each once."""
     board = Board()
     changed = [[lane.label for lane in board.frame(*frame)] for frame in CALLS]
     assert changed == [["call_1", "call_22"], ["call_22"], ["call_22"], ["text"]]
@@ -60,7 +60,7 @@ def drawn(screen, stream):
     return stream.getvalue()
 
 
-def test_lines():
+def test_plain_output_has_a_line_for_each_change():
     """Without a terminal, each lane that changes is a line, aligned with the others."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     drawn(PlainScreen(stream), io.StringIO())
@@ -73,18 +73,18 @@ def test_lines():
     ]
 
 
-def test_an_output_that_knows_no_such_characters():
-    """Text that an output cannot say is escaped, not an error."""
+def test_unencodable_characters_are_escaped():
+    """Characters that the output's encoding lacks are escaped."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
     screen = screen_for(stream)
     drawn(screen, io.StringIO())
-    screen.say("é")
+    screen.line("é")
     assert stream.buffer.getvalue().endswith(b"\\xe9\n")
     assert b'{"a":1} ok\n' in stream.buffer.getvalue()
 
 
-def test_lanes_grow_in_place(monkeypatch):
-    """On a terminal the lanes are drawn again where they are, cut to its width."""
+def test_a_terminal_redraws_in_place(monkeypatch):
+    """On a terminal the lanes are redrawn in place, cut to its width."""
     monkeypatch.setenv("COLUMNS", "40")
     stream = io.StringIO()
     screen = LiveScreen(stream)
@@ -98,7 +98,7 @@ def test_lanes_grow_in_place(monkeypatch):
 
 @pytest.mark.parametrize(("terminal", "kind"), [(True, LiveScreen), (False, PlainScreen)])
 def test_the_screen_suits_the_output(terminal, kind):
-    """Control characters go to terminals alone."""
+    """Only a terminal gets control characters."""
 
     class Output(io.TextIOWrapper):
         def isatty(self):

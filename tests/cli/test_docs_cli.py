@@ -1,4 +1,4 @@
-"""The page on the command line: every example on it is understood, every option is there."""
+"""docs/cli.md: every example parses, and every option of `serve` is documented."""
 
 import re
 import shlex
@@ -17,8 +17,8 @@ COMMANDS = sorted(main.list_commands(click.Context(main)))
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_are_understood(mockllm, example, tmp_path, monkeypatch):
-    """Each line is a command with options that it has."""
+def test_examples_parse(mockllm, example, tmp_path, monkeypatch):
+    """Each example parses as a command with its options."""
     monkeypatch.chdir(tmp_path)
     mockllm("init", "scenarios")
     Path("request.json").write_text("{}")
@@ -32,12 +32,12 @@ def test_examples_are_understood(mockllm, example, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_an_example(command):
-    """No command is left out."""
+    """Every command has an example on the page."""
     assert any(example.split()[1] == command for example in EXAMPLES)
 
 
-def test_every_option_of_serve_is_told():
-    """The table of options is complete."""
+def test_every_option_of_serve_is_documented():
+    """The page names every option of `serve`."""
     command = main.get_command(click.Context(main), "serve")
     assert command is not None
     options = [name for one in command.params for name in one.opts if name.startswith("--")]

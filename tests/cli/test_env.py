@@ -1,12 +1,12 @@
-"""`mockllm env`, and what a protocol cannot say."""
+"""`mockllm env`, and the losses of a protocol."""
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.losses import lost
 from mockllm.replay.loading import loads
+from mockllm.replay.losses import find_losses
 
 
 def test_variables_are_printed_for_a_dotenv_file(mockllm):
-    """Every SDK's base URL and a key, one a line."""
+    """The output has the base URL and a key of every SDK, one a line."""
     lines = mockllm("env", "--url", "http://127.0.0.1:9000/").stdout.splitlines()
     variables = dict(line.split("=", 1) for line in lines)
     assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:9000/v1"
@@ -16,20 +16,20 @@ def test_variables_are_printed_for_a_dotenv_file(mockllm):
 
 
 def test_a_session_is_part_of_the_base_urls(mockllm):
-    """For a shell, each line is an export."""
+    """`--session` adds the session to base URLs, and `--export` prints shell exports."""
     lines = mockllm("env", "--export", "--session", "mine").stdout.splitlines()
     assert "export OPENAI_BASE_URL=http://127.0.0.1:8080/s/mine/v1" in lines
     assert mockllm("env", "--session", "a/b").exit_code == 2
     assert mockllm("env", "--url", "127.0.0.1").exit_code == 2
 
 
-def told(text):
-    return [str(loss) for loss in lost(loads(text)[0], PROTOCOLS)]
+def losses(text):
+    return [str(loss) for loss in find_losses(loads(text)[0], PROTOCOLS)]
 
 
-def test_losses_are_told_turn_by_turn():
-    """What a protocol cannot say is in words, and only where it happens."""
-    found = told("""
+def test_losses_are_reported_turn_by_turn():
+    """A loss names the turn, the API and what is lost; a turn without losses has no line."""
+    found = losses("""
         scenario: s
         turns:
           - reply: {text: plain}
@@ -40,17 +40,17 @@ def test_losses_are_told_turn_by_turn():
     ]
 
 
-def test_apis_make_losses_explicit():
-    """A scenario that leaves a protocol out loses nothing there."""
+def test_apis_limit_the_losses():
+    """A scenario has losses only over the APIs that it plays over."""
     text = "scenario: s\napis: [{}]\nturns: [{{reply: {{refusal: I would rather not.}}}}]"
-    assert told(text.format("chat")) == []
-    assert "refusal" in told(text.format("gemini"))[0]
+    assert losses(text.format("chat")) == []
+    assert "refusal" in losses(text.format("gemini"))[0]
 
 
-def test_validate_tells_losses_when_asked(mockllm, shipped):
-    """They are no problems: the exit code stays 0."""
+def test_validate_prints_losses_on_request(mockllm, shipped):
+    """`validate --losses` prints losses, and the exit code is still 0."""
     plain = mockllm("validate", str(shipped))
-    asked = mockllm("validate", "--losses", str(shipped))
-    assert (plain.exit_code, asked.exit_code) == (0, 0)
-    assert "over gemini" in asked.stdout
+    with_losses = mockllm("validate", "--losses", str(shipped))
+    assert (plain.exit_code, with_losses.exit_code) == (0, 0)
+    assert "over gemini" in with_losses.stdout
     assert "over gemini" not in plain.stdout

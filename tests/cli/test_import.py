@@ -1,4 +1,4 @@
-"""`mockllm import` and `mockllm export`: what other tools recorded, and the way back."""
+"""`mockllm import` of recordings of other tools, and `mockllm export`."""
 
 import json
 
@@ -37,7 +37,7 @@ def interaction(user, body=STREAM, url=URL, key="sk-proj-0123456789abcdefghijklm
 
 @pytest.fixture
 def recorded(tmp_path):
-    """A cassette with two conversations and one thing that is none."""
+    """A cassette with two conversations and an exchange of an unknown API."""
     entries = [
         interaction("Say hello"),
         interaction("Say it oddly", chunk({"content": None}) + STREAM),
@@ -49,13 +49,13 @@ def recorded(tmp_path):
 
 
 def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
-    """Each exchange has its line: neutral and equal, exact frames and why, skipped and why."""
+    """Each exchange has a line with its outcome, and with the reason for exact frames or none."""
     result = mockllm("import", recorded, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     first, second, third, total = result.output.splitlines()
-    asked = "POST /v1/chat/completions"
-    assert first == f"{recorded}#1  {asked} -> scenario say-hello turn 1: neutral and equal"
-    began = f"{recorded}#2  {asked} -> scenario say-it-oddly turn 1: kept as exact frames ("
+    request = "POST /v1/chat/completions"
+    assert first == f"{recorded}#1  {request} -> scenario say-hello turn 1: neutral and equal"
+    began = f"{recorded}#2  {request} -> scenario say-it-oddly turn 1: kept as exact frames ("
     assert second.startswith(began)
     assert third.startswith(f"{recorded}#3  POST /model/m/converse -> skipped: Amazon Bedrock's")
     assert total == (
@@ -65,11 +65,11 @@ def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
     assert names == ["say-hello", "say-it-oddly"]
 
 
-def test_machines_are_told_the_same(mockllm, recorded, tmp_path):
-    """`--json` has an entry for each exchange, and the totals."""
+def test_the_report_as_json(mockllm, recorded, tmp_path):
+    """`--json` prints an entry for each exchange, and the totals."""
     result = mockllm("import", recorded, "-o", tmp_path / "out", "--json")
-    told = json.loads(result.output)
-    first = told["exchanges"][0]
+    report = json.loads(result.output)
+    first = report["exchanges"][0]
     assert first == {
         "source": f"{recorded}#1",
         "asked": "POST /v1/chat/completions",
@@ -78,13 +78,13 @@ def test_machines_are_told_the_same(mockllm, recorded, tmp_path):
         "turn": 0,
         "words": "",
     }
-    assert [one["outcome"] for one in told["exchanges"]] == ["neutral", "frames", "skipped"]
-    assert told["exchanges"][2]["scenario"] is None
-    assert told["totals"]["scenarios"] == 2
+    assert [one["outcome"] for one in report["exchanges"]] == ["neutral", "frames", "skipped"]
+    assert report["exchanges"][2]["scenario"] is None
+    assert report["totals"]["scenarios"] == 2
 
 
 def test_nothing_imported(mockllm, tmp_path):
-    """The exit code is 1 where nothing was imported, and each file has its reason."""
+    """If nothing was imported the exit code is 1, and each file has a reason."""
     (tmp_path / "a.yaml").write_text("scenario: a\nturns: []\n")
     (tmp_path / "b.yaml").write_text("interactions: [!!python/object:os.x {}]\n")
     result = mockllm("import", tmp_path, "-o", tmp_path / "out")
@@ -99,7 +99,7 @@ def test_nothing_imported(mockllm, tmp_path):
 
 
 def test_a_file_that_is_not_there(mockllm, tmp_path):
-    """It is wrong use, told in one line."""
+    """A missing file is an error with exit code 2."""
     result = mockllm("import", tmp_path / "no.yaml", "-o", tmp_path / "out")
     assert result.exit_code == 2
     assert "no.yaml: there is no such file or folder" in result.stderr
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_there(mockllm, tmp_path):
 
 
 def test_importing_again_changes_nothing(mockllm, recorded, tmp_path):
-    """What is in the folder already is told, and is not written again."""
+    """Exchanges that the folder already has are skipped, with exit code 1."""
     mockllm("import", recorded, "-o", tmp_path / "out")
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
     result = mockllm("import", recorded, "-o", tmp_path / "out")
@@ -116,8 +116,8 @@ def test_importing_again_changes_nothing(mockllm, recorded, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 
 
-def test_secrets_are_taken_out(mockllm, tmp_path):
-    """Credentials never reach the disk, nor does what options call secret."""
+def test_secrets_are_removed(mockllm, tmp_path):
+    """Neither credentials nor matches of `--redact` are written."""
     path = tmp_path / "a.yaml"
     cassette = {"interactions": [interaction("My account is acct_4711")], "version": 1}
     path.write_text(yaml.dump(cassette))
@@ -129,7 +129,7 @@ def test_secrets_are_taken_out(mockllm, tmp_path):
 
 
 def test_configured_secrets(mockllm, tmp_path, monkeypatch):
-    """`[redact]` of a mockllm.toml here counts too, and so does a path in JSON bodies."""
+    """`[redact]` of mockllm.toml and `--redact-path` are applied."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mockllm.toml").write_text('[redact]\npatterns = ["blue-[a-z]+"]\n')
     path = tmp_path / "a.yaml"
@@ -144,7 +144,7 @@ def test_configured_secrets(mockllm, tmp_path, monkeypatch):
 
 
 def test_match(mockllm, recorded, tmp_path):
-    """`--match` says what decides when a scenario answers."""
+    """`--match` names the conditions of the imported scenarios."""
     mockllm("import", recorded, "-o", tmp_path / "out", "--match", "user,model")
     found = {one.name: one.match for one in load([tmp_path / "out"])}["say-hello"]
     assert (found.model, found.user.value) == ("gpt-4o", "Say hello")
@@ -154,7 +154,7 @@ def test_match(mockllm, recorded, tmp_path):
 
 
 def test_fixtures_of_aimock(mockllm, tmp_path):
-    """Fixtures become scenarios; what the folder answers already is left out."""
+    """Fixtures become scenarios; one that the folder answers equally is skipped."""
     entry = {"match": {"userMessage": "hello"}, "response": {"content": "Hi!"}}
     path = tmp_path / "fixtures.json"
     path.write_text(json.dumps({"fixtures": [entry, {"match": {}, "response": {}}]}))
@@ -168,24 +168,24 @@ def test_fixtures_of_aimock(mockllm, tmp_path):
 
 
 def test_export_and_import_are_inverse(mockllm, recorded, tmp_path):
-    """What was imported from a cassette comes out as that cassette, secrets aside."""
+    """An imported cassette is exported with equal exchanges, and imports to an equal scenario."""
     mockllm("import", recorded, "-o", tmp_path / "out")
     back = tmp_path / "back.yaml"
-    asked = ("say-it-oddly", "--scenarios", tmp_path / "out", "--to", "vcr")
-    assert mockllm("export", *asked, "-o", back).exit_code == 0
+    arguments = ("say-it-oddly", "--scenarios", tmp_path / "out", "--to", "vcr")
+    assert mockllm("export", *arguments, "-o", back).exit_code == 0
     (one,) = vcr.read(back)
     original = vcr.read(recorded)[1]
     assert (one.body, one.request_body) == (original.body, original.request_body)
     assert (one.url, one.status) == (original.url, original.status)
-    assert mockllm("export", *asked).output == back.read_text()
+    assert mockllm("export", *arguments).output == back.read_text()
     mockllm("import", back, "-o", tmp_path / "again")
     (first,) = [s for s in load([tmp_path / "out"]) if s.name == "say-it-oddly"]
     (second,) = load([tmp_path / "again"])
     assert first == second
 
 
-def test_export_of_what_was_never_recorded(mockllm, tmp_path):
-    """A scenario that a person wrote is asked for as a client would."""
+def test_export_of_a_handwritten_scenario(mockllm, tmp_path):
+    """A hand-written scenario is exported with the requests of a client."""
     result = mockllm("export", "secret-numbers", "--to", "vcr", "--api", "anthropic")
     (tmp_path / "a.yaml").write_text(result.output)
     found = vcr.read(tmp_path / "a.yaml")
@@ -194,7 +194,7 @@ def test_export_of_what_was_never_recorded(mockllm, tmp_path):
     assert "tool_result" in found[1].request_body.decode()
 
 
-def test_export_of_nothing(mockllm):
-    """A name that is not there, or a format that is not known, is wrong use."""
+def test_export_of_an_unknown_name_or_format(mockllm):
+    """An unknown name or format is an error with exit code 2."""
     assert mockllm("export", "secret-number", "--to", "vcr").exit_code == 2
     assert mockllm("export", "secret-numbers", "--to", "zip").exit_code == 2

@@ -1,4 +1,4 @@
-"""`mockllm init`."""
+"""`mockllm init`: the first scenario of a project."""
 
 import re
 import shlex
@@ -8,11 +8,11 @@ import pytest
 from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.cli.conftest import asked
+from tests.cli.conftest import post
 
 
-def test_a_first_scenario(mockllm, tmp_path):
-    """A commented scenario with a tool and two turns that loads as it stands."""
+def test_the_scenario_loads(mockllm, tmp_path):
+    """The file is a commented scenario with a tool and two turns, and loads."""
     folder = tmp_path / "new" / "scenarios"
     result = mockllm("init", folder)
     assert result.exit_code == 0
@@ -25,7 +25,7 @@ def test_a_first_scenario(mockllm, tmp_path):
 
 
 def test_nothing_is_overwritten(mockllm, tmp_path):
-    """A file of that name stays as it is."""
+    """A file that exists is an error, and is not changed."""
     file = tmp_path / "weather.yaml"
     file.write_text("mine")
     result = mockllm("init", tmp_path)
@@ -34,8 +34,8 @@ def test_nothing_is_overwritten(mockllm, tmp_path):
     assert [one.read_text() for one in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_file_in_the_way(mockllm, tmp_path):
-    """A folder that cannot be made is told in one line."""
+def test_a_folder_that_cannot_be_created(mockllm, tmp_path):
+    """A folder that cannot be created is an error."""
     (tmp_path / "file").write_text("")
     result = mockllm("init", tmp_path / "file" / "scenarios")
     assert result.exit_code == 2
@@ -44,8 +44,8 @@ def test_a_file_in_the_way(mockllm, tmp_path):
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
-def test_it_can_be_shown(mockllm, tmp_path, api):
-    """The scenario plays over each API."""
+def test_the_scenario_can_be_printed(mockllm, tmp_path, api):
+    """`mockllm show` prints both turns of the scenario."""
     mockllm("init", tmp_path)
     for turn in (1, 2):
         result = mockllm("show", "weather", "--scenarios", tmp_path, "--api", api, "--turn", turn)
@@ -53,14 +53,14 @@ def test_it_can_be_shown(mockllm, tmp_path, api):
 
 
 def test_the_printed_request_is_answered(mockllm, tmp_path):
-    """The curl line does what it says, once the scenario is served."""
+    """The request of the printed curl line is answered with the scenario."""
     printed = mockllm("init", tmp_path).stdout
     found = re.search(r"curl -N http://127\.0\.0\.1:8080(\S+) .*\n\s+-d (.*)\n", printed)
     assert found
     (body,) = shlex.split(found[2])
     with (
         ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server,
-        asked(server.url, found[1], body.encode()) as response,
+        post(server.url, found[1], body.encode()) as response,
     ):
         assert response.status == 200
         assert b"get_weather" in response.read()

@@ -1,4 +1,4 @@
-"""Lines that never hold up the server, and the environment of clients."""
+"""Output lines that never block the server, and the environment of clients."""
 
 import os
 
@@ -22,15 +22,15 @@ def pipe():
 def read_all(reader):
     data = b""
     try:
-        while piece := os.read(reader, 1 << 16):
-            data += piece
+        while data_read := os.read(reader, 1 << 16):
+            data += data_read
     except BlockingIOError:
         pass
     return data
 
 
-def test_lines_arrive_as_they_are(pipe):
-    """What is written arrives at once, also where a line is longer than a pipe takes at once."""
+def test_lines_are_written_at_once(pipe):
+    """A written line can be read at once, also a line longer than PIPE_BUF."""
     reader, writer = pipe
     output = LineOutput(writer)
     output.line("über")
@@ -38,8 +38,8 @@ def test_lines_arrive_as_they_are(pipe):
     assert read_all(reader) == "über\n".encode() + b"x" * 20_000 + b"\n"
 
 
-def test_nobody_reads(pipe):
-    """A pipe that is full does not block; what was lost is told once there is room."""
+def test_a_full_pipe_does_not_block(pipe):
+    """A full pipe does not block; the number of lost lines is written once there is room."""
     reader, writer = pipe
     output = LineOutput(writer)
     for number in range(30_000):
@@ -50,24 +50,24 @@ def test_nobody_reads(pipe):
         output.line("later")
     lines = text.decode().splitlines()
     assert [int(line) for line in lines[:5000]] == list(range(5000))
-    (told,) = (line for line in lines if "lost" in line)
+    (lost_line,) = (line for line in lines if "lost" in line)
     kept = sum(line.strip().isdigit() for line in lines)
-    assert int(told.split()[0][1:]) == 30_000 - kept
+    assert int(lost_line.split()[0][1:]) == 30_000 - kept
     assert lines[-1] == "later"
 
 
-def test_the_reader_goes():
-    """A reader that goes ends the output, without an error."""
+def test_a_closed_reader_is_no_error():
+    """Writing after the reader has closed the pipe raises nothing."""
     reader, writer = os.pipe()
     output = LineOutput(writer)
     os.close(reader)
-    output.line("nobody")
-    output.line("hears this")
+    output.line("one")
+    output.line("two")
     os.close(writer)
 
 
 def test_many_scenarios_are_cut_short(pipe, shipped):
-    """The list of what is served ends after twenty and tells how many more there are."""
+    """The list of served scenarios ends after twenty, with the number of the rest."""
     reader, writer = pipe
     scenarios = load([shipped])
     TextReport(LineOutput(writer)).serving(scenarios, {}, keys=False)
@@ -87,7 +87,7 @@ URLS = {
 
 
 def test_variables_of_the_sdks():
-    """Each SDK's variables hold its base URL, without a version where the SDK adds it."""
+    """Each SDK's variable has its base URL, without a version where the SDK adds it."""
     assert client_environment(URLS) == {
         "OPENAI_BASE_URL": "http://h:1/v1",
         "AZURE_OPENAI_ENDPOINT": "http://h:1",
@@ -100,8 +100,8 @@ def test_variables_of_the_sdks():
     }
 
 
-def test_only_apis_that_are_served():
-    """No variable leads to an API that is not there; one without a variable is still told."""
+def test_only_served_apis_have_variables():
+    """Only served APIs have variables; an API without a variable still has a base URL."""
     chat = client_environment({"chat": URLS["chat"]})
     assert set(chat) == {"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_KEY"}
     assert client_base_urls({"agui": URLS["agui"]}) == (BaseURL("", URLS["agui"], ("agui",)),)

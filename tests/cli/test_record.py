@@ -10,22 +10,22 @@ from mockllm.cli import recording
 from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from tests.cli.conftest import chat
-from tests.server.odd_upstream import OddUpstream, says, script
+from tests.server.odd_upstream import OddUpstream, script, text_events
 
 SERVICE = "https://api.odd.test"
 
 
 @pytest.fixture
 def upstream():
-    """A service that says hi to everybody."""
-    with OddUpstream(script(*says("hi"))) as service:
+    """A service that answers every request with "hi"."""
+    with OddUpstream(script(*text_events("hi"))) as service:
         yield service
 
 
 @pytest.mark.slow
 def test_a_recording(program, upstream, tmp_path):
-    """The first lines say where to send clients, what is recorded and where to; then come two
-    lines for each exchange: that it passed, and what it became."""
+    """The output has the base URLs, the services and the folder; then two lines for each exchange:
+    its request, and its recorded turn."""
     folder = tmp_path / "new" / "recorded"
     recorder = program(
         "record", "--upstream", upstream.url, "-o", folder, "--port", "0"
@@ -34,8 +34,8 @@ def test_a_recording(program, upstream, tmp_path):
     assert recorder.line_with("OPENAI_BASE_URL") == (
         f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses"
     )
-    told = recorder.line_with("Recording")
-    assert told == f"Recording chat, responses, anthropic, gemini, agui from {upstream.url}"
+    line = recorder.line_with("Recording")
+    assert line == f"Recording chat, responses, anthropic, gemini, agui from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
     assert re.search(r"chat       -  -        forwarded  200 ", recorder.line_with("forwarded"))
@@ -47,8 +47,8 @@ def test_a_recording(program, upstream, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_lost_is_told_even_quietly(program, upstream, tmp_path):
-    """Where the disk lets nothing be written the client has its answer, and the user is told."""
+def test_a_lost_recording_is_reported_even_quietly(program, upstream, tmp_path):
+    """If nothing can be written, the client has its answer, and `--quiet` prints the reason."""
     folder = tmp_path / "recorded"
     options = ("--upstream", upstream.url, "-o", folder, "--port", "0", "--quiet")
     recorder = program("record", *options).listening()
@@ -59,8 +59,8 @@ def test_what_is_lost_is_told_even_quietly(program, upstream, tmp_path):
 
 
 @pytest.mark.slow
-def test_lines_for_machines(program, upstream, tmp_path):
-    """With `--log-format json` the services, and what became of each exchange, are objects."""
+def test_json_lines(program, upstream, tmp_path):
+    """With `--log-format json` the services and each recorded exchange are objects."""
     folder = tmp_path / "recorded"
     options = ("--upstream", f"openai={upstream.url}", "-o", folder, "--port", "0")
     recorder = program("record", *options, "--log-format", "json").listening()
@@ -77,8 +77,8 @@ def test_lines_for_machines(program, upstream, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_passes_is_on_the_disk_when_it_ends(program, upstream, tmp_path):
-    """Whatever passed before a signal is a scenario after it."""
+def test_every_exchange_is_on_disk_at_the_end(program, upstream, tmp_path):
+    """Every exchange before a signal is a scenario when the program has ended."""
     recorder = program("record", "--upstream", upstream.url, "-o", tmp_path, "--port", "0")
     recorder.listening()
     for number in range(20):
@@ -90,25 +90,25 @@ def test_what_passes_is_on_the_disk_when_it_ends(program, upstream, tmp_path):
 
 @pytest.mark.slow
 def test_serving_and_recording(program, upstream, folder):
-    """`serve DIR --record new_episodes` plays what is in the folder and adds what is not; the
-    service comes from the environment."""
+    """`serve DIR --record new_episodes` plays recorded requests and records new ones; the service
+    is that of the environment."""
     served = program(
         "serve", folder, "--port", "0", "--record", "new_episodes",
         MOCKLLM_UPSTREAM_OPENAI=upstream.url,
     ).listening()  # fmt: skip
     assert served.line_with("Recording") == f"Recording chat, responses from {upstream.url}"
     assert chat(served.url, "hello")[0] == 200
-    assert upstream.asked == []
+    assert upstream.requests == []
     assert chat(served.url, "something new")[0] == 200
-    assert len(upstream.asked) == 1
+    assert len(upstream.requests) == 1
     served.signal()
     served.end()
     assert sorted(one.name for one in load([folder])) == ["hello", "something-new"]
 
 
 @pytest.mark.slow
-def test_serving_from_a_folder_that_is_not_there(program, upstream, tmp_path):
-    """What is recorded to may be missing at first."""
+def test_serve_creates_a_missing_folder(program, upstream, tmp_path):
+    """`serve --record` creates a folder that does not exist."""
     served = program(
         "serve", tmp_path / "new", "--port", "0", "--record", "once", "--upstream", upstream.url
     ).listening()
@@ -119,7 +119,7 @@ def test_serving_from_a_folder_that_is_not_there(program, upstream, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["record", "-o", "x"], "recording needs a service: --upstream https://api.openai.com"),
         (["record", "-o", "x", "--upstream", "api.openai.com"], "needs a base URL"),
@@ -140,25 +140,24 @@ def test_serving_from_a_folder_that_is_not_there(program, upstream, tmp_path):
         (["serve", ".", "--record", "often"], "'often' is not one of 'none', 'once'"),
     ],
 )
-def test_wrong_use(mockllm, arguments, words, tmp_path, monkeypatch):
-    """What makes no sense is told in one line that says what to do."""
+def test_wrong_use(mockllm, arguments, message, tmp_path, monkeypatch):
+    """Wrong use is an error that explains the option, with exit code 2."""
     monkeypatch.chdir(tmp_path)
     found = mockllm(*arguments)
     assert found.exit_code == 2
-    assert words in " ".join(found.output.split())
+    assert message in " ".join(found.output.split())
 
 
 def test_a_folder_that_cannot_be_loaded(mockllm, tmp_path):
-    """Nothing is recorded beside files that are broken already."""
+    """A folder with a broken file is an error, and nothing is recorded."""
     (tmp_path / "broken.yaml").write_text("scenario: [")
     found = mockllm("record", "--upstream", SERVICE, "-o", tmp_path, "--port", "0")
     assert found.exit_code == 2
     assert "broken.yaml:2:1: not valid YAML" in found.output
 
 
-def test_services():
-    """Options count more than the environment, one API more than all, and the order of neither
-    matters."""
+def test_the_precedence_of_services():
+    """Options override the environment, and a service for one API overrides one for all."""
     environment = {
         "MOCKLLM_UPSTREAM": "https://all.test/",
         "MOCKLLM_UPSTREAM_OPENAI": "https://openai.test",

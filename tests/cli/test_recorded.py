@@ -1,4 +1,4 @@
-"""Recorded turns on the command line."""
+"""Recorded turns in `show`, `validate` and `serve`."""
 
 import json
 
@@ -24,14 +24,14 @@ def recorded(tmp_path):
     """A folder with one recorded turn."""
     (tmp_path / "greeting.yaml").write_text(TEXT)
     turn = loads(TEXT)[0].turns[0]
-    pieces = (TimedBytes(1_000, DATA[:20]), TimedBytes(1_500_000, DATA[20:]))
-    tape = Tape("anthropic", True, 200, (), pieces, digest=digest(turn, "anthropic"))
+    chunks = (TimedBytes(1_000, DATA[:20]), TimedBytes(1_500_000, DATA[20:]))
+    tape = Tape("anthropic", True, 200, (), chunks, digest=digest(turn, "anthropic"))
     (tmp_path / "greeting.1.jsonl").write_bytes(dump_tape(tape))
     return tmp_path
 
 
 def test_show_prints_the_recorded_bytes(mockllm, recorded):
-    """They are what comes out, over the protocol that was recorded, and nothing else."""
+    """The output is the recorded body, over the recorded API."""
     result = mockllm("show", "greeting", "--scenarios", recorded)
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, DATA, "")
     timed = mockllm("show", "greeting", "--scenarios", recorded, "--timing")
@@ -47,23 +47,23 @@ def test_show_prints_the_recorded_bytes(mockllm, recorded):
         (["--api", "anthropic", "--quirk", "sse-bom"], "quirks"),
     ],
 )
-def test_show_tells_why_it_is_the_reply(mockllm, recorded, options, why):
-    """Whoever asks for another answer gets it, and is told on standard error."""
+def test_show_reports_why_it_prints_the_reply(mockllm, recorded, options, why):
+    """Options that the recording does not fit print the reply, and the reason on standard error."""
     result = mockllm("show", "greeting", "--scenarios", recorded, *options)
     assert "Hi!" in result.stdout
     assert result.stderr == f"mockllm: the reply, not the recording ({why})\n"
 
 
-def test_show_tells_what_is_wrong_with_a_tape(mockllm, recorded):
-    """A broken tape leaves the reply to be shown."""
+def test_show_reports_a_broken_tape(mockllm, recorded):
+    """With a broken tape the reply is printed, and the problem on standard error."""
     (recorded / "greeting.1.jsonl").write_bytes(b"{}\n")
     result = mockllm("show", "greeting", "--scenarios", recorded)
     assert "Hi!" in result.stdout
     assert "greeting.1.jsonl:1:1: is no tape" in result.stderr
 
 
-def test_validate_looks_at_the_first_line(mockllm, recorded):
-    """A tape that is none is a problem of its own file."""
+def test_validate_reads_the_first_line_of_a_tape(mockllm, recorded):
+    """A file that is not a tape is a problem with its own location."""
     tape = recorded / "greeting.1.jsonl"
     result = mockllm("validate", recorded)
     assert (result.exit_code, result.stdout) == (0, "1 scenario, no problems\n")
@@ -75,16 +75,16 @@ def test_validate_looks_at_the_first_line(mockllm, recorded):
     assert problem["message"].startswith("is a tape of version 2")
 
 
-def test_validate_finds_a_tape_that_is_not_there(mockllm, recorded):
-    """It is a problem of the scenario that names it, with its place."""
+def test_validate_reports_a_missing_tape(mockllm, recorded):
+    """A missing tape is a problem at the scenario line that names it."""
     (recorded / "greeting.1.jsonl").unlink()
     result = mockllm("validate", recorded)
     assert result.exit_code == 1
     assert f"{recorded}/greeting.yaml:5:15: turns[0].recorded: 'greeting.1.jsonl'" in result.stdout
 
 
-def test_serve_tells_where_it_is_not_the_recording(program, recorded):
-    """The log has a word about each answer that could have been the recorded one."""
+def test_serve_logs_why_an_answer_is_not_the_recording(program, recorded):
+    """The log line of an answer that is not the recording has the reason."""
     from tests.cli.conftest import chat
 
     server = program("serve", recorded, "--port", "0").listening()

@@ -1,4 +1,4 @@
-"""`mockllm run`."""
+"""`mockllm run`: a command with a server beside it, and the verdict on its requests."""
 
 import signal
 import sys
@@ -6,15 +6,20 @@ import sys
 import pytest
 
 from mockllm.cli.verdict import judge
-from mockllm.replay.session import Exchange, Session
 from mockllm.replay.loading import loads
-from tests.checking.bad_clients import TWO, Talk, a_call_made_up, other_arguments
+from mockllm.replay.session import Exchange, Session
+from tests.checking.conversations.bad_clients import (
+    TWO,
+    Conversation,
+    a_call_made_up,
+    other_arguments,
+)
 from tests.cli.conftest import HELLO
 
-SAYS = """
+SENDS_EACH = """
 import os, sys, urllib.request, urllib.error
-for said in sys.argv[1:]:
-    body = b'{"model": "gpt", "messages": [{"role": "user", "content": "%b"}]}' % said.encode()
+for text in sys.argv[1:]:
+    body = b'{"model": "gpt", "messages": [{"role": "user", "content": "%b"}]}' % text.encode()
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"] + "/chat/completions", body,
         {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
@@ -34,27 +39,27 @@ turns:
 
 
 @pytest.fixture
-def says(program, folder):
-    """A command that says things to the server."""
+def run_requests(program, folder):
+    """Runs a command that sends each text to the server as a request."""
 
-    def run(*said, options=(), command=SAYS):
-        script = [sys.executable, "-c", command, *said]
+    def run(*texts, options=(), command=SENDS_EACH):
+        script = [sys.executable, "-c", command, *texts]
         return program("run", "--scenarios", folder, *options, "--", *script)
 
     return run
 
 
 @pytest.mark.slow
-def test_all_was_played(says):
-    """A command whose requests are all played ends with its own exit code, 0."""
-    code, printed, errors = says("hello", "hello").end()
+def test_all_was_played(run_requests):
+    """A command whose requests are all played keeps its exit code 0."""
+    code, printed, errors = run_requests("hello", "hello").end()
     assert (code, printed, errors) == (0, "", "mockllm: 2 requests: 2 played\n")
 
 
 @pytest.mark.slow
-def test_an_unmatched_request(says):
-    """A request that nothing answers fails a command that is content with it."""
-    code, _, errors = says("hello", "goodbye").end()
+def test_an_unmatched_request(run_requests):
+    """An unmatched request makes the exit code 1, though the command succeeds."""
+    code, _, errors = run_requests("hello", "goodbye").end()
     assert code == 1
     first, second, third, *_ = errors.splitlines()
     assert first == "mockllm: 2 requests: 1 played, 1 unmatched"
@@ -63,20 +68,20 @@ def test_an_unmatched_request(says):
 
 
 @pytest.mark.slow
-def test_a_turn_that_was_not_played(says, folder):
-    """A scenario that was begun has to be played to its end."""
+def test_a_turn_that_was_not_played(run_requests, folder):
+    """A scenario that was begun must be played to its end."""
     (folder / "hello.yaml").write_text(TWO_TURNS)
-    code, _, errors = says("hello").end()
+    code, _, errors = run_requests("hello").end()
     assert code == 1
     assert "  not played: turn 2 of 2 of two\n" in errors
 
 
 @pytest.mark.slow
-def test_the_exit_code_of_the_command_comes_first(says):
-    """A command that fails keeps its exit code, whatever the verdict; a signal counts as in a
-    shell."""
-    failing = says("goodbye", command=SAYS + "sys.exit(7)")
-    killed = says(command="import os; os.kill(os.getpid(), 9)")
+def test_the_exit_code_of_the_command_has_precedence(run_requests):
+    """A failing command keeps its exit code, whatever the verdict; a signal is 128 plus its
+    number."""
+    failing = run_requests("goodbye", command=SENDS_EACH + "sys.exit(7)")
+    killed = run_requests(command="import os; os.kill(os.getpid(), 9)")
     assert failing.end()[0] == 7
     code, _, errors = killed.end()
     assert code == 137
@@ -84,23 +89,23 @@ def test_the_exit_code_of_the_command_comes_first(says):
 
 
 @pytest.mark.slow
-def test_options_reach_the_server(says):
+def test_options_reach_the_server(run_requests):
     """`--fallback auto` answers what no scenario answers."""
-    code, _, errors = says("goodbye", options=["--fallback", "auto"]).end()
+    code, _, errors = run_requests("goodbye", options=["--fallback", "auto"]).end()
     assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_are_passed_on(says, number):
-    """The command gets the signals; the verdict still comes."""
+def test_signals_are_passed_on(run_requests, number):
+    """The command receives the signal, and the verdict is still printed."""
     script = f"""
 import signal, sys
 signal.signal({int(number)}, lambda number, frame: sys.exit(5))
 print("ready", flush=True)
 while True: signal.pause()
 """
-    running = says(command=script)
+    running = run_requests(command=script)
     assert running.line() == "ready"
     running.signal(number)
     code, _, errors = running.end()
@@ -109,8 +114,8 @@ while True: signal.pause()
 
 
 @pytest.mark.slow
-def test_its_environment(program):
-    """The command finds the server, takes no proxy to it, and keeps what else it had."""
+def test_the_environment_of_the_command(program):
+    """The command has the server's variables, bypasses the proxy, and keeps its other variables."""
     script = (
         "import os; print(*(os.environ[name] for name in "
         "('MOCKLLM_URL', 'OPENAI_BASE_URL', 'OPENAI_API_KEY', 'NO_PROXY', 'MINE')))"
@@ -128,8 +133,8 @@ def test_its_environment(program):
     assert rest == ["mock-key", "example.com,127.0.0.1,localhost", "mine"]
 
 
-def test_the_verdict_is_of_all_sessions():
-    """Turns that were not played are told for each session that began their scenario."""
+def test_unplayed_turns_are_reported_for_each_session():
+    """Unplayed turns are reported for each session that began their scenario."""
     (scenario,) = loads(TWO_TURNS)
     sessions = [Session("default"), Session("other")]
     for session in sessions:
@@ -141,7 +146,7 @@ def test_the_verdict_is_of_all_sessions():
 
 
 def test_a_long_list_is_cut_short():
-    """Of many bad requests the first are told, and how many more there are."""
+    """Of many bad requests the first twenty are printed, with the number of the rest."""
     bad = Exchange("POST", "/v1/responses", {}, b"", outcome="invalid", problems=("why",))
     lines = judge([bad] * 25, [], {}).lines
     assert lines[0] == "mockllm: 25 requests: 25 refused"
@@ -149,16 +154,16 @@ def test_a_long_list_is_cut_short():
     assert len(lines) == 2 + 2 * 20
 
 
-def test_errors_that_scenarios_ask_for_are_fine():
-    """An HTTP error of a scenario's own is part of the play."""
+def test_http_errors_of_scenarios_are_no_failure():
+    """An HTTP error of a scenario is no failure."""
     error = Exchange("POST", "/v1/responses", {}, b"", outcome="error", status=429)
     (scenario,) = loads(HELLO)
     assert judge([error], [], {"hello": scenario}).good
 
 
 @pytest.mark.slow
-def test_a_client_that_breaks_a_rule_of_conversations(program, folder):
-    """A command whose requests are all played fails all the same for what it gets wrong."""
+def test_a_violation_fails_the_command(program, folder):
+    """A command that breaks an invariant fails, though all its requests are played."""
     (folder / "hello.yaml").write_text(
         TWO_TURNS.replace("{tool: ask, id: call_1}", "{tool: ask, id: call_1, arguments: {a: 1}}")
     )
@@ -185,14 +190,16 @@ for size in (1, 3):
     assert second.startswith("  violated: history-faithful, request 2: call 'call_1' was streamed")
 
 
-def test_violations_are_told_for_each_session():
-    """The name of the invariant, the request and, where it is not the usual one, the session."""
+def test_violations_are_reported_for_each_session():
+    """A violation has its invariant, its request, and its session unless it is the default."""
     lines = []
     for name in ("default", "other"):
-        talk = Talk(TWO, "chat")
-        talk.session.name = name
-        other_arguments(talk)
-        verdict = judge(talk.session.journal, [talk.session], talk.player.catalogue.by_name)
+        conversation = Conversation(TWO, "chat")
+        conversation.session.name = name
+        other_arguments(conversation)
+        verdict = judge(
+            conversation.session.journal, [conversation.session], conversation.player.served.by_name
+        )
         assert not verdict.good
         lines += verdict.lines[1:]
     one, other = lines
@@ -201,11 +208,11 @@ def test_violations_are_told_for_each_session():
 
 
 def test_a_long_list_of_violations_is_cut_short():
-    """Of many violations the first are told, and how many more there are."""
-    talks = [Talk(TWO, "chat", strict=False) for _ in range(25)]
-    for talk in talks:
-        a_call_made_up(talk)
-    scenarios = talks[0].player.catalogue.by_name
-    lines = judge([], [talk.session for talk in talks], scenarios).lines
+    """Of many violations the first twenty are printed, with the number of the rest."""
+    conversations = [Conversation(TWO, "chat", strict=False) for _ in range(25)]
+    for conversation in conversations:
+        a_call_made_up(conversation)
+    scenarios = conversations[0].player.served.by_name
+    lines = judge([], [conversation.session for conversation in conversations], scenarios).lines
     assert sum(line.startswith("  violated: ") for line in lines) == 20
     assert "  ... and 5 more" in lines

@@ -1,4 +1,4 @@
-"""`mockllm scrub`: secrets in files that are there already."""
+"""`mockllm scrub`: secrets in existing files."""
 
 import json
 
@@ -8,7 +8,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.replay.loading import load
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Asked, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape, digest
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 HIDDEN = "sk-proj-REDACTED-1" + "x" * 30
@@ -30,17 +30,19 @@ turns:
 
 
 def tape(turn):
-    """The tape of a turn in which the model says the key, cut in the middle."""
+    """The tape of a turn whose text is the key, cut in the middle."""
     frames = [
         {"choices": [{"index": 0, "delta": {"content": one}}]} for one in (KEY[:11], KEY[11:])
     ]
-    pieces = tuple(
+    chunks = tuple(
         TimedBytes(20_000 * index, f"data: {json.dumps(frame)}\n\n".encode())
         for index, frame in enumerate(frames)
     )
-    asked = Asked("POST", "https://api.openai.com/v1?key=abc123DEF456", (), f'"{KEY}"'.encode())
+    request = RecordedRequest(
+        "POST", "https://api.openai.com/v1?key=abc123DEF456", (), f'"{KEY}"'.encode()
+    )
     headers = (("content-type", "text/event-stream"),)
-    return Tape("chat", True, 200, headers, pieces, digest=digest(turn, "chat"), request=asked)
+    return Tape("chat", True, 200, headers, chunks, digest=digest(turn, "chat"), request=request)
 
 
 @pytest.fixture
@@ -53,8 +55,8 @@ def recorded(tmp_path):
     return tmp_path
 
 
-def test_check(mockllm, recorded):
-    """`--check` tells place and kind of each secret, not the secret, and changes nothing."""
+def test_check_reports_and_changes_nothing(mockllm, recorded):
+    """`--check` reports position and kind of each secret, not the secret, and changes nothing."""
     before = {file: file.read_bytes() for file in recorded.iterdir()}
     result = mockllm("scrub", recorded, "--check")
     lines = result.stdout.splitlines()
@@ -68,9 +70,9 @@ def test_check(mockllm, recorded):
     assert before == {file: file.read_bytes() for file in recorded.iterdir()}
 
 
-def test_scrub(mockllm, recorded):
-    """Secrets are replaced in place, the same by the same, and the tape still belongs to its
-    turn; a second time there is nothing to do."""
+def test_secrets_are_replaced(mockllm, recorded):
+    """Equal secrets get equal placeholders, the tape keeps the digest of its turn, and a second
+    run finds nothing."""
     result = mockllm("scrub", recorded)
     assert result.exit_code == 0
     text = (recorded / "keys.yaml").read_text()
@@ -83,15 +85,15 @@ def test_scrub(mockllm, recorded):
     found = load_tape((recorded / "keys.1.jsonl").read_bytes(), "keys.1.jsonl")
     assert found.digest == digest(scenario.turns[0], "chat")
     assert found.request.body.decode() == f'"{HIDDEN}"'
-    said = [json.loads(piece.data[6:])["choices"][0]["delta"]["content"] for piece in found.pieces]
-    assert "".join(said) == HIDDEN
-    assert [piece.at for piece in found.pieces] == [0, 20_000]
+    deltas = [json.loads(one.data[6:])["choices"][0]["delta"]["content"] for one in found.chunks]
+    assert "".join(deltas) == HIDDEN
+    assert [chunk.at for chunk in found.chunks] == [0, 20_000]
     again = mockllm("scrub", recorded, "--check")
     assert (again.exit_code, again.stdout) == (0, "no secrets in 2 files\n")
 
 
 def test_new_secrets_get_new_numbers(mockllm, tmp_path):
-    """A placeholder that is there already is not given to another secret."""
+    """A placeholder that a file already has is not used for another secret."""
     file = tmp_path / "a.json"
     file.write_text('{"to": ["hidden-1@mail.example", "eve@corp.io"]}')
     assert mockllm("scrub", file).stdout.splitlines() == [
@@ -102,7 +104,7 @@ def test_new_secrets_get_new_numbers(mockllm, tmp_path):
 
 
 def test_options_and_configuration(mockllm, tmp_path, monkeypatch):
-    """Options and mockllm.toml say what is secret besides."""
+    """Options and mockllm.toml add patterns and JSON paths."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "a.json"
     file.write_text('{"user": "joe", "id": "cust-1", "x": "acct-22"}')
@@ -130,16 +132,16 @@ def test_options_and_configuration(mockllm, tmp_path, monkeypatch):
         ("no: [yaml eve@corp.io\n", "no: [yaml hidden-1@mail.example\n"),
     ],
 )
-def test_yaml_stays_as_it_is_written(mockllm, tmp_path, before, after):
-    """Only the secret changes: comments, quotation marks and layout stay."""
+def test_the_layout_of_yaml_is_kept(mockllm, tmp_path, before, after):
+    """Only the secret changes: comments, quotation marks and layout are kept."""
     file = tmp_path / "a.yaml"
     file.write_text(before)
     mockllm("scrub", file)
     assert file.read_text() == after
 
 
-def test_what_cannot_be_searched(mockllm, tmp_path):
-    """A broken tape is told and left alone; the exit code is 1."""
+def test_a_file_that_cannot_be_searched(mockllm, tmp_path):
+    """A broken tape is reported with exit code 1."""
     file = tmp_path / "a.1.jsonl"
     file.write_text('{"mockllm-tape": 1}\n')
     result = mockllm("scrub", file)
@@ -147,8 +149,8 @@ def test_what_cannot_be_searched(mockllm, tmp_path):
     assert "cannot be searched: " in result.stdout
 
 
-def test_which_files(mockllm, tmp_path):
-    """Folders are searched to the bottom; what is hidden, and other kinds of files, are not."""
+def test_folders_are_searched_recursively(mockllm, tmp_path):
+    """Folders are searched recursively, without hidden folders and other kinds of files."""
     for name in ("a.yaml", "b/c/d.har", ".git/e.yaml", "f.png"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

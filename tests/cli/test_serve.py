@@ -1,4 +1,4 @@
-"""`mockllm serve`, as a program."""
+"""`mockllm serve` as a program: its output, signals, reload and errors."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from tests.cli.conftest import HELLO, asked, chat, write
+from tests.cli.conftest import HELLO, chat, post, write
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ REQUEST = re.compile(
 
 
 def test_the_first_lines(program, folder):
-    """The address comes first, then what is served, and the base URL for each client."""
+    """The output begins with the address, the scenarios, and the base URL of each client."""
     served = program("serve", folder, "--port", "0").listening()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", served.url)
     lines = [served.line() for _ in range(6)]
@@ -50,8 +50,8 @@ def test_a_line_for_each_request(program, folder):
     assert "POST /v1/chat/completions  No scenario answers this request" in line
 
 
-def test_lines_for_machines(program, folder):
-    """With `--log-format json` every line after the first is an object that says its event."""
+def test_json_lines(program, folder):
+    """With `--log-format json` every line is an object with an `event`, after the address."""
     served = program("serve", folder, "--port", "0", "--log-format", "json").listening()
     listening = json.loads(served.line())
     assert listening["event"] == "listening"
@@ -60,15 +60,15 @@ def test_lines_for_machines(program, folder):
     chat(served.url, "hello")
     request = json.loads(served.line())
     assert request["event"] == "request"
-    told = [request[key] for key in ("api", "scenario", "turn", "outcome", "status")]
-    assert told == ["chat", "hello", 0, "played", 200]
+    facts = [request[key] for key in ("api", "scenario", "turn", "outcome", "status")]
+    assert facts == ["chat", "hello", 0, "played", 200]
     assert "headers" not in request
     served.signal()
     assert json.loads(served.line())["event"] == "stopping"
 
 
-def test_quiet(program, folder):
-    """With `--quiet` there is the first line and no more."""
+def test_quiet_prints_the_address_only(program, folder):
+    """With `--quiet` the address is the only line."""
     served = program("serve", folder, "--port", "0", "--quiet").listening()
     chat(served.url, "hello")
     served.signal()
@@ -79,25 +79,35 @@ def test_quiet(program, folder):
     ("number", "loop"), [(signal.SIGTERM, "asyncio"), (signal.SIGINT, "uvloop")]
 )
 def test_open_streams_are_finished(program, folder, number, loop):
-    """After SIGTERM or SIGINT an open stream goes on to its end, and the exit code is 0."""
+    """After SIGTERM or SIGINT an open stream is sent to its end, and the exit code is 0."""
     write(folder, "slow.yaml", SLOW)
-    served = program("serve", folder, "--port", "0", "--loop", loop).listening()
+    options = ("--port", "0", "--loop", loop, "--grace", "60")
+    served = program("serve", folder, *options).listening()
     body = b'{"model": "mock/slow", "stream": true, "messages": [{"role": "user", "content": ""}]}'
-    with asked(served.url, "/v1/chat/completions", body) as response:
+    with post(served.url, "/v1/chat/completions", body) as response:
         assert b"data" in response.readline()
         served.signal(number)
         assert response.read().endswith(b"data: [DONE]\n\n")
+    code, rest, errors = served.end()
+    assert (code, errors) == (0, "")
+    assert "stopping; open streams have 60 s" in rest
+
+
+def test_the_default_grace(program, folder):
+    """Without `--grace` open streams have five seconds after a signal."""
+    served = program("serve", folder, "--port", "0").listening()
+    served.signal()
     code, rest, errors = served.end()
     assert (code, errors) == (0, "")
     assert "stopping; open streams have 5 s" in rest
 
 
 def test_a_second_signal_cuts(program, folder):
-    """Whoever asks twice does not wait for open streams."""
+    """A second signal cuts open streams at once, with exit code 130."""
     write(folder, "slow.yaml", SLOW.replace("200ms", "60s"))
     served = program("serve", folder, "--port", "0", "--grace", "60").listening()
     body = b'{"model": "mock/slow", "stream": true, "messages": [{"role": "user", "content": ""}]}'
-    with asked(served.url, "/v1/chat/completions", body) as response:
+    with post(served.url, "/v1/chat/completions", body) as response:
         assert b"data" in response.readline()
         served.signal()
         served.line_with("stopping")
@@ -107,11 +117,11 @@ def test_a_second_signal_cuts(program, folder):
 
 
 def test_streams_beyond_the_grace_are_cut(program, folder):
-    """Who is not done within `--grace` is cut, and the exit code is still 0."""
+    """A stream that is still open after `--grace` is cut, and the exit code is still 0."""
     write(folder, "slow.yaml", SLOW.replace("200ms", "60s"))
     served = program("serve", folder, "--port", "0", "--grace", "0").listening()
     body = b'{"model": "mock/slow", "stream": true, "messages": [{"role": "user", "content": ""}]}'
-    with asked(served.url, "/v1/chat/completions", body) as response:
+    with post(served.url, "/v1/chat/completions", body) as response:
         assert b"data" in response.readline()
         served.signal()
         code, _, errors = served.end()
@@ -119,17 +129,17 @@ def test_streams_beyond_the_grace_are_cut(program, folder):
 
 
 def test_a_port_in_use(program, folder):
-    """A port that somebody listens on is told in one line, with exit code 2."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    """A port in use is an error of one line, with exit code 2."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
         code, printed, errors = program("serve", folder, "--port", port).end()
     assert (code, printed) == (2, "")
     assert errors.startswith(f"mockllm: 127.0.0.1:{port} is in use")
     assert errors.count("\n") == 1
 
 
-def test_a_host_that_is_not_ours(program, folder):
-    """An address that cannot be bound is told in one line."""
+def test_an_address_that_cannot_be_bound(program, folder):
+    """An address that cannot be bound is an error of one line, with exit code 2."""
     code, _, errors = program("serve", folder, "--host", "192.0.2.1", "--port", "0").end()
     assert code == 2
     assert errors.startswith("mockllm: cannot listen on 192.0.2.1:0: ")
@@ -137,7 +147,7 @@ def test_a_host_that_is_not_ours(program, folder):
 
 
 def test_broken_files_are_not_served(program, folder):
-    """A server does not start with files that have problems, and tells them."""
+    """The server prints the problems of broken files, and does not start."""
     write(folder, "bad.yaml", "scenario: bad\n")
     code, printed, errors = program("serve", folder, "--port", "0").end()
     assert (code, printed) == (2, "")
@@ -146,8 +156,9 @@ def test_broken_files_are_not_served(program, folder):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["folder", "file"])
-def test_reload(program, folder, whole):
-    """Changed files are served at once; broken ones are told, and the last good version stays."""
+def test_reload_serves_the_last_good_version(program, folder, whole):
+    """A changed file is loaded; for a broken one the problems are printed, and the last good
+    version is served."""
     file = folder / "hello.yaml"
     served = program("serve", folder if whole else file, "--port", "0", "--reload").listening()
     served.line_with("OPENAI_BASE_URL")
@@ -166,8 +177,8 @@ def test_reload(program, folder, whole):
     assert (code, errors) == (0, "")
 
 
-def test_a_reader_that_has_gone(program, folder):
-    """`mockllm serve | head -1` goes on to serve."""
+def test_a_closed_reader_does_not_stop_the_server(program, folder):
+    """`mockllm serve | head -1` goes on serving."""
     served = program("serve", folder, "--port", "0").listening()
     served.process.stdout.close()
     for _ in range(3):
@@ -178,10 +189,10 @@ def test_a_reader_that_has_gone(program, folder):
 
 
 def test_options_reach_the_server(program, folder):
-    """`--fallback auto`, `--lenient` and `--max-body` are what they say."""
+    """`--fallback auto`, `--lenient` and `--max-body` change the answers."""
     options = ("--fallback", "auto", "--lenient", "--max-body", "1KB")
     served = program("serve", folder, "--port", "0", *options).listening()
     assert chat(served.url, "goodbye")[0] == 200
-    with asked(served.url, "/v1/chat/completions", b"{}") as response:
+    with post(served.url, "/v1/chat/completions", b"{}") as response:
         assert response.status == 200
     assert chat(served.url, "x" * 1024)[0] == 413

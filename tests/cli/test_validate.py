@@ -5,14 +5,14 @@ import json
 BROKEN = "scenario: a\nturns:\n  - reply: {text: hi, splt: words}\n"
 
 
-def test_all_is_well(mockllm, folder):
-    """Files without problems give a summary and exit code 0."""
+def test_valid_files(mockllm, folder):
+    """Valid files give a summary and exit code 0."""
     result = mockllm("validate", folder)
     assert (result.exit_code, result.stdout) == (0, "1 scenario, no problems\n")
 
 
-def test_problems_have_their_place(mockllm, tmp_path):
-    """Each problem is told as file:line:col: path: message; the exit code is 1."""
+def test_problems_have_a_location(mockllm, tmp_path):
+    """Each problem is printed as file:line:column: path: message; the exit code is 1."""
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(BROKEN.replace("scenario: a", f"scenario: {name[0]}"))
     result = mockllm("validate", tmp_path)
@@ -24,8 +24,8 @@ def test_problems_have_their_place(mockllm, tmp_path):
     assert result.exit_code == 1
 
 
-def test_problems_for_machines(mockllm, tmp_path):
-    """`--json` prints a list of objects, empty where all is well."""
+def test_problems_as_json(mockllm, tmp_path):
+    """`--json` prints a list of problems, which is empty for valid files."""
     file = tmp_path / "a.yaml"
     file.write_text(BROKEN)
     result = mockllm("validate", "--json", file)

@@ -1,6 +1,6 @@
-"""A small client of AG-UI, made of nothing but the official Python types.
+"""A small client of AG-UI, built with the official Python types.
 
-It follows the protocol's rules to the letter and fails where an agent does not.
+It enforces the rules of the protocol strictly, and fails where an agent breaks them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 
 
 class RunError(Exception):
-    """A run that failed, or was refused; `text` is what it had said until then."""
+    """A run that failed or was refused; `text` is the text before the error."""
 
     def __init__(self, message: str, status: int = 200, text: str = "") -> None:
         super().__init__(message)
@@ -40,14 +40,16 @@ class RunError(Exception):
 
 
 def run_input(request: Json) -> RunAgentInput:
-    """The input of a run for a request, whose messages get ids where they have none."""
+    """The input of a run for a request; messages without an id get one."""
     messages = request["messages"]
-    told = [{"id": f"message-{index}", **each} for index, each in enumerate(map(_plain, messages))]
+    with_ids = [
+        {"id": f"message-{index}", **each} for index, each in enumerate(map(_plain, messages))
+    ]
     return RunAgentInput(
         thread_id="thread-1",
         run_id=f"run-{len(messages)}",
         state={},
-        messages=MESSAGES.validate_python(told),
+        messages=MESSAGES.validate_python(with_ids),
         tools=request.get("tools", []),
         context=[],
         forwarded_props={"model": request["model"]},
@@ -63,11 +65,11 @@ def _json(model: Any) -> Any:
     return json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
 
 
-def ask(http: httpx.Client, url: str, request: Json, *, retries: int = 2) -> Answer:
-    """Runs the agent at a URL and puts the events of the run together.
+def send(http: httpx.Client, url: str, request: Json, *, retries: int = 2) -> Answer:
+    """Runs the agent at a URL and accumulates the events of the run.
 
     Raises:
-        RunError: the run ended in an error, or was refused once and again.
+        RunError: the run ended in an error, or was refused; status 429 after all retries.
     """
     given = run_input(request)
     body = _json(given)
@@ -75,14 +77,14 @@ def ask(http: httpx.Client, url: str, request: Json, *, retries: int = 2) -> Ans
     answer = http.post(url, json=body, headers={"accept": "text/event-stream"})
     if answer.status_code != 200:
         if answer.status_code == 429 and retries:
-            return ask(http, url, request, retries=retries - 1)
+            return send(http, url, request, retries=retries - 1)
         raise RunError(answer.text, answer.status_code)
     assert answer.headers["content-type"].startswith("text/event-stream")
     return Run(given).read(events(answer.text))
 
 
 def events(text: str) -> Iterator[Any]:
-    """The events of a stream, each strictly of the official types."""
+    """The events of a stream, each validated against the official types."""
     for block in text.split("\n\n"):
         lines = [line for line in block.split("\n") if line and not line.startswith(":")]
         if not lines:
@@ -96,14 +98,14 @@ def events(text: str) -> Iterator[Any]:
 
 @dataclass
 class Run:
-    """One run as its events come in: messages and calls that are open, and those finished."""
+    """The state of one run: its messages, and the messages and calls that are open."""
 
     given: RunAgentInput
     messages: list[Any] = field(default_factory=list)
     _open: dict[str, Any] = field(default_factory=dict)
 
     def read(self, events: Iterator[Any]) -> Answer:
-        """What a whole run says."""
+        """Reads all events of a run."""
         started, *others, last = events
         assert started.type.value == "RUN_STARTED"
         assert (started.thread_id, started.run_id) == (self.given.thread_id, self.given.run_id)

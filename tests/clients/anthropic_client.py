@@ -1,6 +1,7 @@
-"""What the official `anthropic` client makes of answers, blocking and not, in each way to ask.
+"""The ways to send a request with the official `anthropic` client, sync and async.
 
-`body` is not streamed; `stream` is read by hand; `helper` is the client's own accumulation.
+Each returns an `Answer`. `body` is not streamed; `stream` is accumulated by hand; `helper` is the
+client's own accumulation.
 """
 
 from __future__ import annotations
@@ -15,33 +16,33 @@ from anthropic.types import Message, RawMessageStreamEvent, ToolUseBlock, Usage
 from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Seen, read_arguments
 
-# What the client reads
+# Answers
 
 
 def of_message(message: Message) -> Answer:
     """Reads a whole message."""
-    said: dict[str, str] = defaultdict(str)
+    texts: dict[str, str] = defaultdict(str)
     calls = []
     cites: list[tuple[str, str]] = []
     for block in message.content:
         match block.type:
             case "text":
-                said["text"] += block.text
+                texts["text"] += block.text
                 cites += [(cite.url, cite.title or "") for cite in block.citations or ()]
             case "thinking":
                 assert block.signature
-                said["reasoning"] += block.thinking
+                texts["reasoning"] += block.thinking
             case "tool_use":
                 calls.append((block.id, block.name, block.input))
     seen = Seen(
-        text=said["text"],
-        reasoning=said["reasoning"],
+        text=texts["text"],
+        reasoning=texts["reasoning"],
         calls=tuple(calls),
         finish=message.stop_reason or "",
         usage=_usage(message.usage),
         cites=tuple(cites),
     )
-    # Malformed arguments are text where the client's types have an object, and it would warn.
+    # Malformed arguments are text, where the client's types require an object: pydantic would warn.
     content = [
         block if block.type != "tool_use" or isinstance(block.input, dict) else _untyped(block)
         for block in message.content
@@ -70,7 +71,7 @@ _ADDED = {
 
 
 def of_events(events: Sequence[RawMessageStreamEvent]) -> Answer:
-    """Puts a stream together by hand, and holds it to the order that is documented."""
+    """Accumulates a stream by hand, and asserts the documented order of its events."""
     begun, *others, last, stop = events
     assert (begun.type, last.type, stop.type) == ("message_start", "message_delta", "message_stop")
     assert begun.message.content == []
@@ -112,7 +113,7 @@ def _add(block: dict[str, Any], delta: Any) -> None:
         block["cites"].append((delta.citation.url, delta.citation.title or ""))
         return
     name, field = _ADDED[delta.type]
-    # A call opens with the value `{}`, which the fragments of its text replace.
+    # A call begins with the value `{}`, which its fragments replace.
     before = block.get(name) or ""
     block[name] = before + getattr(delta, field)
 
@@ -122,7 +123,7 @@ def _input(block: dict[str, Any]) -> Any:
 
 
 def _echoed(blocks: list[dict[str, Any]]) -> list[Json]:
-    """The blocks as a client without types sends them back."""
+    """The blocks as JSON, as a client sends them back."""
     echo = []
     for block in blocks:
         sent = {name: value for name, value in block.items() if name not in ("cites", "citations")}
@@ -130,7 +131,7 @@ def _echoed(blocks: list[dict[str, Any]]) -> list[Json]:
     return echo
 
 
-# The ways to ask
+# The ways to send
 
 
 def body(client: anthropic.Anthropic, request: Json) -> Answer:
@@ -151,7 +152,7 @@ def helper(client: anthropic.Anthropic, request: Json) -> Answer:
 
 
 def _agrees(events: Sequence[Any], message: Message) -> None:
-    """The client's own events tell the same as the message that it puts together."""
+    """Asserts that the client's own events have the content of its final message."""
     answer = of_message(message).seen
     assert "".join(event.text for event in events if event.type == "text") == answer.text
     thought = "".join(event.thinking for event in events if event.type == "thinking")
@@ -159,7 +160,7 @@ def _agrees(events: Sequence[Any], message: Message) -> None:
     assert [e.content_block for e in events if e.type == "content_block_stop"] == message.content
 
 
-ASK: dict[str, Callable[[anthropic.Anthropic, Json], Answer]] = {
+WAYS: dict[str, Callable[[anthropic.Anthropic, Json], Answer]] = {
     "body": body,
     "stream": stream,
     "helper": helper,
@@ -183,7 +184,7 @@ async def helper_async(client: anthropic.AsyncAnthropic, request: Json) -> Answe
     return of_message(message)
 
 
-ASK_ASYNC: dict[str, Callable[[anthropic.AsyncAnthropic, Json], Awaitable[Answer]]] = {
+ASYNC_WAYS: dict[str, Callable[[anthropic.AsyncAnthropic, Json], Awaitable[Answer]]] = {
     "body": body_async,
     "stream": stream_async,
     "helper": helper_async,

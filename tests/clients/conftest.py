@@ -1,4 +1,4 @@
-"""One server for all clients, and for each test a session of its own that is judged at its end."""
+"""One server for all clients, and for each test a session that is judged at its end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from mockllm.replay.session import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS
+from tests.timeouts import GIVE_UP
 
 
 class Run:
-    """One test's session: where its clients find the server, and what the server noted.
+    """The session of one test: its URLs, and its journal.
 
-    Every request has to be played, unless the test says with `expects` what becomes of them.
+    Every request must be played, unless the test expects other outcomes with `expects`.
     """
 
     def __init__(self, server: ServerThread, name: str) -> None:
@@ -36,7 +37,7 @@ class Run:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What the server received in this session, oldest first."""
+        """The exchanges of this session, oldest first."""
         session = self._server.server.sessions.find(self.name)
         return list(session.journal) if session is not None else []
 
@@ -46,11 +47,11 @@ class Run:
         return [(e.scenario, e.turn, e.outcome) for e in self.exchanges]
 
     def expects(self, *outcomes: str) -> None:
-        """Says what becomes of all requests of this test, in order."""
+        """Sets the expected outcomes of all requests of this test, in order."""
         self._expected = outcomes
 
     def expects_plays(self, plays: list[tuple[str, int | None, str]]) -> None:
-        """Says which turns of which scenarios are asked for, and what becomes of that."""
+        """Asserts which turns of which scenarios answered, and sets the expected outcomes."""
         self.expects(*(outcome for _, _, outcome in plays))
         assert self.plays == plays
 
@@ -61,7 +62,7 @@ class Run:
         problems = [problem for exchange in exchanges for problem in exchange.problems]
         assert outcomes, "no request reached the server"
         assert outcomes == (self._expected or ("played",) * len(outcomes)), problems
-        # Whatever these clients do is right, but for what a test has refused on purpose.
+        # These clients are correct, except for requests that a test expects to be refused.
         session = self._server.server.sessions.find(self.name)
         assert session is not None
         found = verify(session, SCENARIOS)
@@ -77,8 +78,8 @@ def server() -> Iterator[ServerThread]:
 
 @pytest.fixture
 def run(server: ServerThread, request: pytest.FixtureRequest) -> Iterator[Run]:
-    """The test's own session."""
-    # Readable, and another one for each test, whatever its parameters are spelt with.
+    """The session of the test."""
+    # The checksum keeps names unique after the replacement of special characters.
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name)[:80]
     current = Run(server, f"{name}-{zlib.crc32(request.node.nodeid.encode()):08x}")
     yield current
@@ -87,16 +88,17 @@ def run(server: ServerThread, request: pytest.FixtureRequest) -> Iterator[Run]:
 
 @pytest.fixture(scope="session")
 def sdk() -> Iterator[openai.OpenAI]:
-    """The official client; not for use, but to share its connections."""
-    # Proxies of the environment are not for loopback.
+    """The official client, whose connections `client` shares."""
+    # Proxies of the environment must not be used for loopback.
     http = openai.DefaultHttpxClient(trust_env=False)
-    with openai.OpenAI(api_key="sk-test", max_retries=2, http_client=http) as client:
+    client = openai.OpenAI(api_key="sk-test", max_retries=2, timeout=GIVE_UP, http_client=http)
+    with client:
         yield client
 
 
 @pytest.fixture
 def client(sdk: openai.OpenAI, run: Run) -> openai.OpenAI:
-    """The official client in the test's session; it tries again twice."""
+    """The official client in the test's session, with two retries."""
     return sdk.with_options(base_url=run.base_url)
 
 
@@ -109,66 +111,71 @@ def loop() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="session")
 def async_sdk(loop: asyncio.Runner) -> Iterator[openai.AsyncOpenAI]:
-    """The official asynchronous client; not for use, but to share its connections."""
+    """The official asynchronous client, whose connections `async_client` shares."""
     http = openai.DefaultAsyncHttpxClient(trust_env=False)
-    client = openai.AsyncOpenAI(api_key="sk-test", max_retries=2, http_client=http)
+    client = openai.AsyncOpenAI(api_key="sk-test", max_retries=2, timeout=GIVE_UP, http_client=http)
     yield client
     loop.run(client.close())
 
 
 @pytest.fixture
 def async_client(async_sdk: openai.AsyncOpenAI, run: Run) -> openai.AsyncOpenAI:
-    """The official asynchronous client in the test's session; it tries again twice."""
+    """The official asynchronous client in the test's session, with two retries."""
     return async_sdk.with_options(base_url=run.base_url)
 
 
 @pytest.fixture(scope="session")
 def anthropic_sdk() -> Iterator[anthropic.Anthropic]:
-    """The official client of Anthropic; not for use, but to share its connections."""
+    """The official client of Anthropic, whose connections `claude` shares."""
     http = anthropic.DefaultHttpxClient(trust_env=False)
-    with anthropic.Anthropic(api_key="sk-ant-test", max_retries=2, http_client=http) as client:
+    client = anthropic.Anthropic(
+        api_key="sk-ant-test", max_retries=2, timeout=GIVE_UP, http_client=http
+    )
+    with client:
         yield client
 
 
 @pytest.fixture
 def claude(anthropic_sdk: anthropic.Anthropic, run: Run) -> anthropic.Anthropic:
-    """The official client of Anthropic in the test's session; it tries again twice."""
+    """The official client of Anthropic in the test's session, with two retries."""
     return anthropic_sdk.with_options(base_url=run.root)
 
 
 @pytest.fixture(scope="session")
 def async_anthropic_sdk(loop: asyncio.Runner) -> Iterator[anthropic.AsyncAnthropic]:
-    """The asynchronous client of Anthropic; not for use, but to share its connections."""
+    """The asynchronous client of Anthropic, whose connections `async_claude` shares."""
     http = anthropic.DefaultAsyncHttpxClient(trust_env=False)
-    client = anthropic.AsyncAnthropic(api_key="sk-ant-test", max_retries=2, http_client=http)
+    client = anthropic.AsyncAnthropic(
+        api_key="sk-ant-test", max_retries=2, timeout=GIVE_UP, http_client=http
+    )
     yield client
     loop.run(client.close())
 
 
 @pytest.fixture
 def async_claude(async_anthropic_sdk: anthropic.AsyncAnthropic, run: Run):
-    """The asynchronous client of Anthropic in the test's session; it tries again twice."""
+    """The asynchronous client of Anthropic in the test's session, with two retries."""
     return async_anthropic_sdk.with_options(base_url=run.root)
 
 
 @pytest.fixture(scope="session")
 def http() -> Iterator[httpx.Client]:
-    """A client that hides nothing of HTTP."""
-    with httpx.Client(trust_env=False) as client:
+    """A plain HTTP client."""
+    with httpx.Client(trust_env=False, timeout=GIVE_UP) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def async_http(loop: asyncio.Runner) -> Iterator[httpx.AsyncClient]:
-    """The same, asynchronous."""
-    client = httpx.AsyncClient(trust_env=False)
+    """A plain asynchronous HTTP client."""
+    client = httpx.AsyncClient(trust_env=False, timeout=GIVE_UP)
     yield client
     loop.run(client.aclose())
 
 
 @pytest.fixture
 def gemini_at(http: httpx.Client, async_http: httpx.AsyncClient):
-    """Makes the official client of Google for a base URL; it tries again twice, at once."""
+    """Builds the official client of Google for a base URL, with two retries without delay."""
 
     def make(url: str, **options: object) -> genai.Client:
         again = types.HttpRetryOptions(attempts=3, initial_delay=0, max_delay=0, jitter=0)

@@ -1,7 +1,7 @@
-"""What a client says in the conversation of a scenario, and what it must understand of each answer.
+"""The conversation of a scenario: a client's requests, and the expected content of each answer.
 
-`converse` knows no client: it yields requests and is sent what a client made of the answers, so
-that every client, blocking or not, is driven through the same conversation.
+`converse` is independent of the client: it yields requests and is sent the answers that a client
+read. So every client, sync or async, has the same conversation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.clients.oracle import (
     Seen,
     expected,
     failure,
+    fields_without,
     same_calls,
-    seen_but,
     written,
 )
 
@@ -29,21 +29,21 @@ APIS = ("chat", "responses")
 FOLDER = Path(__file__).parents[2] / "scenarios"
 SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER])}
 
-# A text that meets each regular expression in the shipped scenarios.
-_MEETS = {"(?i)error|fail|not found": "Error: file not found", "(?i)confirmed": "CONFIRMED"}
+# For each regular expression in the shipped scenarios a text that it matches.
+_MATCHING = {"(?i)error|fail|not found": "Error: file not found", "(?i)confirmed": "CONFIRMED"}
 
 
-# What is asked
+# Requests
 
 
 def opening(scenario: Scenario) -> str:
-    """What the user says to get this scenario."""
+    """The user message that selects this scenario."""
     match = scenario.match
     return match.user.value if match is not None and match.user is not None else "Hello"
 
 
 def tools(scenario: Scenario) -> list[Json]:
-    """The scenario's tools, in no API's form."""
+    """The scenario's tools in a neutral form."""
     return [
         {
             "name": tool.name,
@@ -60,39 +60,42 @@ def first(scenario: Scenario, api: str) -> Json:
 
 
 def result(condition: ResultCondition | None) -> str:
-    """The result of a tool that meets a condition."""
+    """A tool result that fulfils a condition."""
     if condition is None:
         return "ok"
     if condition.text is None:
         return "Error: it failed"
     text = condition.text
-    return _MEETS[text.value] if text.op == "regex" else text.value
+    return _MATCHING[text.value] if text.op == "regex" else text.value
 
 
-def words(scenario: Scenario, position: int, api: str) -> str:
-    """What the user says after the answer at a position, where it calls no tool."""
+def next_user_text(scenario: Scenario, position: int, api: str) -> str:
+    """The user message after the answer at a position, if that calls no tool."""
     spec = turn_at(scenario, position + 1, api)
     user = spec.request.user if spec is not None and spec.request is not None else None
     return user.value if user is not None else "Go on."
 
 
 def results(scenario: Scenario, position: int, api: str, seen: Seen) -> list[Result]:
-    """A result for each call of the answer at a position, as the turn after it expects them."""
+    """A result for each call of the answer at a position, as the next turn requires."""
     spec = turn_at(scenario, position + 1, api)
     conditions = dict(spec.request.results) if spec is not None and spec.request else {}
-    made = written(scenario, position, api)
-    ids = same_calls(seen.calls, made.calls)
+    scenario_calls = written(scenario, position, api)
+    ids = same_calls(seen.calls, scenario_calls.calls)
     return [
-        Result(id, name, result(conditions.get(known)))
-        for (id, name, _), known in zip(seen.calls, ids, strict=True)
+        Result(id, name, result(conditions.get(scenario_id)))
+        for (id, name, _), scenario_id in zip(seen.calls, ids, strict=True)
     ]
 
 
-# What has to be understood
+# Positions, and the expected journal
 
 
 def plain_positions(scenario: Scenario, api: str) -> tuple[int, ...]:
-    """The positions played: up to a turn that fails, and some more where there is no end."""
+    """The positions that are played, up to a turn that fails.
+
+    A repeated turn is played three times, and a scenario that restarts twice.
+    """
     count = len(scenario.turns)
     if scenario.restart:
         count *= 2
@@ -109,9 +112,9 @@ def plain_positions(scenario: Scenario, api: str) -> tuple[int, ...]:
 
 
 PLAIN = tuple(s for s in SCENARIOS.values() if plain_positions(s, "chat"))
-"""The scenarios whose first turn is an answer at all."""
+"""The scenarios whose first turn is an answer."""
 LONGER = tuple(s for s in PLAIN if len(plain_positions(s, "chat")) > 1)
-"""Those that go on after it."""
+"""Those of more than one turn."""
 
 
 def plays(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
@@ -136,32 +139,32 @@ def converse(
     *,
     carry: Callable[[Json, Answer, list[Json]], Json] | None = None,
     ids: bool = True,
-    blind: Container[str] = (),
+    ignored: Container[str] = (),
     failing: bool = False,
 ) -> Conversation:
-    """Yields each request of a conversation, is sent what the client made of the answer to it,
-    and asserts that this is what the scenario says.
+    """Yields each request of a conversation, is sent the answer that the client read, and asserts
+    that it is the answer of the scenario.
 
     Args:
-        carry: makes the next request from the one before, its answer, and what is new; without
+        carry: builds the next request from the last one, its answer, and the new items; without
             it the whole history is sent.
         ids: whether calls have ids.
-        blind: the fields of `Seen` that this client is known to get wrong.
-        failing: ask for the turn that fails too, if there is one, and expect a `Failure`.
+        ignored: the fields of `Seen` that this client reads wrongly.
+        failing: request the turn that fails as well, if there is one, and expect a `Failure`.
     """
     request = first(scenario, api)
-    said = opening(scenario)
+    user_text = opening(scenario)
     positions = plain_positions(scenario, api)
     for position in positions:
         answer = yield request
         assert isinstance(answer, Answer), answer
-        wanted = expected(scenario, position, api, said, ids=ids)
-        assert seen_but(answer.seen, blind) == seen_but(wanted, blind)
+        wanted = expected(scenario, position, api, user_text, ids=ids)
+        assert fields_without(answer.seen, ignored) == fields_without(wanted, ignored)
         if wanted.calls:
             new = DIALECTS[api].results(results(scenario, position, api, wanted))
         else:
-            said = words(scenario, position, api)
-            new = [DIALECTS[api].said(said)]
+            user_text = next_user_text(scenario, position, api)
+            new = [DIALECTS[api].user_message(user_text)]
         request = (carry or whole_history)(request, answer, new)
     message = failure(scenario, len(positions), api) if failing else None
     if message is not None:
@@ -176,22 +179,24 @@ def whole_history(request: Json, answer: Answer, new: list[Json]) -> Json:
     return {**request, key: [*request[key], *answer.echo, *new]}
 
 
-def drive(conversation: Conversation, ask: Callable[[Json], Answer | Failure]) -> None:
-    """Lets a blocking client have a conversation."""
+def drive(conversation: Conversation, send: Callable[[Json], Answer | Failure]) -> None:
+    """Runs a conversation with a synchronous client."""
     request = next(conversation)
     while True:
-        answer = ask(request)
+        answer = send(request)
         try:
             request = conversation.send(answer)
         except StopIteration:
             return
 
 
-async def drive_async(conversation: Conversation, ask: Callable[[Json], Awaitable[Answer]]) -> None:
-    """Lets an asynchronous client have a conversation."""
+async def drive_async(
+    conversation: Conversation, send: Callable[[Json], Awaitable[Answer]]
+) -> None:
+    """Runs a conversation with an asynchronous client."""
     request = next(conversation)
     while True:
-        answer = await ask(request)
+        answer = await send(request)
         try:
             request = conversation.send(answer)
         except StopIteration:
@@ -200,7 +205,7 @@ async def drive_async(conversation: Conversation, ask: Callable[[Json], Awaitabl
 
 # For clients that call the tools themselves
 
-WORK: dict[str, dict[str, str]] = {
+TOOL_RESULTS: dict[str, dict[str, str]] = {
     "get_secret_number": {"alice": "42", "bob": "7"},
     "find_flights": {"OSL": "SK4711 at 08:25, DY1872 at 14:10"},
     "book_flight": {"SK4711": "Confirmed."},
@@ -208,11 +213,11 @@ WORK: dict[str, dict[str, str]] = {
 }
 
 
-def work(name: str, arguments: Json) -> str:
-    """What a tool of a scenario gives that an agent plays: found by the first argument."""
-    return WORK[name][next(iter(arguments.values()))]
+def run_tool(name: str, arguments: Json) -> str:
+    """The result of a tool that an agent runs, by its first argument."""
+    return TOOL_RESULTS[name][next(iter(arguments.values()))]
 
 
 def ending(scenario: Scenario) -> str:
-    """What the model says at the end of a scenario."""
+    """The text of a scenario's last turn."""
     return expected(scenario, len(scenario.turns) - 1, "chat").text

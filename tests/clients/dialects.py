@@ -1,7 +1,7 @@
-"""How each API is asked: its request, what the user says in it, and the results of tools.
+"""Requests of each API: their fields, user messages and tool results.
 
-The form is that of the arguments of the official client, which is JSON but for Gemini, whose
-client has names of its own.
+They are arguments of the official client. That is the JSON of the API, except for Gemini, whose
+client has its own names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Result:
-    """What a tool gave: the id and name of its call, and its words."""
+    """A tool result: the id and name of its call, and its text."""
 
     id: str
     name: str
@@ -24,31 +24,36 @@ class Result:
 
 @dataclass(frozen=True)
 class Dialect:
-    """One API as a client speaks it.
+    """How a client writes the requests of one API.
 
     Args:
-        model: that is asked.
-        history: the field with the conversation.
-        fields: of every request, besides model and history.
-        offer: the fields that offer tools (name, description, parameters).
-        said: what the user says, as an item of the history.
-        results: what tools gave, as items of the history.
+        model: the model of a request.
+        history: the name of the field with the messages.
+        fields: further fields of every request.
+        offer: writes the fields that offer tools (name, description, parameters).
+        user_message: writes a message of the user.
+        results: writes tool results as messages.
     """
 
     model: str
     history: str
     fields: Json
     offer: Callable[[list[Json]], Json]
-    said: Callable[[str], Json]
+    user_message: Callable[[str], Json]
     results: Callable[[Sequence[Result]], list[Json]]
 
     def request(self, text: str, tools: list[Json]) -> Json:
-        """The request that begins a conversation."""
+        """The first request of a conversation."""
         offered = self.offer(tools) if tools else {}
-        return {"model": self.model, self.history: [self.said(text)], **self.fields, **offered}
+        return {
+            "model": self.model,
+            self.history: [self.user_message(text)],
+            **self.fields,
+            **offered,
+        }
 
 
-def _said(text: str) -> Json:
+def _user_message(text: str) -> Json:
     return {"role": "user", "content": text}
 
 
@@ -76,7 +81,7 @@ def _anthropic_results(results: Sequence[Result]) -> list[Json]:
 
 
 def _gemini_offer(tools: list[Json]) -> Json:
-    declared = [
+    declarations = [
         {
             "name": tool["name"],
             "description": tool["description"],
@@ -84,7 +89,7 @@ def _gemini_offer(tools: list[Json]) -> Json:
         }
         for tool in tools
     ]
-    return {"config": {"tools": [{"function_declarations": declared}]}}
+    return {"config": {"tools": [{"function_declarations": declarations}]}}
 
 
 def _gemini_results(results: Sequence[Result]) -> list[Json]:
@@ -111,7 +116,7 @@ DIALECTS = {
         "messages",
         {},
         lambda tools: {"tools": [{"type": "function", "function": tool} for tool in tools]},
-        _said,
+        _user_message,
         _chat_results,
     ),
     "responses": Dialect(
@@ -119,16 +124,16 @@ DIALECTS = {
         "input",
         {},
         lambda tools: {"tools": [{"type": "function", "strict": False, **tool} for tool in tools]},
-        _said,
+        _user_message,
         _responses_results,
     ),
-    # The client warns of models that are to be retired, so this is none that there is.
+    # The client warns of models that will be retired, so this model does not exist.
     "anthropic": Dialect(
         "claude-mock",
         "messages",
         {"max_tokens": 1024},
         lambda tools: {"tools": list(map(_anthropic_tool, tools))},
-        _said,
+        _user_message,
         _anthropic_results,
     ),
     # Models of the third generation have ids for their calls, as all other APIs do.
@@ -145,7 +150,7 @@ DIALECTS = {
         "messages",
         {},
         lambda tools: {"tools": tools},
-        _said,
+        _user_message,
         _agui_results,
     ),
 }

@@ -1,6 +1,7 @@
-"""What the official `google-genai` client makes of answers, blocking and not.
+"""The ways to send a request with the official `google-genai` client, sync and async.
 
-`body` is `generate_content`, `stream` is `generate_content_stream`, read by hand.
+Each returns an `Answer`. `body` is `generate_content`; `stream` is `generate_content_stream`,
+accumulated by hand.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tests.clients.oracle import Answer, Seen
 
 
 def of_responses(responses: Sequence[types.GenerateContentResponse]) -> Answer:
-    """Puts the responses of a stream together; one is an answer that is not streamed."""
-    said: dict[str, str] = defaultdict(str)
+    """Accumulates the responses of a stream; a body is one response."""
+    texts: dict[str, str] = defaultdict(str)
     calls = []
     cites: list[tuple[str, str]] = []
     finishes: list[str] = []
@@ -30,22 +31,22 @@ def of_responses(responses: Sequence[types.GenerateContentResponse]) -> Answer:
             if candidate.finish_reason is not None:
                 finishes.append(candidate.finish_reason.value)
     for part in parts:
-        said["reasoning" if part.thought else "text"] += part.text or ""
+        texts["reasoning" if part.thought else "text"] += part.text or ""
         call = part.function_call
         if call is not None:
             calls.append((call.id or "", call.name or "", call.args or {}))
     (finish,) = finishes
     (id,) = {response.response_id for response in responses}
     seen = Seen(
-        text=said["text"],
-        reasoning=said["reasoning"],
+        text=texts["text"],
+        reasoning=texts["reasoning"],
         calls=tuple(calls),
         finish=finish,
         usage=_usage(responses[-1].usage_metadata),
         cites=tuple(cites),
     )
-    told = [part for part in parts if part.text != "" or part.thought_signature]
-    return Answer(seen, [types.Content(role="model", parts=told)], id or "")
+    kept_parts = [part for part in parts if part.text != "" or part.thought_signature]
+    return Answer(seen, [types.Content(role="model", parts=kept_parts)], id or "")
 
 
 def _cites(candidate: types.Candidate) -> list[tuple[str, str]]:
@@ -59,10 +60,10 @@ def _usage(
     usage: types.GenerateContentResponseUsageMetadata | None,
 ) -> tuple[int, int, int, int]:
     assert usage is not None
-    given, thought = usage.prompt_token_count or 0, usage.thoughts_token_count or 0
-    made = (usage.candidates_token_count or 0) + thought
-    assert usage.total_token_count == given + made
-    return given, made, thought, usage.cached_content_token_count or 0
+    input_tokens, thought = usage.prompt_token_count or 0, usage.thoughts_token_count or 0
+    output = (usage.candidates_token_count or 0) + thought
+    assert usage.total_token_count == input_tokens + output
+    return input_tokens, output, thought, usage.cached_content_token_count or 0
 
 
 def body(client: genai.Client, request: Json) -> Answer:
@@ -73,7 +74,7 @@ def stream(client: genai.Client, request: Json) -> Answer:
     return of_responses(list(client.models.generate_content_stream(**request)))
 
 
-ASK: dict[str, Callable[[genai.Client, Json], Answer]] = {"body": body, "stream": stream}
+WAYS: dict[str, Callable[[genai.Client, Json], Answer]] = {"body": body, "stream": stream}
 
 
 async def body_async(client: genai.Client, request: Json) -> Answer:
@@ -85,15 +86,15 @@ async def stream_async(client: genai.Client, request: Json) -> Answer:
     return of_responses([chunk async for chunk in chunks])
 
 
-ASK_ASYNC: dict[str, Callable[[genai.Client, Json], Awaitable[Answer]]] = {
+ASYNC_WAYS: dict[str, Callable[[genai.Client, Json], Awaitable[Answer]]] = {
     "body": body_async,
     "stream": stream_async,
 }
 
 
 def rest(request: Json) -> Json:
-    """The body that the client sends for a request, for those who do without the client."""
-    declared = request.get("config", {}).get("tools", [])
+    """The JSON body that the client sends for a request."""
+    tool_configs = request.get("config", {}).get("tools", [])
     tools: list[Any] = [
         {
             "functionDeclarations": [
@@ -105,6 +106,6 @@ def rest(request: Json) -> Json:
                 for each in tool["function_declarations"]
             ]
         }
-        for tool in declared
+        for tool in tool_configs
     ]
     return {"contents": request["contents"], **({"tools": tools} if tools else {})}

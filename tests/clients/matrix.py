@@ -1,8 +1,8 @@
-"""The table of all shipped scenarios over all APIs with all clients, made by running them.
+"""The table of all shipped scenarios over all APIs with all clients, built by running them.
 
-A cell is "equal" where a client understands every turn of a conversation as the scenario says
-it, to its last fragment and its errors. Where something cannot be said, the cell is the reason,
-which has to be in `LISTED`.
+A cell is "equal" if a client reads every turn of a conversation, errors included, as the scenario
+has it. If the API or the client loses something, the cell is the reason, which must be in
+`LISTED`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from google.genai import errors, types
 from mockllm.scenario.model import Scenario
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.clients import ag_ui_client, anthropic_client, asking, google_client
+from tests.clients import ag_ui_client, anthropic_client, google_client, openai_client
 from tests.clients.conversation import SCENARIOS, converse, drive, plain_positions
 from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Failure, conveyed, written
+from tests.timeouts import GIVE_UP
 
 Cell = tuple[str, str, str]
 """Scenario, API, client."""
@@ -33,49 +34,50 @@ EQUAL = "equal"
 LISTED: dict[Cell, str] = {
     ("citations", "agui", "*"): "AG-UI has no citations.",
     ("content-filtered", "anthropic", "*"): (
-        "Anthropic has one word, `refusal`, for a filtered answer and a refused one."
+        "Anthropic has one finish reason, `refusal`, for a filtered answer and a refused one."
     ),
-    ("content-filtered", "agui", "*"): "AG-UI does not say why a run ended.",
-    ("length-truncated", "agui", "*"): "AG-UI does not say why a run ended.",
-    ("logprobs", "anthropic", "*"): "There are no log probabilities in this API.",
-    ("logprobs", "gemini", "*"): "The log probabilities of Gemini are not played.",
-    ("logprobs", "agui", "*"): "There are no log probabilities in this API.",
+    ("content-filtered", "agui", "*"): "AG-UI has no finish reason.",
+    ("length-truncated", "agui", "*"): "AG-UI has no finish reason.",
+    ("logprobs", "anthropic", "*"): "This API has no log probabilities.",
+    ("logprobs", "gemini", "*"): "mockllm does not send Gemini's log probabilities.",
+    ("logprobs", "agui", "*"): "This API has no log probabilities.",
     ("malformed-arguments", "gemini", "*"): (
-        "Gemini sends arguments as a value: a call whose arguments are no JSON is left out, and "
+        "Gemini sends arguments as a JSON object: a call with other arguments is left out, and "
         "the answer ends in `MALFORMED_FUNCTION_CALL`."
     ),
     ("malformed-arguments", "anthropic", "anthropic helper"): (
-        "The helper of `anthropic` takes what there is of malformed arguments for all of them."
+        "The helper of `anthropic` returns the part of malformed arguments that parses."
     ),
-    ("refusal", "anthropic", "*"): "A refusal is text; that it is one is said by how it ends.",
-    ("refusal", "gemini", "*"): "A refusal is text like any other.",
-    ("refusal", "agui", "*"): "A refusal is text like any other.",
+    ("refusal", "anthropic", "*"): "A refusal is text; only the finish reason marks it.",
+    ("refusal", "gemini", "*"): "A refusal is text like any other, and nothing marks it.",
+    ("refusal", "agui", "*"): "A refusal is text like any other, and nothing marks it.",
 }
 """Why a cell is not equal; `*` stands for every client."""
 
-BLIND: dict[Cell, tuple[str, ...]] = {
+MISREAD: dict[Cell, tuple[str, ...]] = {
     ("malformed-arguments", "anthropic", "anthropic helper"): ("calls",),
 }
-"""What of an answer (fields of `Seen`) a client itself is known to get wrong."""
+"""The fields of `Seen` that a client itself reads wrongly."""
 
 EXTRA: list[Callable[[str], dict[Cell, str]]] = []
-"""Further clients: each is called with the URL of a server of all shipped scenarios, where it
-may use sessions of its own (`/s/NAME/…`), and gives its cells."""
+"""Further clients. Each is called with the URL of a server of all shipped scenarios, may use its
+own sessions (`/s/NAME/…`), and returns its cells."""
 
-Asking = Callable[[str, Json], Answer]
-"""A client: asks the server at a root URL, that of a session, and reads the answer."""
+Send = Callable[[str, Json], Answer]
+"""A client: sends a request to the root URL of a session, and reads the answer."""
 
 ERRORS = (openai.APIError, anthropic.APIError, errors.APIError, ag_ui_client.RunError)
 
 
 @contextmanager
-def asking_clients() -> Iterator[dict[tuple[str, str], Asking]]:
+def python_clients() -> Iterator[dict[tuple[str, str], Send]]:
     """Every Python client, by API and name."""
     with ExitStack() as stack:
-        http = stack.enter_context(httpx.Client(trust_env=False))
+        http = stack.enter_context(httpx.Client(trust_env=False, timeout=GIVE_UP))
         oai = stack.enter_context(
             openai.OpenAI(
                 api_key="sk-test",
+                timeout=GIVE_UP,
                 base_url="http://127.0.0.1",
                 http_client=openai.DefaultHttpxClient(trust_env=False),
             )
@@ -83,77 +85,78 @@ def asking_clients() -> Iterator[dict[tuple[str, str], Asking]]:
         claude = stack.enter_context(
             anthropic.Anthropic(
                 api_key="sk-ant-test",
+                timeout=GIVE_UP,
                 http_client=anthropic.DefaultHttpxClient(trust_env=False),
             )
         )
         again = types.HttpRetryOptions(attempts=3, initial_delay=0, max_delay=0, jitter=0)
         options = types.HttpOptions(httpx_client=http, retry_options=again)
         gemini = genai.Client(api_key="AIza-test", http_options=options)
-        found: dict[tuple[str, str], Asking] = {}
-        for (api, how), ask in asking.ASK.items():
-            found[api, f"openai {how}"] = partial(_openai, oai, ask)
-        for how, ask in anthropic_client.ASK.items():
-            found["anthropic", f"anthropic {how}"] = partial(_anthropic, claude, ask)
-        for how, ask in google_client.ASK.items():
-            found["gemini", f"google-genai {how}"] = partial(_google, gemini, ask)
+        found: dict[tuple[str, str], Send] = {}
+        for (api, how), send in openai_client.WAYS.items():
+            found[api, f"openai {how}"] = partial(_openai, oai, send)
+        for how, send in anthropic_client.WAYS.items():
+            found["anthropic", f"anthropic {how}"] = partial(_anthropic, claude, send)
+        for how, send in google_client.WAYS.items():
+            found["gemini", f"google-genai {how}"] = partial(_google, gemini, send)
         found["agui", "ag-ui-protocol"] = partial(_ag_ui, http)
         yield found
 
 
-def _openai(client: openai.OpenAI, ask: Callable, root: str, request: Json) -> Answer:
-    return ask(client.with_options(base_url=f"{root}/v1"), request)
+def _openai(client: openai.OpenAI, send: Callable, root: str, request: Json) -> Answer:
+    return send(client.with_options(base_url=f"{root}/v1"), request)
 
 
-def _anthropic(client: anthropic.Anthropic, ask: Callable, root: str, request: Json) -> Answer:
-    return ask(client.with_options(base_url=root), request)
+def _anthropic(client: anthropic.Anthropic, send: Callable, root: str, request: Json) -> Answer:
+    return send(client.with_options(base_url=root), request)
 
 
-def _google(client: genai.Client, ask: Callable, root: str, request: Json) -> Answer:
-    # A client of its own for each session would be made anew, with all its certificates.
+def _google(client: genai.Client, send: Callable, root: str, request: Json) -> Answer:
+    # One client for all sessions: a new one would load all its certificates again.
     config = {**request.get("config", {}), "http_options": types.HttpOptions(base_url=root)}
-    return ask(client, {**request, "config": config})
+    return send(client, {**request, "config": config})
 
 
 def _ag_ui(http: httpx.Client, root: str, request: Json) -> Answer:
-    return ag_ui_client.ask(http, f"{root}/agui", request)
+    return ag_ui_client.send(http, f"{root}/agui", request)
 
 
 # Cells
 
 
 def listed(cell: Cell) -> str | None:
-    """Why a cell is not equal, as it is listed."""
+    """The listed reason why a cell is not equal, or None."""
     return LISTED.get(cell) or LISTED.get((*cell[:2], "*"))
 
 
 def loses(scenario: Scenario, api: str) -> bool:
-    """Whether an API cannot say all of a scenario."""
+    """Whether an API loses anything of a scenario."""
     return any(
         written(scenario, position, api, "x") != conveyed(scenario, position, api, "x")
         for position in plain_positions(scenario, api)
     )
 
 
-def run(cell: Cell, ask: Asking, url: str) -> str:
-    """What a cell says, by having its conversation.
+def run(cell: Cell, send: Send, url: str) -> str:
+    """Runs the conversation of a cell and returns its text.
 
     Raises:
-        AssertionError: the client understands something else than it should, or a loss is not
-            listed, or one is listed that is none.
+        AssertionError: the client reads another content, or a loss is not listed, or a listed loss
+            does not occur.
     """
     name, api, client = cell
     scenario = SCENARIOS[name]
     root = f"{url}/s/matrix-{name}-{api}-{client.replace(' ', '-')}"
 
-    def asked(request: Json) -> Answer | Failure:
+    def send_request(request: Json) -> Answer | Failure:
         try:
-            return ask(root, request)
+            return send(root, request)
         except ERRORS as error:
             return Failure(str(error))
 
-    drive(converse(scenario, api, blind=BLIND.get(cell, ()), failing=True), asked)
+    drive(converse(scenario, api, ignored=MISREAD.get(cell, ()), failing=True), send_request)
     reason = listed(cell)
-    differs = cell in BLIND or loses(scenario, api)
+    differs = cell in MISREAD or loses(scenario, api)
     assert differs == (reason is not None), "not listed" if differs else f"no loss: {reason}"
     return reason or EQUAL
 
@@ -162,20 +165,20 @@ def cells(names: Iterable[str] = tuple(SCENARIOS)) -> dict[Cell, str]:
     """Every cell of the table: `EQUAL`, or the loss that is listed for it.
 
     Args:
-        names: of the scenarios that are its rows; further clients choose theirs by themselves.
+        names: the scenarios that are the rows; further clients choose their own.
 
     Raises:
-        AssertionError: as `run`; a note says in which cell.
+        AssertionError: as `run`; a note names the cell.
     """
     found: dict[Cell, str] = {}
     options = ServerOptions(speed=0)
-    with ServerThread(SCENARIOS.values(), options) as server, asking_clients() as clients:
-        for (api, client), ask in clients.items():
+    with ServerThread(SCENARIOS.values(), options) as server, python_clients() as clients:
+        for (api, client), send in clients.items():
             for name in names:
-                if api in SCENARIOS[name].apis:
+                if SCENARIOS[name].plays_over(api):
                     cell = (name, api, client)
                     try:
-                        found[cell] = run(cell, ask, server.url)
+                        found[cell] = run(cell, send, server.url)
                     except AssertionError as error:
                         error.add_note(f"scenario {name} over {api} with {client}")
                         raise
@@ -191,7 +194,7 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def table(cells: Mapping[Cell, str]) -> str:
     """The cells as a Markdown table: a row for each scenario, a column for each API and client,
-    and below it what the marks stand for. A cell that is not there is empty."""
+    and the reasons of the marks below. A missing cell is empty."""
     names = list(dict.fromkeys(name for name, _, _ in cells))
     columns = list(dict.fromkeys((api, client) for _, api, client in cells))
     reasons = [reason for reason in cells.values() if reason != EQUAL]
@@ -207,8 +210,8 @@ def table(cells: Mapping[Cell, str]) -> str:
     ]
     for name in order:
         row = [cells.get((name, api, client)) for api, client in columns]
-        told = " | ".join(marks[cell] if cell is not None else "" for cell in row)
-        lines.append(f"| {name} | {told} |")
+        marked = " | ".join(marks[cell] if cell is not None else "" for cell in row)
+        lines.append(f"| {name} | {marked} |")
     lines += ["", *(f"{number}. {reason}" for number, reason in enumerate(ranked, 1))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -216,6 +219,6 @@ def table(cells: Mapping[Cell, str]) -> str:
 def _first(
     cells: Mapping[Cell, str], names: list[str], columns: list[tuple[str, str]], reason: str
 ) -> int:
-    """Where a reason comes first, row by row."""
+    """The position of the first cell with a reason, row by row."""
     every = (cells.get((name, *column)) for name in names for column in columns)
-    return next(place for place, cell in enumerate(every) if cell == reason)
+    return next(index for index, cell in enumerate(every) if cell == reason)

@@ -1,4 +1,4 @@
-"""What the official SDK's objects say, as `Answer`; streams are put together by hand."""
+"""Objects of the `openai` SDK as `Answer`; streams are accumulated by hand."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def of_completion(completion: ChatCompletion) -> Answer:
     return Answer(seen, [message], completion.id)
 
 
-def _chat_usage(told: ChatCompletion | ChatCompletionChunk) -> tuple[int, int, int, int]:
-    usage = told.usage
+def _chat_usage(source: ChatCompletion | ChatCompletionChunk) -> tuple[int, int, int, int]:
+    usage = source.usage
     assert usage is not None
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
-    made, given = usage.completion_tokens_details, usage.prompt_tokens_details
-    assert made is not None
-    assert given is not None
+    output_details, input_details = usage.completion_tokens_details, usage.prompt_tokens_details
+    assert output_details is not None
+    assert input_details is not None
     return (
         usage.prompt_tokens,
         usage.completion_tokens,
-        made.reasoning_tokens or 0,
-        given.cached_tokens or 0,
+        output_details.reasoning_tokens or 0,
+        input_details.cached_tokens or 0,
     )
 
 
 def of_chunks(chunks: Sequence[ChatCompletionChunk]) -> Answer:
-    """Puts the first choice of a stream that was asked for usage together by hand."""
-    words: dict[str, str] = defaultdict(str)
+    """Accumulates the first choice of a stream with usage by hand."""
+    texts: dict[str, str] = defaultdict(str)
     calls: dict[int, Json] = {}
     cites: list[tuple[str, str]] = []
     finishes = []
@@ -65,22 +65,22 @@ def of_chunks(chunks: Sequence[ChatCompletionChunk]) -> Answer:
                 continue
             delta = choice.delta
             extra = delta.model_extra or {}
-            words["text"] += delta.content or ""
-            words["refusal"] += delta.refusal or ""
-            words["reasoning"] += extra.get("reasoning_content") or ""
+            texts["text"] += delta.content or ""
+            texts["refusal"] += delta.refusal or ""
+            texts["reasoning"] += extra.get("reasoning_content") or ""
             cites += [_cited(annotation) for annotation in extra.get("annotations") or ()]
             _gather(calls, delta.tool_calls or ())
             if choice.logprobs is not None:
-                words["tokens"] += "".join(t.token for t in choice.logprobs.content or ())
+                texts["tokens"] += "".join(t.token for t in choice.logprobs.content or ())
             if choice.finish_reason is not None:
                 finishes.append(choice.finish_reason)
     (finish,) = finishes
     assert all(chunk.usage is None for chunk in chunks[:-1])
     assert chunks[-1].choices == []
     seen = Seen(
-        text=words["text"],
-        refusal=words["refusal"],
-        reasoning=words["reasoning"],
+        text=texts["text"],
+        refusal=texts["refusal"],
+        reasoning=texts["reasoning"],
         calls=tuple(
             (call["id"], call["function"]["name"], read_arguments(call["function"]["arguments"]))
             for _, call in sorted(calls.items())
@@ -88,11 +88,11 @@ def of_chunks(chunks: Sequence[ChatCompletionChunk]) -> Answer:
         finish=finish,
         usage=_chat_usage(chunks[-1]),
         cites=tuple(cites),
-        tokens=words["tokens"],
+        tokens=texts["tokens"],
     )
-    made = {"tool_calls": [call for _, call in sorted(calls.items())]} if calls else {}
-    said = {"refusal": words["refusal"]} if words["refusal"] else {}
-    echo = {"role": "assistant", "content": words["text"] or None, **said, **made}
+    tool_calls = {"tool_calls": [call for _, call in sorted(calls.items())]} if calls else {}
+    refusal = {"refusal": texts["refusal"]} if texts["refusal"] else {}
+    echo = {"role": "assistant", "content": texts["text"] or None, **refusal, **tool_calls}
     return Answer(seen, [echo], chunks[0].id)
 
 
@@ -113,7 +113,7 @@ def _gather(calls: dict[int, Json], fragments: Sequence[Any]) -> None:
 
 def of_response(response: Response) -> Answer:
     """Reads a whole response."""
-    words: dict[str, str] = defaultdict(str)
+    texts: dict[str, str] = defaultdict(str)
     calls = []
     cites: list[tuple[str, str]] = []
     for item in response.output:
@@ -121,24 +121,24 @@ def of_response(response: Response) -> Answer:
             case "message":
                 for content in item.content:
                     if content.type == "refusal":
-                        words["refusal"] += content.refusal
+                        texts["refusal"] += content.refusal
                         continue
                     cites += [(cite.url, cite.title) for cite in content.annotations]
-                    words["tokens"] += "".join(t.token for t in content.logprobs or ())
+                    texts["tokens"] += "".join(t.token for t in content.logprobs or ())
             case "reasoning":
                 for part in [*item.summary, *(item.content or ())]:
-                    words["reasoning"] += part.text
+                    texts["reasoning"] += part.text
             case "function_call":
                 calls.append((item.call_id, item.name, read_arguments(item.arguments)))
     seen = Seen(
         text=response.output_text,
-        refusal=words["refusal"],
-        reasoning=words["reasoning"],
+        refusal=texts["refusal"],
+        reasoning=texts["reasoning"],
         calls=tuple(calls),
         finish=_ending(response),
         usage=_response_usage(response),
         cites=tuple(cites),
-        tokens=words["tokens"],
+        tokens=texts["tokens"],
     )
     return Answer(seen, list(response.output), response.id)
 
@@ -171,10 +171,9 @@ ENDINGS = ("response.completed", "response.incomplete")
 
 
 def of_events(events: Sequence[ResponseStreamEvent]) -> Answer:
-    """Puts a stream of Responses together by hand, from its deltas.
+    """Accumulates the deltas of a Responses stream by hand.
 
-    What the events tell in other ways (`done` events, the finished items, the last event) has to
-    be the same.
+    `done` events, finished items and the last event must have the same content.
     """
     assert [event.sequence_number for event in events] == list(range(len(events)))
     fragments: dict[tuple[str, int, int], str] = defaultdict(str)
@@ -236,4 +235,4 @@ def _whole(event: Any) -> Any:
     for name in ("text", "refusal", "arguments"):
         if hasattr(event, name):
             return getattr(event, name)
-    raise AssertionError(f"{event.type} tells no value")
+    raise AssertionError(f"{event.type} has no value")

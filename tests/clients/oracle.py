@@ -1,4 +1,4 @@
-"""What every client must understand of an answer: read off the scenario, not off any bytes."""
+"""The expected content of an answer for every client, read from the scenario and not from bytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Calls = tuple[tuple[str, str, Any], ...]
 
 @dataclass(frozen=True)
 class Seen:
-    """What one answer says to a client.
+    """The content of one answer as a client reads it.
 
-    `calls` are (id, name, arguments); arguments that are not JSON stay text. `finish` is the
-    API's own word. `usage` is (input, output, reasoning, cached). `tokens` are those that log
-    probabilities came for, joined.
+    `calls` are (id, name, arguments); arguments that are not JSON are text. `finish` is the finish
+    reason of the API. `usage` is (input, output, reasoning, cached). `tokens` are the tokens with
+    log probabilities, joined.
     """
 
     text: str = ""
@@ -38,7 +38,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client saw, what it appends to its history for it, and the answer's id."""
+    """An answer: its content, the messages that the client adds to its history, and its id."""
 
     seen: Seen
     echo: list[Any]
@@ -47,13 +47,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a client raised in place of an answer: the words that it showed."""
+    """An error that a client raised in place of an answer."""
 
     message: str
 
 
 def read_arguments(text: str) -> Any:
-    """Arguments as a value, or as they are where they are not JSON."""
+    """Arguments as a value, or verbatim if they are not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -77,43 +77,46 @@ FINISH: dict[str, dict[str, str]] = {
     },
     "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
 }
-"""The word that an API has for an end of a turn, where it is another one than ours."""
+"""The finish reason of an API, where it differs from the neutral one."""
 
 
 def expected(
-    scenario: Scenario, position: int, api: str, said: str = "", *, ids: bool = True
+    scenario: Scenario, position: int, api: str, user_text: str = "", *, ids: bool = True
 ) -> Seen:
-    """What every client must understand of the answer at a position.
+    """The expected content of the answer at a position.
 
     Args:
-        said: what the user said last, which automatic answers repeat.
+        user_text: the last user message, which automatic answers repeat.
         ids: whether calls have ids; of some models of Gemini they have none.
     """
-    turn = _resolved(scenario, position, api, said)
-    told = PROTOCOLS[api].project(turn)
-    seen = _seen(told, told.finish_raw or FINISH[api].get(told.finish or "", told.finish or ""))
+    turn = _resolved(scenario, position, api, user_text)
+    projected = PROTOCOLS[api].project(turn)
+    seen = _seen(
+        projected,
+        projected.finish_raw or FINISH[api].get(projected.finish or "", projected.finish or ""),
+    )
     if api == "gemini" and ids:
-        known = same_calls(seen.calls, _seen(turn).calls)
-        calls = zip(known, seen.calls, strict=True)
+        ids_of_calls = same_calls(seen.calls, _seen(turn).calls)
+        calls = zip(ids_of_calls, seen.calls, strict=True)
         return replace(seen, calls=tuple((id, *call[1:]) for id, call in calls))
     return seen
 
 
-def written(scenario: Scenario, position: int, api: str, said: str = "") -> Seen:
-    """What the scenario says, whatever the API can say of it; `finish` is the scenario's word."""
-    return _seen(_resolved(scenario, position, api, said))
+def written(scenario: Scenario, position: int, api: str, user_text: str = "") -> Seen:
+    """The content of the scenario without the losses of the API; `finish` is neutral."""
+    return _seen(_resolved(scenario, position, api, user_text))
 
 
-def conveyed(scenario: Scenario, position: int, api: str, said: str = "") -> Seen:
-    """What is left of it on the way through an API, in the same words."""
-    told = PROTOCOLS[api].project(_resolved(scenario, position, api, said))
-    seen = expected(scenario, position, api, said)
-    return replace(seen, finish=told.finish or "")
+def conveyed(scenario: Scenario, position: int, api: str, user_text: str = "") -> Seen:
+    """The content of the scenario after the losses of the API; `finish` is neutral."""
+    projected = PROTOCOLS[api].project(_resolved(scenario, position, api, user_text))
+    seen = expected(scenario, position, api, user_text)
+    return replace(seen, finish=projected.finish or "")
 
 
-def _resolved(scenario: Scenario, position: int, api: str, said: str) -> Turn:
+def _resolved(scenario: Scenario, position: int, api: str, user_text: str) -> Turn:
     prefix = PROTOCOLS[api].call_prefix
-    return resolve(scenario, position, api, prefix, auto=(TextPart(said),))
+    return resolve(scenario, position, api, prefix, auto=(TextPart(user_text),))
 
 
 def _seen(turn: Turn, finish: str | None = None) -> Seen:
@@ -132,9 +135,9 @@ def _seen(turn: Turn, finish: str | None = None) -> Seen:
     )
 
 
-def same_calls(seen: Calls, made: Calls) -> list[str]:
-    """The ids that the scenario gives to the calls that were seen, perhaps without ids."""
-    left = list(made)
+def same_calls(seen: Calls, scenario_calls: Calls) -> list[str]:
+    """The ids of the scenario for calls that a client read, which may have none."""
+    left = list(scenario_calls)
     ids = []
     for id, name, arguments in seen:
         for call in left:
@@ -148,7 +151,7 @@ def same_calls(seen: Calls, made: Calls) -> list[str]:
 
 
 def failure(scenario: Scenario, position: int, api: str) -> str | None:
-    """The words of the error that a turn is, or ends in; None if it does not fail."""
+    """The message of the error that a turn is or ends in; None if it does not fail."""
     spec = turn_at(scenario, position, api)
     if spec is None:
         return None
@@ -158,6 +161,6 @@ def failure(scenario: Scenario, position: int, api: str) -> str | None:
     return errors[0].message if errors else None
 
 
-def seen_but(seen: Seen, blind: Container[str]) -> Json:
-    """What was seen, less some fields."""
-    return {f.name: getattr(seen, f.name) for f in fields(seen) if f.name not in blind}
+def fields_without(seen: Seen, ignored: Container[str]) -> Json:
+    """The fields of an answer, without some."""
+    return {f.name: getattr(seen, f.name) for f in fields(seen) if f.name not in ignored}

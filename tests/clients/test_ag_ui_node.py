@@ -1,4 +1,4 @@
-"""The official AG-UI client under Node, with its own verification: what it makes of scenarios."""
+"""Scenarios with the official AG-UI client under Node, which verifies every stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE = shutil.which("node")
 
 
 def _missing() -> str | None:
-    """Why these tests cannot run here."""
+    """Why these tests cannot run here, or None."""
     if "agui" not in PROTOCOLS:
         return "AG-UI is not served"
     if NODE is None:
@@ -40,22 +40,22 @@ pytestmark = [
 ]
 
 
-def converse(url: str, *said: str, **job: Any) -> dict[str, Any]:
-    """What the client tells of a conversation (see `run.mjs`); no run takes a minute."""
+def converse(url: str, *texts: str, **job: Any) -> dict[str, Any]:
+    """The client's report on a conversation (see `run.mjs`)."""
     assert NODE is not None
     done = subprocess.run(
         [NODE, str(CLIENT / "run.mjs"), url],
-        input=json.dumps({"said": said, **job}).encode(),
+        input=json.dumps({"userMessages": texts, **job}).encode(),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def offered(scenario: Scenario) -> list[dict[str, Any]]:
-    """The scenario's tools as AG-UI is offered them."""
+    """The scenario's tools as AG-UI tool definitions."""
     return [
         {
             "name": tool.name,
@@ -67,7 +67,7 @@ def offered(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def results(scenario: Scenario) -> dict[str, str]:
-    """A result that the scenario expects for each call that it expects one for."""
+    """A result for each call whose result the scenario checks, by call id."""
     specs = [turn_at(scenario, position, "agui") for position in range(len(scenario.turns))]
     expected = [spec.request.results for spec in specs if spec is not None and spec.request]
     return {id: result(condition) for one in expected for id, condition in one}
@@ -78,8 +78,8 @@ def turns(scenario: Scenario) -> list[Turn]:
     return [resolve(scenario, i, "agui", "call_") for i in range(len(scenario.turns))]
 
 
-def understood(turn: Turn) -> dict[str, Any]:
-    """What the client has to understand of a turn."""
+def expected_run(turn: Turn) -> dict[str, Any]:
+    """The expected report on the run of a turn."""
     usage = turn.usage
     assert usage is not None
     return {
@@ -94,8 +94,8 @@ def understood(turn: Turn) -> dict[str, Any]:
     }
 
 
-def seen(run: dict[str, Any]) -> dict[str, Any]:
-    """What the client did understand of a run."""
+def normalised(run: dict[str, Any]) -> dict[str, Any]:
+    """The report on a run, with usage as a tuple."""
     (usage,) = run["usage"]
     names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
     return {**run, "usage": tuple(usage[name] for name in names)}
@@ -116,47 +116,49 @@ CONVERSATIONS = (
 )
 
 
-@pytest.mark.parametrize("place", ["end", "behind"])
+@pytest.mark.parametrize("position", ["end", "behind"])
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_conversation(run: Run, name: str, place: str) -> None:
-    """The client understands every answer without a warning, its tools run, and its history is
-    understood wherever it puts their results."""
+def test_conversation(run: Run, name: str, position: str) -> None:
+    """The client reads every answer without a warning, and the server reads its history, wherever
+    results are in it."""
     scenario = SCENARIOS[name]
-    told = converse(
+    report = converse(
         f"{run.root}/agui/{name}",
         opening(scenario),
         tools=offered(scenario),
         results=results(scenario),
-        place=place,
+        resultPosition=position,
     )
-    assert [seen(one) for one in told["runs"]] == [understood(turn) for turn in turns(scenario)]
-    assert told["warnings"] == []
+    assert [normalised(one) for one in report["runs"]] == [
+        expected_run(turn) for turn in turns(scenario)
+    ]
+    assert report["warnings"] == []
     assert run.plays == [(name, index, "played") for index in range(len(scenario.turns))]
 
 
-def test_scenarios_are_matched(run: Run) -> None:
-    """Without a scenario in the path, what the user says decides, again and again in one thread."""
+def test_user_messages_select_scenarios(run: Run) -> None:
+    """Without a scenario in the path the user message selects one, for each message of a thread."""
     names = ("text-and-tools", "reasoning", "reasoning")
-    said = [opening(SCENARIOS[name]) for name in names]
-    told = converse(f"{run.root}/agui", *said, tools=offered(SCENARIOS["text-and-tools"]))
+    texts = [opening(SCENARIOS[name]) for name in names]
+    report = converse(f"{run.root}/agui", *texts, tools=offered(SCENARIOS["text-and-tools"]))
     played = [turn for name in names for turn in turns(SCENARIOS[name])]
-    assert [seen(one) for one in told["runs"]] == [understood(turn) for turn in played]
-    assert len({message["id"] for message in told["messages"]}) == len(told["messages"])
+    assert [normalised(one) for one in report["runs"]] == [expected_run(turn) for turn in played]
+    assert len({message["id"] for message in report["messages"]}) == len(report["messages"])
     assert [name for name, _, _ in run.plays] == ["text-and-tools", *names]
 
 
 def test_error_in_the_stream(run: Run) -> None:
     """An error inside a run reaches the client with its message, after the text before it."""
     scenario = SCENARIOS["stream-error"]
-    told = converse(f"{run.root}/agui/stream-error", opening(scenario))
+    report = converse(f"{run.root}/agui/stream-error", opening(scenario))
     (turn,) = turns(scenario)
     assert turn.error is not None
-    assert told["errors"] == [turn.error.message]
-    assert told["messages"][-1]["content"] == turn.text
+    assert report["errors"] == [turn.error.message]
+    assert report["messages"][-1]["content"] == turn.text
 
 
 def test_error_in_place_of_a_stream(run: Run) -> None:
-    """A status that is not 2xx is rejected, with the body's words."""
+    """A status that is not 2xx is an error with the message of the body."""
     run.expects("error")
     (error,) = converse(f"{run.root}/agui/rate-limited", "Hello")["errors"]
     assert "HTTP 429" in error
@@ -164,7 +166,7 @@ def test_error_in_place_of_a_stream(run: Run) -> None:
 
 
 def test_nothing_matches(run: Run) -> None:
-    """A client without a scenario gets told which ones there are."""
+    """The error for an unknown scenario names a similar one."""
     run.expects("unmatched")
     (error,) = converse(f"{run.root}/agui/secret-number", "Hello")["errors"]
     assert "HTTP 404" in error

@@ -1,4 +1,4 @@
-"""AG-UI over HTTP, held to the official Python types by a small client made of them."""
+"""AG-UI over HTTP, validated by a small client that is built with the official Python types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.clients.ag_ui_client import RunError, ask, events, run_input
+from tests.clients.ag_ui_client import RunError, events, run_input, send
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     LONGER,
@@ -32,27 +32,26 @@ every_plain = pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
 @pytest.mark.slow
 @every_plain
 def test_conversation(http, run, scenario):
-    """Every event is strictly of the official types, every answer is understood, and the
-    history of messages is."""
-    drive(converse(scenario, API), lambda request: ask(http, f"{run.root}/agui", request))
+    """Every event is valid, the client reads every answer, and the server reads its history."""
+    drive(converse(scenario, API), lambda request: send(http, f"{run.root}/agui", request))
     run.expects_plays(plays(scenario, API))
 
 
-# Automatic answers repeat what was said.
+# Automatic answers repeat the user message, which differs here.
 WRITTEN = [scenario for scenario in LONGER if scenario.name != "auto"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", WRITTEN, ids=lambda s: s.name)
 def test_conversation_named_by_path(http, run, scenario):
-    """With a scenario in the path, what the user says first does not matter."""
+    """A scenario in the path is played for any user message."""
 
-    def asking(request: Json) -> Answer:
-        other = {"role": "user", "content": "Nobody matches this."}
+    def send_with_other_text(request: Json) -> Answer:
+        other = {"role": "user", "content": "No scenario matches this."}
         messages = [other, *request["messages"][1:]]
-        return ask(http, f"{run.root}/agui/{scenario.name}", {**request, "messages": messages})
+        return send(http, f"{run.root}/agui/{scenario.name}", {**request, "messages": messages})
 
-    drive(converse(scenario, API), asking)
+    drive(converse(scenario, API), send_with_other_text)
     run.expects_plays(plays(scenario, API))
 
 
@@ -62,7 +61,7 @@ def without_reasoning(request: Json, answer: Answer, new: list[Json]) -> Json:
 
 
 def one_message_a_call(request: Json, answer: Answer, new: list[Json]) -> Json:
-    """The history of clients that put each call into a message of its own."""
+    """The history of clients that write each call as a separate message."""
     split = []
     for message in answer.echo:
         calls = getattr(message, "tool_calls", None) or ()
@@ -79,20 +78,20 @@ def one_message_a_call(request: Json, answer: Answer, new: list[Json]) -> Json:
 @pytest.mark.parametrize("carry", [without_reasoning, one_message_a_call])
 @pytest.mark.parametrize("name", ["secret-numbers", "parallel-tools", "text-and-tools"])
 def test_histories_of_other_clients(http, run, name, carry):
-    """Clients that keep less, or cut it otherwise, are understood as well."""
-    talk = converse(SCENARIOS[name], API, carry=carry)
-    drive(talk, lambda request: ask(http, f"{run.root}/agui", request))
+    """Histories without reasoning, or with one message for each call, are read as well."""
+    conversation = converse(SCENARIOS[name], API, carry=carry)
+    drive(conversation, lambda request: send(http, f"{run.root}/agui", request))
     run.expects_plays(plays(SCENARIOS[name], API))
 
 
-def test_two_runs_have_messages_of_their_own(http, run):
-    """Clients append to messages whose id they know, so another run has other ids."""
+def test_message_ids_differ_in_each_run(http, run):
+    """Message ids differ in each run, since clients append to a message whose id they know."""
     request = first(SCENARIOS["tick-tock"], API)
     ids: set[str] = set()
     for number in range(3):
-        said = {"role": "user", "content": opening(SCENARIOS["tick-tock"])}
-        later = {**request, "messages": [said] * (number + 1)}
-        (message,) = ask(http, f"{run.root}/agui/tick-tock", later).echo
+        message = {"role": "user", "content": opening(SCENARIOS["tick-tock"])}
+        later = {**request, "messages": [message] * (number + 1)}
+        (message,) = send(http, f"{run.root}/agui/tick-tock", later).echo
         assert message.id not in ids
         ids.add(message.id)
 
@@ -121,8 +120,8 @@ turns:
 """
 
 
-def test_steps_and_state(http, tmp_path):
-    """What only AG-UI can say is written as frames, and arrives in its place."""
+def test_frames_are_sent_in_position(http, tmp_path):
+    """Frames of AG-UI events are sent in their position in the reply."""
     (tmp_path / "agent.yaml").write_text(FRAMES)
     body = run_input(first(SCENARIOS["auto"], API)).model_dump(by_alias=True, exclude_none=True)
     with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server:
@@ -147,44 +146,44 @@ def test_steps_and_state(http, tmp_path):
 
 
 def test_error_inside_the_stream(http, run):
-    """A run that fails says so, after the text before."""
+    """A failing run has its text, and then the error."""
     with pytest.raises(RunError, match="The model stopped unexpectedly") as caught:
-        ask(http, f"{run.root}/agui", first(SCENARIOS["stream-error"], API))
+        send(http, f"{run.root}/agui", first(SCENARIOS["stream-error"], API))
     assert caught.value.text == "The first half of the answer is"
 
 
 def test_rate_limit(http, run):
-    """A refused run can be tried again."""
+    """A run that was refused with status 429 can be retried."""
     run.expects("error", "error", "played")
     request = first(SCENARIOS["rate-limited"], API)
     with pytest.raises(RunError) as caught:
-        ask(http, f"{run.root}/agui", request, retries=0)
+        send(http, f"{run.root}/agui", request, retries=0)
     assert caught.value.status == 429
-    assert ask(http, f"{run.root}/agui", request).seen.text == "Third time lucky."
+    assert send(http, f"{run.root}/agui", request).seen.text == "Third time lucky."
 
 
 def test_continuation_error(http, run):
-    """An error in answer to tool results is an error of the next run."""
+    """An HTTP error after tool results fails the next run."""
     run.expects("played", "error")
-    talk = converse(SCENARIOS["continuation-error"], API, failing=True)
+    conversation = converse(SCENARIOS["continuation-error"], API, failing=True)
     url = f"{run.root}/agui"
-    following = talk.send(ask(http, url, next(talk)))
+    following = conversation.send(send(http, url, next(conversation)))
     with pytest.raises(RunError, match="had an error while processing") as caught:
-        ask(http, url, following)
+        send(http, url, following)
     assert caught.value.status == 500
 
 
 def test_nothing_matches(http, run):
-    """An unknown scenario is told with the one that was perhaps meant."""
+    """The error for an unknown scenario suggests the nearest."""
     run.expects("unmatched")
     with pytest.raises(RunError, match="Did you mean 'secret-numbers'") as caught:
-        ask(http, f"{run.root}/agui/secret-numberz", first(SCENARIOS["auto"], API))
+        send(http, f"{run.root}/agui/secret-numberz", first(SCENARIOS["auto"], API))
     assert caught.value.status == 404
 
 
 @pytest.mark.parametrize("field", ["threadId", "runId", "messages"])
-def test_input_that_is_not_of_the_types(http, run, field):
-    """What the types demand is demanded, with the name of the field."""
+def test_a_missing_field_is_refused(http, run, field):
+    """A missing required field is refused, and the error names it."""
     run.expects("invalid")
     body = run_input(first(SCENARIOS["auto"], API)).model_dump(by_alias=True, exclude_none=True)
     del body[field]
@@ -197,15 +196,15 @@ def test_missing_results_are_refused(http, run):
     """A run with a result for only one of two calls is refused."""
     run.expects("played", "invalid")
     url = f"{run.root}/agui"
-    talk = converse(SCENARIOS["secret-numbers"], API)
-    following = talk.send(ask(http, url, next(talk)))
+    conversation = converse(SCENARIOS["secret-numbers"], API)
+    following = conversation.send(send(http, url, next(conversation)))
     following["messages"].pop()
     with pytest.raises(RunError, match="call_bob"):
-        ask(http, url, following)
+        send(http, url, following)
 
 
-def test_sessions_are_apart(http, server, run):
-    """Two sessions count their tries apart."""
+def test_sessions_count_attempts_separately(http, server, run):
+    """Each session counts its own attempts."""
     run.expects("error", "error", "played")
     other = Run(server, f"{run.name}-other")
     other.expects("error", "error", "played")
@@ -213,8 +212,8 @@ def test_sessions_are_apart(http, server, run):
     for _ in range(2):
         for each in (run, other):
             with pytest.raises(RunError):
-                ask(http, f"{each.root}/agui", request, retries=0)
+                send(http, f"{each.root}/agui", request, retries=0)
     for each in (run, other):
-        seen = ask(http, f"{each.root}/agui", request).seen
+        seen = send(http, f"{each.root}/agui", request).seen
         assert seen == expected(SCENARIOS["rate-limited"], 0, API)
     other.judge()

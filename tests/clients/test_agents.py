@@ -1,4 +1,4 @@
-"""openai-agents, which loops over tools by itself, through whole conversations."""
+"""Whole conversations with openai-agents, which runs the tools in a loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.clients.conversation import (
     ending,
     opening,
     plays,
-    work,
+    run_tool,
 )
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def agents() -> Iterator[ModuleType]:
-    """The package, imported when a test needs it, for that takes seconds; nothing is traced."""
+    """The package without tracing; imported on first use, since that takes seconds."""
     import agents
 
     agents.set_tracing_disabled(True)
@@ -34,7 +34,7 @@ def agents() -> Iterator[ModuleType]:
 
 @pytest.fixture
 def make_agent(agents, async_client):
-    """Makes the agent for a scenario: a model over one API, and the scenario's tools."""
+    """Builds the agent for a scenario: a model over one API, and the scenario's tools."""
     models = {
         "chat": agents.OpenAIChatCompletionsModel,
         "responses": agents.OpenAIResponsesModel,
@@ -42,7 +42,7 @@ def make_agent(agents, async_client):
 
     def tool(spec: Any) -> Any:
         async def invoke(context: Any, arguments: str) -> str:
-            return work(spec.name, json.loads(arguments))
+            return run_tool(spec.name, json.loads(arguments))
 
         return agents.FunctionTool(spec.name, spec.description, dict(spec.parameters), invoke)
 
@@ -85,7 +85,7 @@ CALLS = {
 @both_scenarios
 @both_apis
 def test_run(agents, make_agent, loop, run, name, api):
-    """The agent calls every tool, sends the results, and comes to the scenario's end."""
+    """The agent runs every tool, sends the results, and returns the text of the last turn."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, api)
     result = loop.run(agents.Runner.run(agent, opening(scenario)))
@@ -97,7 +97,7 @@ def test_run(agents, make_agent, loop, run, name, api):
 @both_scenarios
 @both_apis
 def test_run_streamed(agents, make_agent, loop, run, name, api):
-    """The same, streamed; the text arrives in fragments that join to it."""
+    """A streamed run has the same result, and its text deltas join to it."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, api)
 
@@ -120,7 +120,7 @@ def test_run_streamed(agents, make_agent, loop, run, name, api):
 @pytest.mark.parametrize("stream", [False, True], ids=["body", "stream"])
 @both_scenarios
 def test_previous_response_id(agents, make_agent, loop, run, name, stream):
-    """Each request after the first sends only what is new, and points at the answer before."""
+    """Each request after the first has only new items, and `previous_response_id`."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, "responses")
 
@@ -146,23 +146,23 @@ def test_previous_response_id(agents, make_agent, loop, run, name, stream):
 
 @both_apis
 def test_conversation_with_history(agents, make_agent, loop, run, api):
-    """One chat wanders from a scenario into another: the history is read each time."""
+    """A conversation that goes on with another scenario is matched by its history."""
     one, other = SCENARIOS["secret-numbers"], SCENARIOS["two-questions"]
     agent = make_agent(one, api)
     result = loop.run(agents.Runner.run(agent, opening(one)))
-    for said, answer in [
+    for text, answer in [
         (opening(other), "The capital of Norway is Oslo."),
         ("How many people?", "About 700,000 people live in Oslo."),
     ]:
-        history = [*result.to_input_list(), {"role": "user", "content": said}]
+        history = [*result.to_input_list(), {"role": "user", "content": text}]
         result = loop.run(agents.Runner.run(agent, history))
         assert result.final_output == answer
     run.expects_plays(plays(one, api) + plays(other, api))
 
 
 @both_apis
-def test_agent_stops_by_itself(agents, make_agent, loop, run, api):
-    """A model that never stops calling tools meets the agent's own limit."""
+def test_the_agent_limits_the_turns(agents, make_agent, loop, run, api):
+    """A model that always calls tools reaches the agent's limit of turns."""
     agent = make_agent(SCENARIOS["endless-tools"], api)
     with pytest.raises(agents.MaxTurnsExceeded):
         loop.run(agents.Runner.run(agent, opening(SCENARIOS["endless-tools"]), max_turns=4))

@@ -1,4 +1,4 @@
-"""The official `anthropic` client, blocking and not: what it makes of every scenario."""
+"""Every scenario with the official `anthropic` client, sync and async."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from anthropic.types import Message, RawMessageStreamEvent
 
 from mockllm.server.thread import ServerThread
-from tests.clients.anthropic_client import ASK, ASK_ASYNC
+from tests.clients.anthropic_client import ASYNC_WAYS, WAYS
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     PLAIN,
@@ -22,32 +22,33 @@ from tests.clients.conversation import (
     first,
     opening,
     plays,
+    run_tool,
     tools,
-    work,
 )
 from tests.clients.dialects import DIALECTS, Json
-from tests.clients.matrix import BLIND
+from tests.clients.matrix import MISREAD
 from tests.clients.oracle import Answer, expected
 from tests.protocols.strict import problems
+from tests.timeouts import GIVE_UP
 
 API = "anthropic"
 MODEL = DIALECTS[API].model
 
 every_plain = pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
-every_way = pytest.mark.parametrize("how", ASK)
+every_way = pytest.mark.parametrize("how", WAYS)
 
 
-def blind(scenario, how: str) -> tuple[str, ...]:
-    return BLIND.get((scenario.name, API, f"anthropic {how}"), ())
+def misread(scenario, how: str) -> tuple[str, ...]:
+    return MISREAD.get((scenario.name, API, f"anthropic {how}"), ())
 
 
 @pytest.mark.slow
 @every_way
 @every_plain
 def test_conversation(claude, run, scenario, how):
-    """The client understands every answer of every scenario, and its history is understood."""
-    talk = converse(scenario, API, blind=blind(scenario, how))
-    drive(talk, lambda request: ASK[how](claude, request))
+    """The client reads every answer of every scenario, and the server reads its history."""
+    conversation = converse(scenario, API, ignored=misread(scenario, how))
+    drive(conversation, lambda request: WAYS[how](claude, request))
     run.expects_plays(plays(scenario, API))
 
 
@@ -55,56 +56,58 @@ def test_conversation(claude, run, scenario, how):
 @every_way
 @every_plain
 def test_conversation_async(async_claude, loop, run, scenario, how):
-    """The same with the asynchronous client."""
-    talk = converse(scenario, API, blind=blind(scenario, how))
-    loop.run(drive_async(talk, lambda request: ASK_ASYNC[how](async_claude, request)))
+    """The asynchronous client reads every answer, and the server reads its history."""
+    conversation = converse(scenario, API, ignored=misread(scenario, how))
+    loop.run(drive_async(conversation, lambda request: ASYNC_WAYS[how](async_claude, request)))
     run.expects_plays(plays(scenario, API))
 
 
 @pytest.mark.slow
 def test_conversations_at_once(async_claude, loop):
-    """Ten conversations of the same scenario at once do not mix: the state is in each of them."""
+    """Ten conversations of one scenario at once do not mix, since each request has its history."""
 
     async def all_of_them() -> None:
-        talks = [converse(SCENARIOS["multi-hop"], API) for _ in range(10)]
-        ask = ASK_ASYNC["stream"]
-        await asyncio.gather(*(drive_async(t, lambda r: ask(async_claude, r)) for t in talks))
+        conversations = [converse(SCENARIOS["multi-hop"], API) for _ in range(10)]
+        send = ASYNC_WAYS["stream"]
+        await asyncio.gather(
+            *(drive_async(t, lambda r: send(async_claude, r)) for t in conversations)
+        )
 
     loop.run(all_of_them())
 
 
 @every_way
 def test_conversation_named_by_header(claude, run, how):
-    """A scenario that is named in a header plays whatever the user says."""
+    """A scenario that a header names is played for any user message."""
     named = claude.with_options(default_headers={"x-mockllm-scenario": "multi-hop"})
     scenario = SCENARIOS["multi-hop"]
 
-    def ask(request: Json) -> Answer:
-        other = {"role": "user", "content": "Nobody matches this."}
-        return ASK[how](named, {**request, "messages": [other, *request["messages"][1:]]})
+    def send(request: Json) -> Answer:
+        other = {"role": "user", "content": "No scenario matches this."}
+        return WAYS[how](named, {**request, "messages": [other, *request["messages"][1:]]})
 
-    drive(converse(scenario, API), ask)
+    drive(converse(scenario, API), send)
     run.expects_plays(plays(scenario, API))
 
 
 @pytest.mark.parametrize("model", ["mock/refusal", "claude-mock@refusal"])
 @every_way
 def test_scenario_named_by_model(claude, how, model):
-    """A scenario can be named in the model's name, where a client lets nothing else be set."""
+    """A scenario can be named in the model, for clients that allow no headers."""
     request = {**first(SCENARIOS["auto"], API), "model": model}
-    assert ASK[how](claude, request).seen == expected(SCENARIOS["refusal"], 0, API)
+    assert WAYS[how](claude, request).seen == expected(SCENARIOS["refusal"], 0, API)
 
 
-# Streams, bodies, and what is on the wire
+# Streams, bodies, and their types
 
 _FRAGMENTED = ("malformed-arguments",)
-"""What the helper of the client puts together in its own way."""
+"""The scenarios that the client's helper accumulates in its own way."""
 
 
 @pytest.mark.slow
 @every_plain
 def test_stream_equals_body(claude, run, scenario):
-    """The message that the helper puts together is the one that is not streamed, ids and all."""
+    """The helper's message of a stream equals the body, ids included."""
     tries = ["error"] * len(scenario.turns[0].attempts) + ["played"]
     run.expects(*tries, *tries)
     request = first(scenario, API)
@@ -124,8 +127,8 @@ HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 
 @pytest.mark.slow
 @every_plain
-def test_all_that_is_sent_is_of_the_official_types(http, run, scenario):
-    """No event or body has a field too many or too few, or of another type."""
+def test_answers_are_of_the_official_types(http, run, scenario):
+    """Every event and body is valid, without missing or unknown fields."""
     url, request = f"{run.root}/v1/messages", first(scenario, API)
     run.expects(*["error"] * len(scenario.turns[0].attempts), "played", "played")
     while (body := http.post(url, json=request, headers=HEADERS)).status_code == 429:
@@ -148,23 +151,23 @@ def test_all_that_is_sent_is_of_the_official_types(http, run, scenario):
             assert problems(RawMessageStreamEvent, value) == []
 
 
-def test_stream_comes_fragment_by_fragment(claude):
-    """Each fragment of the scenario is an event of its own."""
+def test_each_fragment_is_an_event(claude):
+    """Each fragment of the scenario is one event."""
     with claude.messages.stream(**first(SCENARIOS["long-text"], API)) as stream:
         assert len(list(stream.text_stream)) == 200
 
 
 def test_partial_arguments(claude):
-    """The helper shows arguments while they come in."""
+    """The helper parses arguments during the stream."""
     with claude.messages.stream(**first(SCENARIOS["secret-numbers"], API)) as stream:
-        shown = [event.snapshot for event in stream if event.type == "input_json"]
-    assert shown[0] == {}
-    assert {"name": "alice"} in shown
-    assert shown[-1] == {"name": "bob"}
+        snapshots = [event.snapshot for event in stream if event.type == "input_json"]
+    assert snapshots[0] == {}
+    assert {"name": "alice"} in snapshots
+    assert snapshots[-1] == {"name": "bob"}
 
 
 def test_reasoning_is_signed(claude):
-    """Reasoning has the signature of the scenario, and may come back in the history."""
+    """Reasoning is a thinking block with the signature of the scenario."""
     message = claude.messages.create(**first(SCENARIOS["reasoning"], API))
     thinking, text = message.content
     assert (thinking.type, thinking.signature) == ("thinking", "c2lnbmVk")
@@ -182,7 +185,7 @@ class City(pydantic.BaseModel):
 
 
 def test_parsed_message(claude):
-    """Structured output becomes an object of the client's own type."""
+    """Structured output is parsed to the type of the request."""
     request = first(SCENARIOS["structured-output"], API)
     parsed = claude.messages.parse(**request, output_format=City).parsed_output
     assert parsed == City(
@@ -191,9 +194,11 @@ def test_parsed_message(claude):
 
 
 def test_automatic_answer_fits_the_type(claude):
-    """What no scenario answers is answered by an object of the type that was asked for."""
-    asked = [{"role": "user", "content": "Anything at all."}]
-    message = claude.messages.parse(model=MODEL, max_tokens=64, messages=asked, output_format=City)
+    """An automatic answer fits the requested schema."""
+    messages = [{"role": "user", "content": "Anything at all."}]
+    message = claude.messages.parse(
+        model=MODEL, max_tokens=64, messages=messages, output_format=City
+    )
     assert isinstance(message.parsed_output, City)
 
 
@@ -201,13 +206,13 @@ def test_automatic_answer_fits_the_type(claude):
 @pytest.mark.parametrize("stream", [False, True], ids=["body", "stream"])
 @pytest.mark.parametrize("name", ["secret-numbers", "multi-hop"])
 def test_tool_runner(claude, run, name, stream, thread):
-    """The client's own loop runs the tools and comes to the scenario's end; where it asks for a
-    thread to be kept, it is told to send the history, once."""
+    """The client's tool runner runs the tools up to the last turn. With `thread` its first request
+    is refused once, and it sends the history instead."""
     scenario = SCENARIOS[name]
 
     def runnable(tool: Json):
         def call(**arguments: str) -> str:
-            return work(tool["name"], arguments)
+            return run_tool(tool["name"], arguments)
 
         return anthropic.beta_tool(
             call,
@@ -225,8 +230,8 @@ def test_tool_runner(claude, run, name, stream, thread):
         **({} if thread else {"thread": False}),
     )
     last = runner.until_done()
-    wanted = expected(scenario, len(scenario.turns) - 1, API)
-    assert "".join(block.text for block in last.content) == wanted.text
+    expected_answer = expected(scenario, len(scenario.turns) - 1, API)
+    assert "".join(block.text for block in last.content) == expected_answer.text
     *_, played = run.exchanges
     assert played.stream is stream
     refused = [(None, None, "invalid")] if thread else []
@@ -238,10 +243,10 @@ def test_tool_runner(claude, run, name, stream, thread):
 
 @pytest.mark.parametrize("credential", [{"api_key": "sk-ant-x"}, {"auth_token": "token-x"}])
 def test_both_credentials(anthropic_sdk, run, credential):
-    """A key and a token will do, and the journal shows neither."""
+    """A key or a token is accepted, and the journal has neither."""
     http = anthropic_sdk._client
-    client = anthropic.Anthropic(base_url=run.root, http_client=http, **credential)
-    assert ASK["stream"](client, first(SCENARIOS["refusal"], API)).seen.finish == "refusal"
+    client = anthropic.Anthropic(base_url=run.root, timeout=GIVE_UP, http_client=http, **credential)
+    assert WAYS["stream"](client, first(SCENARIOS["refusal"], API)).seen.finish == "refusal"
     headers = run.exchanges[0].headers
     # Newer versions send keys as bearer tokens too.
     assert "***" in (headers.get("x-api-key"), headers.get("authorization"))
@@ -249,7 +254,7 @@ def test_both_credentials(anthropic_sdk, run, credential):
 
 
 def test_count_tokens(claude):
-    """Tokens can be counted beforehand: more text and more tools are more."""
+    """`count_tokens` counts more tokens for more text and tools."""
     few = claude.messages.count_tokens(**_counted("auto")).input_tokens
     more = claude.messages.count_tokens(**_counted("secret-numbers")).input_tokens
     assert 0 < few < more
@@ -262,7 +267,7 @@ def _counted(name: str) -> Json:
 
 
 def test_models(claude):
-    """The models listed name the scenarios, page by page, and any model can be asked for."""
+    """The list of models names the scenarios, in pages, and any model can be retrieved."""
     names = [model.id for model in claude.models.list(limit=7)]
     assert names == sorted(f"mock/{name}" for name in SCENARIOS)
     assert claude.models.retrieve(MODEL).id == MODEL
@@ -270,7 +275,7 @@ def test_models(claude):
 
 
 def test_models_async(async_claude, loop):
-    """The asynchronous client reads the pages as well."""
+    """The asynchronous client reads all pages of the list of models."""
 
     async def names() -> list[str]:
         return [model.id async for model in async_claude.models.list(limit=11)]
@@ -279,15 +284,15 @@ def test_models_async(async_claude, loop):
 
 
 def test_request_id(claude):
-    """Every answer has the id that the client shows in bug reports."""
+    """Every answer has a request id and rate limit headers."""
     request = first(SCENARIOS["refusal"], API)
     assert claude.messages.create(**request)._request_id.startswith("req_01")
     raw = claude.messages.with_raw_response.create(**request)
     assert raw.headers["anthropic-ratelimit-requests-limit"] == "4000"
 
 
-def test_sessions_are_apart(claude, server: ServerThread, run):
-    """Two sessions count their tries apart, though they ask for the same at the same time."""
+def test_sessions_count_attempts_separately(claude, server: ServerThread, run):
+    """Each session counts its own attempts, also for equal requests at the same time."""
     run.expects("error", "error", "played")
     other = Run(server, f"{run.name}-other")
     other.expects("error", "error", "played")
@@ -297,7 +302,7 @@ def test_sessions_are_apart(claude, server: ServerThread, run):
     for _ in range(2):
         for each in (one, two):
             with pytest.raises(anthropic.RateLimitError):
-                ASK["body"](each, request)
+                WAYS["body"](each, request)
     for each in (one, two):
-        assert ASK["body"](each, request).seen.text == "Third time lucky."
+        assert WAYS["body"](each, request).seen.text == "Third time lucky."
     other.judge()

@@ -1,4 +1,4 @@
-"""What the official `google-genai` client raises: errors of scenarios, and refusals."""
+"""Exceptions of the official `google-genai` client: errors of scenarios and refused requests."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS, converse, first
-from tests.clients.google_client import ASK, ASK_ASYNC
+from tests.clients.google_client import ASYNC_WAYS, WAYS
 
 API = "gemini"
-every_way = pytest.mark.parametrize("how", ASK)
+every_way = pytest.mark.parametrize("how", WAYS)
 
 
 @pytest.fixture
 def once(gemini_at, run):
-    """The client as it is by default: it never tries again."""
+    """The client with its default of no retries."""
     return gemini_at(run.root, retry_options=None)
 
 
 @every_way
 def test_rate_limit_is_raised(once, run, how):
-    """A client that does not try again gets an error whose details say when to."""
+    """Without retries the client raises an error whose details have the time to wait."""
     run.expects("error", "error")
     request = first(SCENARIOS["rate-limited"], API)
     with pytest.raises(errors.ClientError) as caught:
-        ASK[how](once, request)
+        WAYS[how](once, request)
     assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED")
     details = {detail["@type"]: detail for detail in caught.value.details["error"]["details"]}
     assert details["type.googleapis.com/google.rpc.RetryInfo"]["retryDelay"] == "0.02s"
     with pytest.raises(errors.ClientError, match="slow down"):
-        ASK[how](once, request)
+        WAYS[how](once, request)
 
 
 @every_way
 def test_rate_limit_is_retried(gemini, loop, run, how):
-    """A client that tries again twice sees nothing of it, blocking or not."""
+    """With two retries the client returns the answer, sync and async."""
     run.expects("error", "error", "played", "error", "error", "played")
     request = first(SCENARIOS["rate-limited"], API)
-    assert ASK[how](gemini, request).seen.text == "Third time lucky."
-    assert loop.run(ASK_ASYNC[how](gemini, request)).seen.text == "Third time lucky."
+    assert WAYS[how](gemini, request).seen.text == "Third time lucky."
+    assert loop.run(ASYNC_WAYS[how](gemini, request)).seen.text == "Third time lucky."
     assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3] * 2
 
 
 @every_way
 def test_continuation_error(once, run, how):
-    """An error in answer to function results surfaces."""
+    """An HTTP error after function results is raised."""
     run.expects("played", "error")
-    talk = converse(SCENARIOS["continuation-error"], API, failing=True)
-    following = talk.send(ASK["body"](once, next(talk)))
+    conversation = converse(SCENARIOS["continuation-error"], API, failing=True)
+    following = conversation.send(WAYS["body"](once, next(conversation)))
     with pytest.raises(errors.ServerError, match="had an error while") as caught:
-        ASK[how](once, following)
+        WAYS[how](once, following)
     assert (caught.value.code, caught.value.status) == (500, "INTERNAL")
 
 
@@ -67,19 +67,19 @@ turns:
 
 @every_way
 def test_overloaded(gemini_at, tmp_path, how):
-    """Status 529, which Google has no word for, is its UNAVAILABLE."""
+    """Status 529, which Google does not have, has the status UNAVAILABLE."""
     (tmp_path / "overloaded.yaml").write_text(OVERLOADED)
     with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server:
         client = gemini_at(server.url, retry_options=None)
         request = first(SCENARIOS["auto"], API)
         with pytest.raises(errors.ServerError, match="Overloaded") as caught:
-            ASK[how](client, request)
+            WAYS[how](client, request)
         assert (caught.value.code, caught.value.status) == (529, "UNAVAILABLE")
-        assert ASK[how](client, request).seen.text == "Here I am."
+        assert WAYS[how](client, request).seen.text == "Here I am."
 
 
 def test_error_inside_the_stream(once, loop):
-    """An error after half an answer is raised, and the half before it was seen."""
+    """An error inside a stream is raised after the text before it."""
     request = first(SCENARIOS["stream-error"], API)
     seen: list[str] = []
 
@@ -100,51 +100,51 @@ def test_error_inside_the_stream(once, loop):
 
 
 def test_error_in_place_of_a_body(once):
-    """The same turn, not streamed, is an error of the server."""
+    """A turn with an error in the stream is an HTTP error without streaming."""
     with pytest.raises(errors.ServerError, match="The model stopped unexpectedly"):
-        ASK["body"](once, first(SCENARIOS["stream-error"], API))
+        WAYS["body"](once, first(SCENARIOS["stream-error"], API))
 
 
 @every_way
 def test_nothing_matches(gemini_at, run, how):
-    """A request that no scenario answers is the client's mistake, and the error helps."""
+    """A request that no scenario answers is a 404 error that suggests the nearest scenario."""
     run.expects("unmatched")
     client = gemini_at(run.root, headers={"x-mockllm-scenario": "secret-numberz"})
     with pytest.raises(errors.ClientError, match="Did you mean 'secret-numbers'") as caught:
-        ASK[how](client, first(SCENARIOS["auto"], API))
+        WAYS[how](client, first(SCENARIOS["auto"], API))
     assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
     assert sorted(caught.value.details["error"]) == ["code", "details", "message", "status"]
 
 
 @every_way
 def test_refused_requests(once, run, how):
-    """What the service would refuse is refused, with the name of the field."""
+    """A request that the service refuses is refused, with the name of the field."""
     run.expects("invalid", "invalid")
     request = first(SCENARIOS["secret-numbers"], API)
     config = request["config"]
     with pytest.raises(errors.ClientError, match="temperature must be in the range") as caught:
-        ASK[how](once, {**request, "config": {**config, "temperature": 5}})
+        WAYS[how](once, {**request, "config": {**config, "temperature": 5}})
     assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
     choice = {"function_calling_config": {"mode": "ANY", "allowed_function_names": ["absent"]}}
     with pytest.raises(errors.ClientError, match="absent"):
-        ASK[how](once, {**request, "config": {**config, "tool_config": choice}})
+        WAYS[how](once, {**request, "config": {**config, "tool_config": choice}})
 
 
-def test_wrong_results_are_told(once, run):
-    """Results that the turn does not expect are refused, and the error says what was expected."""
+def test_wrong_results_are_refused(once, run):
+    """A wrong tool result is refused, and the error has the expected one."""
     run.expects("played", "invalid")
-    talk = converse(SCENARIOS["secret-numbers"], API)
-    following = talk.send(ASK["body"](once, next(talk)))
+    conversation = converse(SCENARIOS["secret-numbers"], API)
+    following = conversation.send(WAYS["body"](once, next(conversation)))
     following["contents"][-1]["parts"][-1]["function_response"]["response"] = {"result": "8"}
     with pytest.raises(errors.ClientError, match=r"call_bob.*must be '7', got '8'"):
-        ASK["stream"](once, following)
+        WAYS["stream"](once, following)
 
 
 def test_missing_results_are_refused(once, run):
-    """Each call wants its result."""
+    """A request without the result of a call is refused."""
     run.expects("played", "invalid")
-    talk = converse(SCENARIOS["secret-numbers"], API)
-    following = talk.send(ASK["body"](once, next(talk)))
+    conversation = converse(SCENARIOS["secret-numbers"], API)
+    following = conversation.send(WAYS["body"](once, next(conversation)))
     following["contents"][-1]["parts"].pop()
     with pytest.raises(errors.ClientError, match="number of function response parts"):
-        ASK["body"](once, following)
+        WAYS["body"](once, following)

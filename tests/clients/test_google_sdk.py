@@ -1,4 +1,4 @@
-"""The official `google-genai` client, blocking and not: what it makes of every scenario."""
+"""Every scenario with the official `google-genai` client, sync and async."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.clients.conversation import (
     first,
     opening,
     plays,
-    work,
+    run_tool,
 )
 from tests.clients.dialects import DIALECTS, Json
-from tests.clients.google_client import ASK, ASK_ASYNC
+from tests.clients.google_client import ASYNC_WAYS, WAYS
 from tests.clients.oracle import Answer, expected
 
 API = "gemini"
@@ -34,15 +34,15 @@ OLDER = "gemini-2.5-flash"
 """A model of the generation whose calls have no ids."""
 
 every_plain = pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
-every_way = pytest.mark.parametrize("how", ASK)
+every_way = pytest.mark.parametrize("how", WAYS)
 
 
 @pytest.mark.slow
 @every_way
 @every_plain
 def test_conversation(gemini, run, scenario, how):
-    """The client understands every answer of every scenario, and its history is understood."""
-    drive(converse(scenario, API), lambda request: ASK[how](gemini, request))
+    """The client reads every answer of every scenario, and the server reads its history."""
+    drive(converse(scenario, API), lambda request: WAYS[how](gemini, request))
     run.expects_plays(plays(scenario, API))
 
 
@@ -50,9 +50,9 @@ def test_conversation(gemini, run, scenario, how):
 @every_way
 @every_plain
 def test_conversation_async(gemini, loop, run, scenario, how):
-    """The same with the asynchronous client."""
-    talk = converse(scenario, API)
-    loop.run(drive_async(talk, lambda request: ASK_ASYNC[how](gemini, request)))
+    """The asynchronous client reads every answer, and the server reads its history."""
+    conversation = converse(scenario, API)
+    loop.run(drive_async(conversation, lambda request: ASYNC_WAYS[how](gemini, request)))
     run.expects_plays(plays(scenario, API))
 
 
@@ -62,68 +62,68 @@ WITH_TOOLS = [scenario for scenario in PLAIN if scenario.tools]
 @every_way
 @pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda s: s.name)
 def test_conversation_without_ids(gemini, run, scenario, how):
-    """Calls of an older model have no ids: results are known by name and order alone."""
+    """Calls of an older model have no ids: results are matched by name and order."""
 
-    def ask(request: Json) -> Answer:
-        return ASK[how](gemini, {**request, "model": OLDER})
+    def send(request: Json) -> Answer:
+        return WAYS[how](gemini, {**request, "model": OLDER})
 
-    drive(converse(scenario, API, ids=False), ask)
+    drive(converse(scenario, API, ids=False), send)
     run.expects_plays(plays(scenario, API))
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta", "v1alpha"])
 @every_way
 def test_versions(gemini_at, run, how, version):
-    """Every version of the API is served alike."""
+    """Every version of the API is served."""
     client = gemini_at(run.root, api_version=version)
-    drive(converse(SCENARIOS["secret-numbers"], API), lambda request: ASK[how](client, request))
+    drive(converse(SCENARIOS["secret-numbers"], API), lambda request: WAYS[how](client, request))
     assert run.exchanges[0].path.startswith(f"/{version}/models/{MODEL}:")
 
 
 @pytest.mark.slow
 def test_conversations_at_once(gemini, loop):
-    """Ten conversations of the same scenario at once do not mix: the state is in each of them."""
+    """Ten conversations of one scenario at once do not mix, since each request has its history."""
 
     async def all_of_them() -> None:
-        talks = [converse(SCENARIOS["multi-hop"], API) for _ in range(10)]
-        ask = ASK_ASYNC["stream"]
-        await asyncio.gather(*(drive_async(t, lambda r: ask(gemini, r)) for t in talks))
+        conversations = [converse(SCENARIOS["multi-hop"], API) for _ in range(10)]
+        send = ASYNC_WAYS["stream"]
+        await asyncio.gather(*(drive_async(t, lambda r: send(gemini, r)) for t in conversations))
 
     loop.run(all_of_them())
 
 
 @every_way
 def test_conversation_named_by_header(gemini_at, run, how):
-    """A scenario that is named in a header plays whatever the user says."""
+    """A scenario that a header names is played for any user message."""
     client = gemini_at(run.root, headers={"x-mockllm-scenario": "multi-hop"})
     scenario = SCENARIOS["multi-hop"]
 
-    def ask(request: Json) -> Answer:
-        other = {"role": "user", "parts": [{"text": "Nobody matches this."}]}
-        return ASK[how](client, {**request, "contents": [other, *request["contents"][1:]]})
+    def send(request: Json) -> Answer:
+        other = {"role": "user", "parts": [{"text": "No scenario matches this."}]}
+        return WAYS[how](client, {**request, "contents": [other, *request["contents"][1:]]})
 
-    drive(converse(scenario, API), ask)
+    drive(converse(scenario, API), send)
     run.expects_plays(plays(scenario, API))
 
 
 @pytest.mark.parametrize("model", ["mock/refusal", "gemini-3-pro@refusal", "models/x@refusal"])
 @every_way
 def test_scenario_named_by_model(gemini, how, model):
-    """A scenario can be named in the model's name, where a client lets nothing else be set."""
+    """A scenario can be named in the model, for clients that allow no headers."""
     request = {**first(SCENARIOS["auto"], API), "model": model}
-    assert ASK[how](gemini, request).seen == expected(SCENARIOS["refusal"], 0, API)
+    assert WAYS[how](gemini, request).seen == expected(SCENARIOS["refusal"], 0, API)
 
 
-# Chats, in which the client calls the functions by itself
+# Chats, in which the client runs the functions by itself
 
 
 def get_secret_number(name: str) -> str:
     """The secret number of a person."""
-    return work("get_secret_number", {"name": name})
+    return run_tool("get_secret_number", {"name": name})
 
 
 def read_file(path: str) -> str:
-    """Reads a file. In this story it fails."""
+    """Reads a file, which fails in this scenario."""
     raise FileNotFoundError(path)
 
 
@@ -134,7 +134,7 @@ def list_files(folder: str) -> list[str]:
 
 def search(query: str) -> str:
     """Searches once more."""
-    return work("search", {"query": query})
+    return run_tool("search", {"query": query})
 
 
 FUNCTIONS = {
@@ -145,16 +145,16 @@ both_models = pytest.mark.parametrize("model", [MODEL, OLDER])
 chats = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-def asked(name: str) -> Json:
+def chat_config(name: str) -> Json:
     return {"config": types.GenerateContentConfig(tools=FUNCTIONS[name])}
 
 
 @chats
 @both_models
 def test_chat(gemini, run, name, model):
-    """The functions are called, a failure is told, and the chat comes to the scenario's end."""
+    """The client runs the functions, reports a failure, and returns the text of the last turn."""
     scenario = SCENARIOS[name]
-    chat = gemini.chats.create(model=model, **asked(name))
+    chat = gemini.chats.create(model=model, **chat_config(name))
     assert chat.send_message(opening(scenario)).text == ending(scenario)
     run.expects_plays(plays(scenario, API))
 
@@ -162,11 +162,11 @@ def test_chat(gemini, run, name, model):
 @chats
 @both_models
 def test_chat_stream(gemini, run, name, model):
-    """The same, streamed."""
+    """A streamed chat ends with the text of the last turn."""
     scenario = SCENARIOS[name]
-    chat = gemini.chats.create(model=model, **asked(name))
+    chat = gemini.chats.create(model=model, **chat_config(name))
     chunks = list(chat.send_message_stream(opening(scenario)))
-    assert said(chunks).endswith(ending(scenario))
+    assert joined_text(chunks).endswith(ending(scenario))
     assert all(exchange.stream for exchange in run.exchanges)
     run.expects_plays(plays(scenario, API))
 
@@ -174,30 +174,30 @@ def test_chat_stream(gemini, run, name, model):
 @chats
 @both_models
 def test_chat_async(gemini, loop, run, name, model):
-    """The same with the asynchronous client, streamed and not."""
+    """Asynchronous chats return the text of the last turn, streamed and not."""
     scenario = SCENARIOS[name]
 
-    async def talk() -> tuple[str | None, str]:
-        chat = gemini.aio.chats.create(model=model, **asked(name))
+    async def both_chats() -> tuple[str | None, str]:
+        chat = gemini.aio.chats.create(model=model, **chat_config(name))
         whole = await chat.send_message(opening(scenario))
-        chat = gemini.aio.chats.create(model=model, **asked(name))
+        chat = gemini.aio.chats.create(model=model, **chat_config(name))
         stream = await chat.send_message_stream(opening(scenario))
-        return whole.text, said([chunk async for chunk in stream])
+        return whole.text, joined_text([chunk async for chunk in stream])
 
-    whole, streamed = loop.run(talk())
+    whole, streamed = loop.run(both_chats())
     assert whole == ending(scenario)
     assert streamed.endswith(ending(scenario))
     run.expects_plays(plays(scenario, API) * 2)
 
 
-def said(chunks: list[types.GenerateContentResponse]) -> str:
+def joined_text(chunks: list[types.GenerateContentResponse]) -> str:
     parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or ()]
     return "".join(part.text or "" for part in parts)
 
 
 @pytest.mark.parametrize("limit", [2, 4])
 def test_chat_that_never_ends(gemini, run, limit):
-    """With a model that calls functions for ever, the client stops at its own limit."""
+    """A model that always calls functions reaches the client's limit of calls."""
     again = types.AutomaticFunctionCallingConfig(maximum_remote_calls=limit)
     config = types.GenerateContentConfig(tools=[search], automatic_function_calling=again)
     gemini.chats.create(model=MODEL, config=config).send_message("keep searching")
@@ -205,7 +205,7 @@ def test_chat_that_never_ends(gemini, run, limit):
 
 
 def test_chat_goes_on(gemini, run):
-    """A chat in which the user speaks twice, and then begins another scenario."""
+    """A chat of two user messages goes on with another scenario."""
     chat = gemini.chats.create(model=MODEL)
     assert "Oslo" in chat.send_message("What is the capital of Norway?").text
     assert "700,000" in chat.send_message("How many people live there?").text
@@ -225,7 +225,7 @@ def test_chat_goes_on(gemini, run):
 @pytest.mark.slow
 @every_plain
 def test_stream_equals_body(gemini, run, scenario):
-    """Both forms of an answer have one id, one model, the same usage, and end alike."""
+    """The last chunk and the body have the same id, model, usage and finish reason."""
     tries = ["error"] * len(scenario.turns[0].attempts) + ["played"]
     run.expects(*tries, *tries)
     request = first(scenario, API)
@@ -237,15 +237,15 @@ def test_stream_equals_body(gemini, run, scenario):
         assert getattr(last.candidates[0], name) == getattr(body.candidates[0], name)
 
 
-def test_stream_comes_chunk_by_chunk(gemini):
-    """Each fragment of the scenario is a chunk of its own."""
+def test_each_fragment_is_a_chunk(gemini):
+    """Each fragment of the scenario is one chunk."""
     request = first(SCENARIOS["long-text"], API)
     chunks = gemini.models.generate_content_stream(**request)
     assert len([chunk for chunk in chunks if chunk.text]) == 200
 
 
 def test_several_candidates(gemini):
-    """With `candidate_count` every candidate is there, and says the same, streamed or not."""
+    """With `candidate_count` every candidate has the same content, streamed or not."""
     request = {**first(SCENARIOS["reasoning"], API), "config": {"candidate_count": 2}}
     body = gemini.models.generate_content(**request)
     one, other = body.candidates
@@ -269,14 +269,14 @@ AS_CITY = {"response_mime_type": "application/json", "response_schema": City}
 
 
 def test_parsed_response(gemini):
-    """Structured output becomes an object of the client's own type."""
+    """Structured output is parsed to the type of the request."""
     request = {**first(SCENARIOS["structured-output"], API), "config": AS_CITY}
     paris = City(city="Paris", population=2102650, rivers=["Seine", "Bièvre"], capital=True)
     assert gemini.models.generate_content(**request).parsed == paris
 
 
 def test_automatic_answer_fits_the_type(gemini):
-    """What no scenario answers is answered by an object of the type that was asked for."""
+    """An automatic answer fits the requested schema."""
     response = gemini.models.generate_content(
         model=MODEL, contents="Anything at all.", config=AS_CITY
     )
@@ -284,7 +284,7 @@ def test_automatic_answer_fits_the_type(gemini):
 
 
 def test_forced_call(gemini):
-    """A call that the request forces is made, with arguments that fit the function."""
+    """A forced call has arguments that fit the function."""
     config = types.GenerateContentConfig(
         tools=[get_secret_number],
         tool_config={"function_calling_config": {"mode": "ANY"}},
@@ -302,7 +302,7 @@ def test_forced_call(gemini):
 
 
 def test_count_tokens(gemini):
-    """Tokens can be counted beforehand: more text is more."""
+    """`count_tokens` counts more tokens for more text."""
     few = gemini.models.count_tokens(model=MODEL, contents="Hello").total_tokens
     more = gemini.models.count_tokens(model=MODEL, contents="Hello, how are you?").total_tokens
     assert 0 < few < more
@@ -310,7 +310,7 @@ def test_count_tokens(gemini):
 
 @pytest.mark.parametrize("version", ["v1", "v1beta"])
 def test_models(gemini_at, run, version):
-    """The models listed name the scenarios, and any model can be asked for."""
+    """The list of models names the scenarios, and any model can be retrieved."""
     client = gemini_at(run.root, api_version=version)
     names = [model.name for model in client.models.list()]
     assert names == sorted(f"models/mock/{name}" for name in SCENARIOS)
@@ -321,7 +321,7 @@ def test_models(gemini_at, run, version):
 
 
 def test_models_async(gemini, loop):
-    """The asynchronous client lists them as well."""
+    """The asynchronous client lists the models."""
 
     async def names() -> list[Any]:
         return [model.name async for model in await gemini.aio.models.list()]
@@ -329,8 +329,8 @@ def test_models_async(gemini, loop):
     assert len(loop.run(names())) == len(SCENARIOS)
 
 
-def test_sessions_are_apart(gemini_at, server: ServerThread, run):
-    """Two sessions count their tries apart, though they ask for the same at the same time."""
+def test_sessions_count_attempts_separately(gemini_at, server: ServerThread, run):
+    """Each session counts its own attempts, also for equal requests at the same time."""
     run.expects("error", "error", "played")
     other = Run(server, f"{run.name}-other")
     other.expects("error", "error", "played")
@@ -339,7 +339,7 @@ def test_sessions_are_apart(gemini_at, server: ServerThread, run):
     for _ in range(2):
         for each in (one, two):
             with pytest.raises(genai.errors.ClientError):
-                ASK["body"](each, request)
+                WAYS["body"](each, request)
     for each in (one, two):
-        assert ASK["body"](each, request).seen.text == "Third time lucky."
+        assert WAYS["body"](each, request).seen.text == "Third time lucky."
     other.judge()

@@ -1,4 +1,4 @@
-"""Gemini where the usual client does not go: Vertex AI, the array form, arguments in fragments."""
+"""Gemini beyond the default client: Vertex AI, the array form, arguments in fragments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.clients.conversation import (
     plays,
 )
 from tests.clients.dialects import DIALECTS, Json
-from tests.clients.google_client import ASK, of_responses, rest
+from tests.clients.google_client import WAYS, of_responses, rest
 from tests.clients.oracle import Answer, expected
 
 API = "gemini"
@@ -31,12 +31,12 @@ FRAGMENTS = {"toolConfig": {"functionCallingConfig": {"streamFunctionCallArgumen
 
 
 def typed(values: list[Json]) -> list[types.GenerateContentResponse]:
-    """The responses of a stream as the client's types."""
+    """The responses of a stream, validated as the client's types."""
     return [types.GenerateContentResponse.model_validate(value) for value in values]
 
 
-def sent(request: Json) -> Json:
-    """The body for a request whose history may hold what the client answered."""
+def rest_body(request: Json) -> Json:
+    """The JSON body for a request whose history may have objects of the client."""
     contents = [
         content
         if isinstance(content, dict)
@@ -47,7 +47,7 @@ def sent(request: Json) -> Json:
 
 
 def events(content: bytes) -> list[Json]:
-    """The chunks of a stream of events, which end in CR LF and have no name and no end mark."""
+    """The chunks of an event stream; lines end in CR LF, without event names or a sentinel."""
     assert content.endswith(b"\r\n\r\n")
     blocks = content.decode().split("\r\n\r\n")
     return [json.loads(block.removeprefix("data: ")) for block in blocks if block]
@@ -60,24 +60,24 @@ def events(content: bytes) -> list[Json]:
 @pytest.mark.parametrize("path", ["/v1beta/models", VERTEX])
 @pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
 def test_array(http, run, scenario, path):
-    """Without `alt=sse` a stream is one JSON array, that says the same."""
+    """Without `alt=sse` a stream is one JSON array with the same content."""
 
-    def ask(request: Json) -> Answer:
+    def send(request: Json) -> Answer:
         url = f"{run.root}{path}/{MODEL}:streamGenerateContent"
-        while (answer := http.post(url, json=sent(request), headers=KEY)).status_code == 429:
+        while (answer := http.post(url, json=rest_body(request), headers=KEY)).status_code == 429:
             pass
         assert answer.headers["content-type"] == "application/json"
         return of_responses(typed(answer.json()))
 
-    drive(converse(scenario, API), ask)
+    drive(converse(scenario, API), send)
     run.expects_plays(plays(scenario, API))
 
 
 def test_array_with_an_error(http, run):
-    """An error inside the array is its last element, and the array is whole."""
+    """An error inside the array is its last element, and the array is valid JSON."""
     url = f"{run.root}/v1beta/models/{MODEL}:streamGenerateContent"
     request = first(SCENARIOS["stream-error"], API)
-    *chunks, last = http.post(url, json=sent(request), headers=KEY).json()
+    *chunks, last = http.post(url, json=rest_body(request), headers=KEY).json()
     assert of_text(chunks) == "The first half of the answer is"
     assert last["error"]["status"] == "INTERNAL"
 
@@ -89,24 +89,24 @@ def of_text(chunks: list[Json]) -> str:
 
 @pytest.mark.parametrize("scenario", ["secret-numbers", "multi-hop", "zero-argument-tool"])
 def test_vertex_path(http, run, scenario):
-    """The path form of Vertex AI, with a bearer token, streamed and not."""
+    """Paths of Vertex AI are served with a bearer token, streamed and not."""
     for method in ("generateContent", "streamGenerateContent?alt=sse"):
 
-        def ask(request: Json, method: str = method) -> Answer:
+        def send(request: Json, method: str = method) -> Answer:
             url = f"{run.root}{VERTEX}/{MODEL}:{method}"
             token = {"authorization": "Bearer ya29.token"}
-            answer = http.post(url, json=sent(request), headers=token)
+            answer = http.post(url, json=rest_body(request), headers=token)
             assert answer.status_code == 200, answer.text
             whole = method == "generateContent"
             return of_responses(typed([answer.json()] if whole else events(answer.content)))
 
-        drive(converse(SCENARIOS[scenario], API), ask)
+        drive(converse(SCENARIOS[scenario], API), send)
     assert {exchange.headers["authorization"] for exchange in run.exchanges} == {"***"}
 
 
 @pytest.fixture
 def vertex(http, run) -> genai.Client:
-    """The official client as it talks to Vertex AI."""
+    """The official client, configured for Vertex AI."""
     return genai.Client(
         vertexai=True,
         project="p",
@@ -116,16 +116,16 @@ def vertex(http, run) -> genai.Client:
     )
 
 
-@pytest.mark.parametrize("how", ASK)
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("model", [MODEL, "gemini-2.5-flash"])
 @pytest.mark.parametrize("name", ["secret-numbers", "multi-hop", "zero-argument-tool", "unicode"])
 def test_vertex_client(vertex, run, name, model, how):
-    """The client's own way to Vertex AI, where the calls of all models have ids."""
+    """The client has conversations over Vertex AI, where the calls of all models have ids."""
 
-    def ask(request: Json) -> Answer:
-        return ASK[how](vertex, {**request, "model": model})
+    def send(request: Json) -> Answer:
+        return WAYS[how](vertex, {**request, "model": model})
 
-    drive(converse(SCENARIOS[name], API), ask)
+    drive(converse(SCENARIOS[name], API), send)
     assert run.exchanges[0].path.startswith("/v1beta1/projects/p/locations/europe-west4/")
 
 
@@ -134,8 +134,8 @@ def test_vertex_client(vertex, run, name, model, how):
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
-def put(arguments: Any, path: str, value: Any, *, more: bool) -> None:
-    """Puts a value, or (`more`) the next characters of a string, where a JSON Path says."""
+def set_at_path(arguments: Any, path: str, value: Any, *, more: bool) -> None:
+    """Sets a value, or (`more`) appends to a string, at a JSON path."""
     steps = [name or int(index) for name, index in _STEP.findall(path)]
     holder = arguments
     for step, after in zip(steps, [*steps[1:], None], strict=True):
@@ -150,40 +150,52 @@ def put(arguments: Any, path: str, value: Any, *, more: bool) -> None:
         holder = holder[step]
 
 
-def gathered(responses: list[types.GenerateContentResponse]) -> tuple[list[types.Part], int]:
-    """The parts with the calls put together, and in how many fragments they came."""
+def joined_calls(responses: list[types.GenerateContentResponse]) -> tuple[list[types.Part], int]:
+    """The parts with their calls joined, and the number of fragments."""
     parts: list[types.Part] = []
-    running: types.FunctionCall | None = None
-    going_on: set[str] = set()
+    open_call: types.FunctionCall | None = None
+    unfinished_paths: set[str] = set()
     fragments = 0
     for part in (p for r in responses for p in r.candidates[0].content.parts or ()):
         call = part.function_call
         if call is None or (call.name and not call.will_continue):
-            assert running is None
+            assert open_call is None
             parts.append(part)
         elif call.name:
-            running = types.FunctionCall(id=call.id, name=call.name, args={})
-            parts.append(types.Part(function_call=running))
+            open_call = types.FunctionCall(id=call.id, name=call.name, args={})
+            parts.append(types.Part(function_call=open_call))
         elif call.will_continue:
-            assert running is not None
+            assert open_call is not None
             fragments += 1
-            for piece in call.partial_args:
+            for fragment in call.partial_args:
                 value = next(
                     v
-                    for v in (piece.string_value, piece.number_value, piece.bool_value, None)
-                    if v is not None or piece.null_value
+                    for v in (
+                        fragment.string_value,
+                        fragment.number_value,
+                        fragment.bool_value,
+                        None,
+                    )
+                    if v is not None or fragment.null_value
                 )
-                put(running.args, piece.json_path, value, more=piece.json_path in going_on)
-                (going_on.add if piece.will_continue else going_on.discard)(piece.json_path)
+                set_at_path(
+                    open_call.args,
+                    fragment.json_path,
+                    value,
+                    more=fragment.json_path in unfinished_paths,
+                )
+                (unfinished_paths.add if fragment.will_continue else unfinished_paths.discard)(
+                    fragment.json_path
+                )
         else:
-            assert not going_on
-            running = None
+            assert not unfinished_paths
+            open_call = None
     return parts, fragments
 
 
-def understood(responses: list[types.GenerateContentResponse]) -> Answer:
-    """An answer whose calls came in fragments."""
-    parts, _ = gathered(responses)
+def read_fragments(responses: list[types.GenerateContentResponse]) -> Answer:
+    """The answer of a stream whose calls are in fragments."""
+    parts, _ = joined_calls(responses)
     candidate = (
         responses[-1]
         .candidates[0]
@@ -199,61 +211,61 @@ CALLING = [scenario for scenario in PLAIN if scenario.tools]
 @pytest.mark.parametrize("array", [False, True], ids=["events", "array"])
 @pytest.mark.parametrize("scenario", CALLING, ids=lambda s: s.name)
 def test_streamed_arguments(http, run, scenario, array):
-    """Arguments in fragments add up to the same calls, and the conversation goes on."""
+    """Arguments in fragments join to the same calls, and the server reads the history."""
     query = "" if array else "?alt=sse"
 
-    def ask(request: Json) -> Answer:
+    def send(request: Json) -> Answer:
         url = f"{run.root}{VERTEX}/{MODEL}:streamGenerateContent{query}"
-        answer = http.post(url, json={**sent(request), **FRAGMENTS}, headers=KEY)
+        answer = http.post(url, json={**rest_body(request), **FRAGMENTS}, headers=KEY)
         assert answer.status_code == 200, answer.text
-        return understood(typed(answer.json() if array else events(answer.content)))
+        return read_fragments(typed(answer.json() if array else events(answer.content)))
 
-    drive(converse(scenario, API), ask)
+    drive(converse(scenario, API), send)
     run.expects_plays(plays(scenario, API))
 
 
 def test_streamed_arguments_are_in_fragments(http, run):
-    """The fragments are those of the scenario, as far as there is something to cut."""
+    """The arguments have the fragments of the scenario."""
     url = f"{run.root}/v1beta/models/{MODEL}:streamGenerateContent?alt=sse"
     request = first(SCENARIOS["secret-numbers"], API)
-    answer = http.post(url, json={**sent(request), **FRAGMENTS}, headers=KEY)
-    _, fragments = gathered(typed(events(answer.content)))
+    answer = http.post(url, json={**rest_body(request), **FRAGMENTS}, headers=KEY)
+    _, fragments = joined_calls(typed(events(answer.content)))
     assert fragments == 3 + 1
 
 
 def test_streamed_arguments_with_the_client(vertex):
-    """The client asks for fragments by itself, on Vertex AI."""
+    """The client requests and reads fragments, on Vertex AI."""
     request = first(SCENARIOS["unicode"], API)
     choice = {"function_calling_config": {"stream_function_call_arguments": True}}
     config = {**request["config"], "tool_config": choice}
     chunks = list(vertex.models.generate_content_stream(**{**request, "config": config}))
-    _, fragments = gathered(chunks)
+    _, fragments = joined_calls(chunks)
     assert fragments > 10
-    assert understood(chunks).seen == expected(SCENARIOS["unicode"], 0, API)
+    assert read_fragments(chunks).seen == expected(SCENARIOS["unicode"], 0, API)
 
 
 # Keys
 
 
 def test_key_in_the_query(http, run):
-    """A key in the URL will do, and the journal does not show it."""
+    """A key in the URL is accepted, and masked in the journal."""
     url = f"{run.root}/v1beta/models/{MODEL}:generateContent?alt=json&key=AIza-secret"
-    assert http.post(url, json=sent(first(SCENARIOS["refusal"], API))).status_code == 200
+    assert http.post(url, json=rest_body(first(SCENARIOS["refusal"], API))).status_code == 200
     (exchange,) = run.exchanges
     assert exchange.path.endswith(":generateContent?alt=json&key=***")
     assert "AIza-secret" not in repr(exchange)
 
 
 def test_key_in_a_header(gemini, run):
-    """The key that the client sends is kept out of the journal too."""
-    ASK["stream"](gemini, first(SCENARIOS["refusal"], API))
+    """The key in the client's header is masked in the journal."""
+    WAYS["stream"](gemini, first(SCENARIOS["refusal"], API))
     assert run.exchanges[0].headers["x-goog-api-key"] == "***"
 
 
 def test_without_a_key(http, run):
-    """A request without any key is refused as the service does."""
+    """A request without a key is refused as the service does."""
     run.expects("invalid")
     url = f"{run.root}/v1beta/models/{MODEL}:generateContent"
-    answer = http.post(url, json=sent(first(SCENARIOS["refusal"], API)))
+    answer = http.post(url, json=rest_body(first(SCENARIOS["refusal"], API)))
     assert answer.status_code == 403
     assert answer.json()["error"]["status"] == "PERMISSION_DENIED"

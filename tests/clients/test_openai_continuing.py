@@ -1,4 +1,4 @@
-"""Ways of continuing a response with the official client, and what is stored of it."""
+"""Ways of continuing a response with the official `openai` client, and stored responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import openai
 import pytest
 
 from mockllm.scenario.model import Scenario
-from tests.clients.asking import ASK
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     LONGER,
@@ -21,6 +20,7 @@ from tests.clients.conversation import (
     plays,
 )
 from tests.clients.observed import of_response
+from tests.clients.openai_client import WAYS
 
 
 def previous(request: Json, answer: Answer, new: list[Json]) -> Json:
@@ -49,13 +49,13 @@ CARRY = {
 }
 
 
-def go_on(client: openai.OpenAI, run: Run, scenario: Scenario, way: str, how: str) -> None:
+def converse_by(client: openai.OpenAI, run: Run, scenario: Scenario, way: str, how: str) -> None:
     extra = {"conversation": "conv_7"} if way == "conversation" else {}
 
-    def ask(request: Json) -> Answer:
-        return ASK["responses", how](client, {**request, **extra})
+    def send(request: Json) -> Answer:
+        return WAYS["responses", how](client, {**request, **extra})
 
-    drive(converse(scenario, "responses", carry=CARRY[way]), ask)
+    drive(converse(scenario, "responses", carry=CARRY[way]), send)
     run.expects_plays(plays(scenario, "responses"))
 
 
@@ -66,19 +66,19 @@ every_continuation = pytest.mark.parametrize("way", CARRY)
 @every_continuation
 @pytest.mark.parametrize("scenario", LONGER, ids=lambda s: s.name)
 def test_ways_to_continue(client, run, scenario, way):
-    """A conversation goes on however the client points at the answers before."""
-    go_on(client, run, scenario, way, "stream")
+    """Every way to refer to earlier answers continues the conversation."""
+    converse_by(client, run, scenario, way, "stream")
 
 
 @pytest.mark.parametrize("how", ["body", "helper"])
 @every_continuation
 def test_ways_to_continue_not_streamed(client, run, way, how):
-    """It does not matter whether the answers before were streamed, or by whom they were read."""
-    go_on(client, run, SCENARIOS["multi-hop"], way, how)
+    """Earlier answers may be bodies, or read by the client's helper."""
+    converse_by(client, run, SCENARIOS["multi-hop"], way, how)
 
 
 def test_unknown_previous_response(client, run):
-    """An answer that is not ours cannot be continued."""
+    """An unknown `previous_response_id` is refused."""
     run.expects("invalid")
     with pytest.raises(openai.BadRequestError) as caught:
         client.responses.create(model=MODEL, input="Hi", previous_response_id="resp_68a1")
@@ -86,58 +86,58 @@ def test_unknown_previous_response(client, run):
 
 
 def test_missing_results(client, run):
-    """An answer with calls cannot be continued without their results."""
+    """A response with calls cannot be continued without their results."""
     run.expects("played", "invalid")
     response = client.responses.create(model=MODEL, input=opening(SCENARIOS["secret-numbers"]))
     with pytest.raises(openai.BadRequestError, match=r"No tool output found .* call_alice"):
         client.responses.create(model=MODEL, input="Well?", previous_response_id=response.id)
 
 
-# What is stored
+# Stored responses
 
 
 def test_retrieve_and_delete(client, run):
-    """A response can be asked for again by its id, until it is deleted."""
+    """A response can be retrieved by its id until it is deleted."""
     run.expects("played", "played", "played", "invalid", "invalid")
     request = first(SCENARIOS["secret-numbers"], "responses")
     with client.responses.stream(**request) as events:
-        made = events.get_final_response()
-    stored = client.responses.retrieve(made.id)
-    assert of_response(stored).seen == of_response(made).seen
-    assert stored.id == made.id
-    assert stored.tools == made.tools
-    client.responses.delete(made.id)
-    with pytest.raises(openai.NotFoundError, match=made.id):
-        client.responses.retrieve(made.id)
-    with pytest.raises(openai.NotFoundError, match=made.id):
-        client.responses.delete(made.id)
+        response = events.get_final_response()
+    stored = client.responses.retrieve(response.id)
+    assert of_response(stored).seen == of_response(response).seen
+    assert stored.id == response.id
+    assert stored.tools == response.tools
+    client.responses.delete(response.id)
+    with pytest.raises(openai.NotFoundError, match=response.id):
+        client.responses.retrieve(response.id)
+    with pytest.raises(openai.NotFoundError, match=response.id):
+        client.responses.delete(response.id)
 
 
 def test_responses_not_stored(client, run):
-    """A response that was not to be stored cannot be asked for."""
+    """A response with `store=False` cannot be retrieved."""
     run.expects("played", "invalid")
-    made = client.responses.create(model=MODEL, input="secret numbers", store=False)
+    response = client.responses.create(model=MODEL, input="secret numbers", store=False)
     with pytest.raises(openai.NotFoundError):
-        client.responses.retrieve(made.id)
+        client.responses.retrieve(response.id)
 
 
 def test_input_items(client):
-    """The input of a response is listed, newest first, in pages that the client walks through."""
-    said = [
+    """The input of a response is listed, newest first, with unique ids."""
+    messages = [
         {"role": "user", "content": "secret numbers"},
         {"role": "assistant", "content": "Whose?"},
         {"role": "user", "content": "All secret numbers."},
     ]
-    made = client.responses.create(model=MODEL, input=said)
-    page = client.responses.input_items.list(made.id)
+    response = client.responses.create(model=MODEL, input=messages)
+    page = client.responses.input_items.list(response.id)
     texts = [item.content[0].text for item in page]
     assert texts == ["All secret numbers.", "Whose?", "secret numbers"]
     assert len({item.id for item in page}) == 3
 
 
 def test_input_items_in_pages(client):
-    """Order and size of the pages are as the client asks."""
-    said = [{"role": "user", "content": f"secret numbers {n}"} for n in range(3)]
-    made = client.responses.create(model=MODEL, input=said)
-    walked = client.responses.input_items.list(made.id, order="asc", limit=2)
-    assert [item.content[0].text for item in walked] == [entry["content"] for entry in said]
+    """`order` and `limit` of the list of input items are applied."""
+    messages = [{"role": "user", "content": f"secret numbers {n}"} for n in range(3)]
+    response = client.responses.create(model=MODEL, input=messages)
+    walked = client.responses.input_items.list(response.id, order="asc", limit=2)
+    assert [item.content[0].text for item in walked] == [entry["content"] for entry in messages]

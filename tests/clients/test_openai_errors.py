@@ -1,11 +1,10 @@
-"""What the official client raises: errors of scenarios, and requests that are refused."""
+"""Exceptions of the official `openai` client: errors of scenarios and refused requests."""
 
 from __future__ import annotations
 
 import openai
 import pytest
 
-from tests.clients.asking import ASK
 from tests.clients.conversation import (
     APIS,
     MODEL,
@@ -14,10 +13,11 @@ from tests.clients.conversation import (
     converse,
     first,
 )
+from tests.clients.openai_client import WAYS
 
 
-def ask(api: str, client: openai.OpenAI, request: Json, *, stream: bool) -> None:
-    """Asks and reads the answer to its end."""
+def send(api: str, client: openai.OpenAI, request: Json, *, stream: bool) -> None:
+    """Sends a request and reads the answer to its end."""
     if api == "chat":
         answer = client.chat.completions.create(**request, stream=stream)
     else:
@@ -34,17 +34,17 @@ streamed_or_not = pytest.mark.parametrize("stream", [False, True], ids=["body", 
 @both_apis
 @streamed_or_not
 def test_rate_limit_is_raised(client, run, api, stream):
-    """A client that does not try again gets a rate limit error that says when to."""
+    """Without retries the client raises a rate limit error with the time to wait."""
     run.expects("error", "error")
     once = client.with_options(max_retries=0)
     request = first(SCENARIOS["rate-limited"], api)
     with pytest.raises(openai.RateLimitError) as caught:
-        ask(api, once, request, stream=stream)
+        send(api, once, request, stream=stream)
     assert caught.value.response.headers["retry-after"] == "1"
     assert caught.value.response.headers["retry-after-ms"] == "20"
     assert caught.value.response.headers["x-ratelimit-remaining-requests"] == "0"
     with pytest.raises(openai.RateLimitError, match="slow down") as caught:
-        ask(api, once, request, stream=stream)
+        send(api, once, request, stream=stream)
     assert caught.value.code == "rate_limit_exceeded"
     assert caught.value.request_id
 
@@ -52,21 +52,21 @@ def test_rate_limit_is_raised(client, run, api, stream):
 @both_apis
 @streamed_or_not
 def test_rate_limit_is_retried(client, run, api, stream):
-    """A client that tries again twice sees nothing of it."""
+    """With two retries the client returns the answer."""
     run.expects("error", "error", "played")
-    ask(api, client, first(SCENARIOS["rate-limited"], api), stream=stream)
+    send(api, client, first(SCENARIOS["rate-limited"], api), stream=stream)
     assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3]
 
 
 @both_apis
 @streamed_or_not
 def test_continuation_error(client, run, api, stream):
-    """An error in answer to tool results surfaces, once the client has tried again."""
+    """An HTTP error after tool results is raised after the client's retries."""
     run.expects("played", "error", "error", "error")
     scenario = SCENARIOS["continuation-error"]
     request = first(scenario, api)
     key = "messages" if api == "chat" else "input"
-    answer = ASK[api, "body"](client, request)
+    answer = WAYS[api, "body"](client, request)
     done = (
         {"role": "tool", "tool_call_id": "call_delete", "content": "3 deleted"}
         if api == "chat"
@@ -74,11 +74,11 @@ def test_continuation_error(client, run, api, stream):
     )
     following = {**request, key: [*request[key], *answer.echo, done]}
     with pytest.raises(openai.InternalServerError, match="had an error while processing"):
-        ask(api, client, following, stream=stream)
+        send(api, client, following, stream=stream)
 
 
 def gather(client: openai.OpenAI, request: Json, api: str, into: list[str]) -> None:
-    """Reads the fragments of a streamed text as they come."""
+    """Appends the fragments of a streamed text to a list."""
     if api == "chat":
         with client.chat.completions.create(**request, stream=True) as chunks:
             for chunk in chunks:
@@ -92,7 +92,7 @@ def gather(client: openai.OpenAI, request: Json, api: str, into: list[str]) -> N
 
 @both_apis
 def test_error_inside_the_stream(client, api):
-    """An error after half an answer is raised, and the half before it was seen."""
+    """An error inside a stream is raised after the text before it."""
     seen: list[str] = []
     with pytest.raises(openai.APIError, match="The model stopped unexpectedly") as caught:
         gather(client, first(SCENARIOS["stream-error"], api), api, seen)
@@ -102,10 +102,10 @@ def test_error_inside_the_stream(client, api):
 
 @both_apis
 def test_error_in_place_of_a_body(client, run, api):
-    """The same turn, not streamed, is an error of the server."""
+    """A turn with an error in the stream is an HTTP error without streaming."""
     request = first(SCENARIOS["stream-error"], api)
     with pytest.raises(openai.InternalServerError, match="The model stopped unexpectedly"):
-        ask(api, client.with_options(max_retries=0), request, stream=False)
+        send(api, client.with_options(max_retries=0), request, stream=False)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_error_in_place_of_a_body(client, run, api):
         ("content-filtered", openai.ContentFilterFinishReasonError),
     ],
 )
-def test_answers_that_break_off(client, name, error):
-    """The helpers do not take an answer that breaks off for a whole one."""
+def test_incomplete_answers_are_raised(client, name, error):
+    """The helpers raise for an answer that was cut or filtered."""
     request = first(SCENARIOS[name], "chat")
     with client.chat.completions.stream(**request) as stream, pytest.raises(error):
         stream.get_final_completion()
@@ -130,41 +130,41 @@ def test_answers_that_break_off(client, name, error):
 
 @both_apis
 def test_nothing_matches(client, run, api):
-    """A request that no scenario answers is the client's mistake, and the error helps."""
+    """A request that no scenario answers is a 404 error that suggests the nearest scenario."""
     run.expects("unmatched")
     key = "messages" if api == "chat" else "input"
-    said = [{"role": "user", "content": "secret numberz"}]
-    request = {"model": MODEL, key: said}
+    messages = [{"role": "user", "content": "secret numberz"}]
+    request = {"model": MODEL, key: messages}
     named = client.with_options(default_headers={"x-mockllm-scenario": "secret-numberz"})
     with pytest.raises(openai.NotFoundError, match="Did you mean 'secret-numbers'"):
-        ask(api, named, request, stream=True)
+        send(api, named, request, stream=True)
 
 
 @both_apis
 def test_refused_requests(client, run, api):
-    """What the service would refuse is refused, with the name of the field."""
+    """A request that the service refuses is refused, with the name of the field."""
     run.expects("invalid", "invalid")
     request = first(SCENARIOS["secret-numbers"], api)
     with pytest.raises(openai.BadRequestError) as caught:
-        ask(api, client, {**request, "temperature": 3}, stream=False)
+        send(api, client, {**request, "temperature": 3}, stream=False)
     assert caught.value.param == "temperature"
     bad = {**request, "tool_choice": {"type": "function", "name": "absent"}}
     if api == "chat":
         bad["tool_choice"] = {"type": "function", "function": {"name": "absent"}}
     with pytest.raises(openai.BadRequestError, match="absent"):
-        ask(api, client, bad, stream=True)
+        send(api, client, bad, stream=True)
 
 
 @both_apis
-def test_wrong_results_are_told(client, run, api):
-    """Results that the turn does not expect are refused, and the error says what was expected."""
+def test_wrong_results_are_refused(client, run, api):
+    """A wrong tool result is refused, and the error has the expected one."""
     run.expects("played", "invalid")
     scenario = SCENARIOS["secret-numbers"]
-    talk = converse(scenario, api)
-    request = next(talk)
-    answer = ASK[api, "body"](client, request)
-    following = talk.send(answer)
+    conversation = converse(scenario, api)
+    request = next(conversation)
+    answer = WAYS[api, "body"](client, request)
+    following = conversation.send(answer)
     key, content = ("messages", "content") if api == "chat" else ("input", "output")
     following[key][-1] = {**following[key][-1], content: "8"}
     with pytest.raises(openai.BadRequestError, match=r"call_bob.*must be '7', got '8'"):
-        ASK[api, "stream"](client, following)
+        WAYS[api, "stream"](client, following)

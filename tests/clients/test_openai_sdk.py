@@ -1,4 +1,4 @@
-"""The official `openai` client, blocking: what it makes of every scenario."""
+"""Every scenario with the official `openai` client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from mockllm.scenario.model import Scenario
 from mockllm.server.thread import ServerThread
-from tests.clients.asking import ASK, USAGE
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     APIS,
@@ -26,41 +25,43 @@ from tests.clients.conversation import (
     plays,
 )
 from tests.clients.observed import ENDINGS, of_completion
+from tests.clients.openai_client import USAGE, WAYS
+from tests.timeouts import GIVE_UP
 
 every_plain = pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
-every_way = pytest.mark.parametrize(("api", "how"), ASK)
+every_way = pytest.mark.parametrize(("api", "how"), WAYS)
 
 
 @pytest.mark.slow
 @every_way
 @every_plain
 def test_conversation(client, run, scenario, api, how):
-    """The client understands every answer of every scenario, and its history is understood."""
-    drive(converse(scenario, api), lambda request: ASK[api, how](client, request))
+    """The client reads every answer of every scenario, and the server reads its history."""
+    drive(converse(scenario, api), lambda request: WAYS[api, how](client, request))
     run.expects_plays(plays(scenario, api))
 
 
 @every_way
 def test_conversation_named_by_header(client, run, api, how):
-    """A scenario that is named in a header plays whatever the user says."""
+    """A scenario that a header names is played for any user message."""
     named = client.with_options(default_headers={"x-mockllm-scenario": "multi-hop"})
     scenario = SCENARIOS["multi-hop"]
 
-    def ask(request: Json) -> Answer:
+    def send(request: Json) -> Answer:
         key = "messages" if api == "chat" else "input"
-        other = {"role": "user", "content": "Nobody matches this."}
-        return ASK[api, how](named, {**request, key: [other, *request[key][1:]]})
+        other = {"role": "user", "content": "No scenario matches this."}
+        return WAYS[api, how](named, {**request, key: [other, *request[key][1:]]})
 
-    drive(converse(scenario, api), ask)
+    drive(converse(scenario, api), send)
     run.expects_plays(plays(scenario, api))
 
 
 @pytest.mark.parametrize("model", ["mock/refusal", "gpt-4o@refusal"])
 @every_way
 def test_scenario_named_by_model(client, api, how, model):
-    """A scenario can be named in the model's name, where a client lets nothing else be set."""
+    """A scenario can be named in the model, for clients that allow no headers."""
     request = {**first(SCENARIOS["auto"], api), "model": model}
-    assert ASK[api, how](client, request).seen == expected(SCENARIOS["refusal"], 0, api)
+    assert WAYS[api, how](client, request).seen == expected(SCENARIOS["refusal"], 0, api)
 
 
 # Streams and bodies
@@ -74,38 +75,38 @@ def bare(value: Any) -> Any:
     return [bare(item) for item in value] if isinstance(value, list) else value
 
 
-def only_told(value: Any) -> Any:
-    """A completion without what only one of body and stream can tell: the index of calls, and
-    where an article is cited."""
+def comparable(value: Any) -> Any:
+    """A completion without the fields that only one of body and stream has, such as the index of
+    calls."""
     if isinstance(value, dict):
         left_out = ("index", "parsed", "parsed_arguments", "start_index")
-        return {key: only_told(item) for key, item in value.items() if key not in left_out}
-    return [only_told(item) for item in value] if isinstance(value, list) else value
+        return {key: comparable(item) for key, item in value.items() if key not in left_out}
+    return [comparable(item) for item in value] if isinstance(value, list) else value
 
 
-def tries(scenario: Scenario) -> list[str]:
-    """What becomes of the tries of a scenario's first turn."""
+def attempt_outcomes(scenario: Scenario) -> list[str]:
+    """The outcomes of the attempts of a scenario's first turn."""
     return ["error"] * len(scenario.turns[0].attempts) + ["played"]
 
 
 @pytest.mark.slow
 @every_plain
 def test_chat_stream_equals_body(client, run, scenario):
-    """A completion put together from its stream is the one that is not streamed, ids and all."""
-    run.expects(*tries(scenario), *tries(scenario))
+    """The helper's completion of a stream equals the body, ids included."""
+    run.expects(*attempt_outcomes(scenario), *attempt_outcomes(scenario))
     request = first(scenario, "chat")
     with client.chat.completions.stream(**request, stream_options=USAGE) as stream:
         list(stream)
         streamed = stream.current_completion_snapshot.to_dict()
     body = client.chat.completions.create(**request).to_dict()
-    assert bare(only_told(streamed)) == bare(only_told(body))
+    assert bare(comparable(streamed)) == bare(comparable(body))
 
 
 @pytest.mark.slow
 @every_plain
 def test_response_stream_equals_body(client, run, scenario):
-    """The response that a stream ends with is the one that is not streamed, to the letter."""
-    run.expects(*tries(scenario), *tries(scenario))
+    """The response in the last event of a stream equals the body."""
+    run.expects(*attempt_outcomes(scenario), *attempt_outcomes(scenario))
     request = first(scenario, "responses")
     with client.responses.create(**request, stream=True) as stream:
         *_, last = stream
@@ -115,7 +116,7 @@ def test_response_stream_equals_body(client, run, scenario):
 
 @pytest.mark.parametrize("name", ["secret-numbers", "unicode", "reasoning", "logprobs"])
 def test_several_choices(client, name):
-    """With `n`, every choice is there, and says the same, streamed or not."""
+    """With `n` every choice has the same content, streamed or not."""
     scenario = SCENARIOS[name]
     request = {**first(scenario, "chat"), "n": 2}
     body = client.chat.completions.create(**request)
@@ -130,22 +131,22 @@ def test_several_choices(client, name):
         assert of_completion(completion).seen == expected(scenario, 0, "chat")
 
 
-def test_usage_only_where_asked_for(client):
-    """A stream tells usage in a last chunk without choices, if asked for; otherwise nowhere."""
+def test_usage_only_on_request(client):
+    """Usage is in a last chunk without choices with `include_usage`, and else in no chunk."""
     request = first(SCENARIOS["token-usage"], "chat")
     with client.chat.completions.create(**request, stream=True) as stream:
-        silent = [chunk.to_dict() for chunk in stream]
+        without_usage = [chunk.to_dict() for chunk in stream]
     with client.chat.completions.create(**request, stream=True, stream_options=USAGE) as stream:
-        telling = [chunk.to_dict() for chunk in stream]
-    assert not any("usage" in chunk for chunk in silent)
-    assert all(chunk["usage"] is None for chunk in telling[:-1])
-    assert telling[-1]["choices"] == []
-    assert telling[-1]["usage"]["prompt_tokens"] == 2048
-    assert [{**chunk, "usage": None} for chunk in silent] == telling[:-1]
+        with_usage = [chunk.to_dict() for chunk in stream]
+    assert not any("usage" in chunk for chunk in without_usage)
+    assert all(chunk["usage"] is None for chunk in with_usage[:-1])
+    assert with_usage[-1]["choices"] == []
+    assert with_usage[-1]["usage"]["prompt_tokens"] == 2048
+    assert [{**chunk, "usage": None} for chunk in without_usage] == with_usage[:-1]
 
 
-def test_stream_comes_chunk_by_chunk(client):
-    """Each fragment of the scenario is a chunk of its own."""
+def test_each_fragment_is_a_chunk(client):
+    """Each fragment of the scenario is one chunk."""
     with client.chat.completions.create(**first(SCENARIOS["long-text"], "chat"), stream=True) as s:
         deltas = [chunk.choices[0].delta.content for chunk in s]
     assert len([delta for delta in deltas if delta]) == 200
@@ -155,7 +156,7 @@ def test_stream_comes_chunk_by_chunk(client):
 
 
 def test_models(client):
-    """The models listed name the scenarios, and any model can be asked for."""
+    """The list of models names the scenarios, and any model can be retrieved."""
     names = [model.id for model in client.models.list()]
     assert {f"mock/{name}" for name in SCENARIOS} <= set(names)
     assert len(set(names)) == len(names)
@@ -163,23 +164,24 @@ def test_models(client):
 
 
 def test_model_that_names_a_scenario(client):
-    """A model that is listed can be asked for, the slash in its name included."""
+    """A listed model can be retrieved by its name with a slash."""
     assert client.models.retrieve("mock/secret-numbers").id == "mock/secret-numbers"
 
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("how", ["body", "stream", "helper"])
 def test_azure(sdk, run, api, how):
-    """Azure's client, with its own paths, has the same conversations."""
+    """Azure's client has the same conversations over its own paths."""
     client = openai.AzureOpenAI(
         azure_endpoint=run.root,
         api_key="test",
         api_version="2025-04-01-preview",
+        timeout=GIVE_UP,
         http_client=sdk._client,
     )
     drive(
         converse(SCENARIOS["secret-numbers"], api),
-        lambda request: ASK[api, how](client, request),
+        lambda request: WAYS[api, how](client, request),
     )
     if api == "chat":
         assert run.exchanges[0].path.startswith(f"/openai/deployments/{MODEL}/chat/completions")
@@ -199,7 +201,7 @@ PARIS = City(city="Paris", population=2102650, rivers=["Seine", "Bièvre"], capi
 
 
 def test_parsed_completion(client):
-    """Structured output becomes an object of the client's own type, over Chat Completions."""
+    """Structured output is parsed to the type of the request, over Chat Completions."""
     request = first(SCENARIOS["structured-output"], "chat")
     body = client.chat.completions.parse(**request, response_format=City)
     assert body.choices[0].message.parsed == PARIS
@@ -210,7 +212,7 @@ def test_parsed_completion(client):
 
 
 def test_parsed_response(client):
-    """Structured output becomes an object of the client's own type, over Responses."""
+    """Structured output is parsed to the type of the request, over Responses."""
     request = first(SCENARIOS["structured-output"], "responses")
     assert client.responses.parse(**request, text_format=City).output_parsed == PARIS
     with client.responses.stream(**request, text_format=City) as stream:
@@ -222,7 +224,7 @@ class GetSecretNumber(pydantic.BaseModel):
 
 
 def test_parsed_tool_arguments(client):
-    """Arguments of a strict tool become objects of the client's own type."""
+    """Arguments of a strict tool are parsed to its type."""
     tool = openai.pydantic_function_tool(GetSecretNumber, name="get_secret_number")
     request = {**first(SCENARIOS["secret-numbers"], "chat"), "tools": [tool]}
     calls = client.chat.completions.parse(**request).choices[0].message.tool_calls
@@ -233,10 +235,10 @@ def test_parsed_tool_arguments(client):
 
 
 def test_automatic_answer_fits_the_type(client):
-    """What no scenario answers is answered by an object of the type that was asked for."""
-    asked = [{"role": "user", "content": "Anything at all."}]
-    body = client.chat.completions.parse(model=MODEL, messages=asked, response_format=City)
-    response = client.responses.parse(model=MODEL, input=asked, text_format=City)
+    """An automatic answer fits the requested schema."""
+    messages = [{"role": "user", "content": "Anything at all."}]
+    body = client.chat.completions.parse(model=MODEL, messages=messages, response_format=City)
+    response = client.responses.parse(model=MODEL, input=messages, text_format=City)
     assert isinstance(body.choices[0].message.parsed, City)
     assert isinstance(response.output_parsed, City)
 
@@ -245,8 +247,8 @@ def test_automatic_answer_fits_the_type(client):
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_sessions_are_apart(client, server: ServerThread, run, api):
-    """Two sessions count their tries apart, though they ask for the same at the same time."""
+def test_sessions_count_attempts_separately(client, server: ServerThread, run, api):
+    """Each session counts its own attempts, also for equal requests at the same time."""
     run.expects("error", "error", "played")
     other = Run(server, f"{run.name}-other")
     other.expects("error", "error", "played")
@@ -256,7 +258,7 @@ def test_sessions_are_apart(client, server: ServerThread, run, api):
     for _ in range(2):
         for each in (one, two):
             with pytest.raises(openai.RateLimitError):
-                ASK[api, "body"](each, request)
+                WAYS[api, "body"](each, request)
     for each in (one, two):
-        assert ASK[api, "body"](each, request).seen.text == "Third time lucky."
+        assert WAYS[api, "body"](each, request).seen.text == "Third time lucky."
     other.judge()

@@ -1,4 +1,4 @@
-"""pydantic-ai, which loops over tools by itself, through whole conversations."""
+"""Whole conversations with pydantic-ai, which runs the tools in a loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conversation import SCENARIOS, ending, opening, plays, work
+from tests.clients.conversation import SCENARIOS, ending, opening, plays, run_tool
 from tests.clients.dialects import DIALECTS
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def pydantic_ai() -> ModuleType:
-    """The package, imported when a test needs it, for that takes seconds."""
+    """The package; imported on first use, since that takes seconds."""
     import pydantic_ai
     import pydantic_ai.models.anthropic
     import pydantic_ai.models.openai
@@ -29,18 +29,18 @@ def pydantic_ai() -> ModuleType:
 
 @pytest.fixture
 def make_agent(pydantic_ai, async_client, async_claude):
-    """Makes the agent for a scenario: a model over one API, and the scenario's tools."""
+    """Builds the agent for a scenario: a model over one API, and the scenario's tools."""
     models, providers = pydantic_ai.models, pydantic_ai.providers
     openai = providers.openai.OpenAIProvider(openai_client=async_client)
     anthropic = providers.anthropic.AnthropicProvider(anthropic_client=async_claude)
-    made = {
+    models_and_providers = {
         "chat": (models.openai.OpenAIChatModel, openai),
         "responses": (models.openai.OpenAIResponsesModel, openai),
         "anthropic": (models.anthropic.AnthropicModel, anthropic),
     }
 
     async def call(name: str, /, **arguments: Any) -> str:
-        return work(name, arguments)
+        return run_tool(name, arguments)
 
     def tool(spec: Any) -> Any:
         function = partial(call, spec.name)
@@ -50,7 +50,7 @@ def make_agent(pydantic_ai, async_client, async_claude):
 
     def make(scenario: Any, api: str, **settings: Any) -> Any:
         tools = [tool(spec) for spec in scenario.tools]
-        kind, provider = made[api]
+        kind, provider = models_and_providers[api]
         model = kind(DIALECTS[api].model, provider=provider)
         return pydantic_ai.Agent(model, tools=tools, model_settings=settings or None)
 
@@ -58,14 +58,14 @@ def make_agent(pydantic_ai, async_client, async_claude):
 
 
 both_scenarios = pytest.mark.parametrize("name", ["secret-numbers", "multi-hop"])
-# Its provider for Google asks for an older version of that client than the one tested here.
+# Its provider for Google requires an older version of the client than the one tested here.
 every_api = pytest.mark.parametrize("api", ["chat", "responses", "anthropic"])
 
 
 @both_scenarios
 @every_api
 def test_run(make_agent, loop, run, name, api):
-    """The agent calls every tool, sends the results, and comes to the scenario's end."""
+    """The agent runs every tool, sends the results, and returns the text of the last turn."""
     scenario = SCENARIOS[name]
     result = loop.run(make_agent(scenario, api).run(opening(scenario)))
     assert result.output == ending(scenario)
@@ -75,7 +75,7 @@ def test_run(make_agent, loop, run, name, api):
 @both_scenarios
 @every_api
 def test_run_stream(make_agent, loop, run, name, api):
-    """The same, streamed; the last answer arrives in fragments that join to it."""
+    """A streamed run has the same result, in fragments that join to it."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, api)
 
@@ -93,7 +93,7 @@ def test_run_stream(make_agent, loop, run, name, api):
 @both_scenarios
 @every_api
 def test_iter(pydantic_ai, make_agent, loop, run, name, api):
-    """Step by step, with every event of every answer: calls, their results, and the end."""
+    """The events of all steps have each call and its result."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, api)
 
@@ -108,18 +108,20 @@ def test_iter(pydantic_ai, make_agent, loop, run, name, api):
 
     result, seen = loop.run(follow())
     assert result.output == ending(scenario)
-    made = [event for event in seen if isinstance(event, pydantic_ai.FunctionToolCallEvent)]
-    done = [event for event in seen if isinstance(event, pydantic_ai.FunctionToolResultEvent)]
-    assert {event.part.tool_call_id for event in made} == {
-        event.part.tool_call_id for event in done
+    call_events = [event for event in seen if isinstance(event, pydantic_ai.FunctionToolCallEvent)]
+    result_events = [
+        event for event in seen if isinstance(event, pydantic_ai.FunctionToolResultEvent)
+    ]
+    assert {event.part.tool_call_id for event in call_events} == {
+        event.part.tool_call_id for event in result_events
     }
-    assert len(made) == 2
+    assert len(call_events) == 2
     run.expects_plays(plays(scenario, api))
 
 
 @both_scenarios
 def test_previous_response_id(make_agent, loop, run, name):
-    """Each request after the first sends only what is new, and points at the answer before."""
+    """Each request after the first has only new items, and `previous_response_id`."""
     scenario = SCENARIOS[name]
     agent = make_agent(scenario, "responses", openai_previous_response_id="auto")
     result = loop.run(agent.run(opening(scenario)))
@@ -134,7 +136,7 @@ def test_previous_response_id(make_agent, loop, run, name):
 
 @every_api
 def test_reasoning(pydantic_ai, make_agent, loop, api):
-    """What the model thought is a part of its own, beside what it said."""
+    """Reasoning is a thinking part beside the text."""
     scenario = SCENARIOS["reasoning"]
     result = loop.run(make_agent(scenario, api).run(opening(scenario)))
     thinking, text = result.all_messages()[-1].parts
@@ -145,7 +147,7 @@ def test_reasoning(pydantic_ai, make_agent, loop, api):
 
 @every_api
 def test_usage(make_agent, loop, api):
-    """The agent counts the tokens that the scenario says were used."""
+    """The agent reports the usage of the scenario."""
     scenario = SCENARIOS["token-usage"]
     usage = loop.run(make_agent(scenario, api).run(opening(scenario))).usage
     assert (usage.input_tokens, usage.output_tokens) == (2048, 64)

@@ -1,4 +1,4 @@
-"""What travels over HTTP: strictly of the official types, and the same bytes from every process."""
+"""HTTP bodies: valid by the official types, and the same bytes from every process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.protocols.strict import problems
 
 EVENT = TypeAdapter(ResponseStreamEvent)
 PATHS = {"chat": "/chat/completions", "responses": "/responses"}
-# All that a request can ask a stream for.
+# Every option that adds to an answer.
 EXTRAS: dict[str, Json] = {
     "chat": {"n": 2, "stream_options": {"include_usage": True, "include_obfuscation": True}},
     "responses": {
@@ -47,7 +47,7 @@ EXTRAS: dict[str, Json] = {
 
 
 def post(http: httpx.Client, base_url: str, api: str, request: Json) -> httpx.Response:
-    """The answer to a request; like a client, it tries again where it is told to slow down."""
+    """The answer to a request; status 429 is retried, as clients do."""
     while True:
         answer = http.post(base_url + PATHS[api], json=request)
         if answer.status_code != 429:
@@ -56,7 +56,7 @@ def post(http: httpx.Client, base_url: str, api: str, request: Json) -> httpx.Re
 
 
 def assert_error(body: Any) -> None:
-    """Error bodies have these four fields, in an object of their own."""
+    """Asserts that an error body has the four fields of an OpenAI error."""
     assert list(body) == ["error"]
     assert list(body["error"]) == ["message", "type", "param", "code"]
     assert isinstance(body["error"]["message"], str)
@@ -103,7 +103,7 @@ READ = {
 
 
 def echoed(answer: Answer) -> Answer:
-    """The answer with its echo as JSON, for a client that has no types."""
+    """The answer with its echo as JSON."""
     echo = [item if isinstance(item, dict) else item.to_dict() for item in answer.echo]
     return Answer(answer.seen, echo, answer.id)
 
@@ -121,22 +121,22 @@ WAYS: dict[tuple[str, str], Json] = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("api", "way"), WAYS)
 @pytest.mark.parametrize("scenario", PLAIN, ids=lambda s: s.name)
-def test_all_that_is_sent_is_of_the_official_types(http, run, scenario, api, way):
-    """No chunk, event or body has a field too many or too few, or of another type."""
-    asked = WAYS[api, way]
+def test_answers_are_of_the_official_types(http, run, scenario, api, way):
+    """Every chunk, event and body is valid, without missing or unknown fields."""
+    options = WAYS[api, way]
 
-    def ask(request: Json) -> Answer:
-        answer = post(http, run.base_url, api, {**request, **asked})
+    def send(request: Json) -> Answer:
+        answer = post(http, run.base_url, api, {**request, **options})
         assert answer.status_code == 200, answer.text
-        return echoed(READ[api, "stream" in asked](answer))
+        return echoed(READ[api, "stream" in options](answer))
 
-    drive(converse(scenario, api), ask)
+    drive(converse(scenario, api), send)
     run.expects_plays(plays(scenario, api))
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_error_inside_the_stream(http, run, api):
-    """The half answer is of the official types; the error has the service's shape."""
+    """The chunks before an error are valid, and the error has the shape of the service."""
     request = {**first(SCENARIOS["stream-error"], api), "stream": True}
     answer = post(http, run.base_url, api, request)
     values = [json.loads(frame.data or "") for frame in frames(answer.content)]
@@ -150,7 +150,7 @@ def test_error_inside_the_stream(http, run, api):
         assert problems(ResponseStreamEvent, event) == []
     assert failed["type"] == "response.failed"
     assert failed["response"]["error"]["message"] == error["error"]["message"]
-    # The service nests the error, unlike its types; the package raises it in this form only.
+    # The service nests the error, unlike its types; the client raises only the nested form.
     assert list(error) == ["type", "sequence_number", "error"]
     assert sorted(error["error"]) == ["code", "message", "param", "type"]
 
@@ -161,23 +161,23 @@ def test_error_inside_the_stream(http, run, api):
     [b"{", b"[]", b"{}", b'{"model": 5}', b'{"model": "m", "messages": [], "input": {}}'],
 )
 def test_refusals_have_the_shape_of_errors(http, run, api, body):
-    """Whatever is wrong with a request, the answer is an error body with its four fields."""
+    """The answer to a malformed request is status 400 with an error body."""
     run.expects("invalid")
     answer = http.post(run.base_url + PATHS[api], content=body)
     assert answer.status_code == 400
     assert_error(answer.json())
 
 
-def test_what_is_looked_up(http, run):
-    """Stored responses, their input, deletions and models are of the official types."""
+def test_stored_objects_are_of_the_official_types(http, run):
+    """Stored responses, their input items, deletions and models are valid."""
     request = first(SCENARIOS["secret-numbers"], "responses")
-    made = post(http, run.base_url, "responses", request).json()
-    url = f"{run.base_url}/responses/{made['id']}"
+    created = post(http, run.base_url, "responses", request).json()
+    url = f"{run.base_url}/responses/{created['id']}"
     assert problems(Response, http.get(url).json()) == []
     listed = http.get(f"{url}/input_items").json()
     assert sorted(listed) == ["data", "first_id", "has_more", "last_id", "object"]
     assert [problems(ResponseItem, item) for item in listed["data"]] == [[]]
-    assert http.delete(url).json() == {"id": made["id"], "object": "response", "deleted": True}
+    assert http.delete(url).json() == {"id": created["id"], "object": "response", "deleted": True}
     models = http.get(f"{run.base_url}/models").json()
     assert models["object"] == "list"
     for model in [*models["data"], http.get(f"{run.base_url}/models/{MODEL}").json()]:
@@ -189,7 +189,7 @@ def test_what_is_looked_up(http, run):
 
 @contextmanager
 def serving(hash_seed: str) -> Iterator[IO[str]]:
-    """What a server in a process of its own, with its own order of sets, prints."""
+    """The output of a server in another process, with another order of sets."""
     command = [sys.executable, "-m", "mockllm", "serve", str(FOLDER)]
     with subprocess.Popen(
         [*command, "--port", "0", "--speed", "0", "--quiet"],
@@ -205,20 +205,20 @@ def serving(hash_seed: str) -> Iterator[IO[str]]:
 
 
 def answers(http: httpx.Client, url: str) -> Iterator[tuple[str, list[tuple[str, str]], bytes]]:
-    """What a server says to the first request of every scenario, in every way."""
+    """Status, headers and body for the first request of every scenario, in every way."""
     for name, scenario in SCENARIOS.items():
         for api in APIS:
             for stream in (False, True):
                 extra = EXTRAS[api] if stream else {}
                 request = {**first(scenario, api), "stream": stream, **extra}
                 answer = http.post(f"{url}/v1{PATHS[api]}", json=request)
-                told = [(k, v) for k, v in answer.headers.items() if k != "date"]
-                yield f"{name} {api} {stream} {answer.status_code}", told, answer.content
+                headers = [(k, v) for k, v in answer.headers.items() if k != "date"]
+                yield f"{name} {api} {stream} {answer.status_code}", headers, answer.content
 
 
 @pytest.mark.slow
 def test_same_bytes_from_every_process(http, run):
-    """Two servers in two processes, and this one, answer alike: status, headers and body."""
+    """Two servers in other processes send the same status, headers and body as this one."""
     ours = list(answers(http, run.root))
     run.expects(*[exchange.outcome for exchange in run.exchanges])
     assert {e.outcome for e in run.exchanges if e.scenario != "rate-limited"} == {"played"}

@@ -1,7 +1,7 @@
-"""Vercel's AI SDK under Node: what it is asked to do, what it has to understand, and what it did.
+"""Vercel's AI SDK under Node: its jobs, the expected steps, and the steps that it reports.
 
-`told` has many conversations in one process, for Node takes half a second to begin. `story` says
-what must come of one; what a provider cannot tell stands in `LOSSES`.
+`run_jobs` has many conversations in one process, since Node takes half a second to start. `story`
+has the expected steps of one; what a provider loses is in `LOSSES`.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import Scenario, TextPart
 from tests.clients.conversation import (
     SCENARIOS,
+    next_user_text,
     opening,
     plain_positions,
     result,
     tools,
-    words,
 )
 
 CLIENT = Path(__file__).parent / "vercel"
 NODE = shutil.which("node")
 
 BASE_PATHS = {"chat": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
-"""What the providers' base URLs end in; Google's own SDKs add the version themselves."""
+"""The path of the providers' base URLs; Google's own SDKs add the version themselves."""
 MODELS = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-flash",
 }
-"""The APIs that the SDK has a provider for here, and a model that it takes for one of theirs."""
+"""The APIs whose providers are installed, and a model name that each accepts."""
 
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """What the SDK makes of one answer.
+    """One answer as the SDK reads it.
 
     `calls` are (id, name, input, whether the SDK could not use it); `usage` is (input, output,
     reasoning, cached). Of an answer that ended in an error the usage is left out, and `finish`
@@ -66,7 +66,7 @@ class Step:
 
 
 class Loss(NamedTuple):
-    """Why the first answer is not understood as it was written, and what is understood."""
+    """Why the first answer is not read as written, and what is read instead."""
 
     reason: str
     instead: dict[str, Any]
@@ -74,18 +74,18 @@ class Loss(NamedTuple):
 
 LOSSES: dict[tuple[str, str], Loss] = {
     ("reasoning", "chat"): Loss(
-        "the provider for Chat Completions reads no reasoning", {"reasoning": ""}
+        "The provider for Chat Completions ignores reasoning.", {"reasoning": ""}
     ),
     ("malformed-arguments", "gemini"): Loss(
-        "Gemini leaves out a call whose arguments are no JSON object",
+        "Gemini leaves out a call whose arguments are not a JSON object.",
         {"calls": (("", "get_weather", {"city": "Rome"}, False),), "finish": "error"},
     ),
-    ("refusal", "gemini"): Loss("Gemini tells a refusal from text by nothing", {"finish": "stop"}),
+    ("refusal", "gemini"): Loss("Gemini does not mark a refusal.", {"finish": "stop"}),
 }
-"""By scenario and API; everything else is understood as it was written."""
+"""By scenario and API; everything else is read as written."""
 
 WITHOUT_IDS = ("gemini",)
-"""The APIs whose calls come without ids; the SDK makes them up."""
+"""The APIs whose calls have no ids; the SDK generates them."""
 
 _USAGE = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
 _FINISH = {
@@ -106,34 +106,38 @@ def missing() -> str | None:
     return None
 
 
-# What is asked
+# Jobs
 
 
 def job(scenario: Scenario, api: str, root: str, **changes: Any) -> Json:
     """A conversation for `run.mjs` that plays a scenario to its end.
 
     Args:
-        root: the base URL of a session, without the API's own part.
-        changes: fields of the job that are to be others.
+        root: the base URL of a session, without the path of the API.
+        changes: fields of the job with other values.
     """
     positions = played(scenario, api)
     calls = {position: _turn(scenario, position, api).tool_calls for position in positions[:-1]}
-    asked = [words(scenario, position, api) for position, made in calls.items() if not made]
+    later = [
+        next_user_text(scenario, position, api)
+        for position, turn_calls in calls.items()
+        if not turn_calls
+    ]
     return {
         "id": f"{scenario.name} {api}",
         "api": api,
         "url": root + BASE_PATHS[api],
         "model": MODELS[api],
-        "said": [opening(scenario), *asked],
+        "userMessages": [opening(scenario), *later],
         "tools": tools(scenario),
         "results": _results(scenario, api),
-        "most": len(positions),
+        "maxSteps": len(positions),
         **changes,
     }
 
 
 def played(scenario: Scenario, api: str) -> tuple[int, ...]:
-    """The positions that a conversation asks for: those that answer, and one that fails."""
+    """The positions of a conversation: those that answer, and one that fails."""
     plain = plain_positions(scenario, api)
     spec = turn_at(scenario, len(plain), api)
     endless = scenario.restart or scenario.turns[-1].repeat
@@ -152,18 +156,18 @@ def _results(scenario: Scenario, api: str) -> dict[str, str]:
     return found
 
 
-def told(jobs: Iterable[Json]) -> dict[str, list[Step]]:
-    """What the SDK understood in each conversation, by the id of its job."""
+def run_jobs(jobs: Iterable[Json]) -> dict[str, list[Step]]:
+    """The steps that the SDK read in each conversation, by the id of its job."""
     assert NODE is not None
     done = subprocess.run(
         [NODE, str(CLIENT / "run.mjs")],
         input=json.dumps(list(jobs)).encode(),
         capture_output=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    # Lines of bytes: in text, more would end a line than JSON escapes.
+    # Lines of bytes: `str.splitlines` also splits at characters that JSON does not escape.
     conversations = map(json.loads, done.stdout.splitlines())
     return {one["id"]: [_seen(step) for step in one["steps"]] for one in conversations}
 
@@ -183,17 +187,17 @@ def _seen(step: Json) -> Step:
     return replace(seen, finish=step["finish"], usage=(input, output, reasoning, cached))
 
 
-# What has to be understood
+# Expected steps
 
 
 def story(scenario: Scenario, api: str) -> list[Step]:
-    """What the SDK must make of a scenario's conversation, less its `LOSSES`."""
-    steps = [_understood(scenario, position, api) for position in played(scenario, api)]
+    """The expected steps of a scenario's conversation, with its `LOSSES`."""
+    steps = [_expected_step(scenario, position, api) for position in played(scenario, api)]
     loss = LOSSES.get((scenario.name, api))
     return [replace(steps[0], **loss.instead), *steps[1:]] if loss else steps
 
 
-def _understood(scenario: Scenario, position: int, api: str) -> Step:
+def _expected_step(scenario: Scenario, position: int, api: str) -> Step:
     spec = turn_at(scenario, position, api)
     assert spec is not None
     if spec.http is not None:
@@ -224,7 +228,7 @@ def _understood(scenario: Scenario, position: int, api: str) -> Step:
 
 
 def _input(call: ToolCall) -> tuple[Any, bool]:
-    """The arguments as a value, or as text where they are not JSON; and whether they are not."""
+    """The arguments as a value and False, or as text and True if they are not JSON."""
     try:
         return call.parsed(), False
     except ValueError:
@@ -232,14 +236,14 @@ def _input(call: ToolCall) -> tuple[Any, bool]:
 
 
 def _turn(scenario: Scenario, position: int, api: str) -> Turn:
-    # What answers by itself answers with what was said last.
-    said = opening(scenario) if position == 0 else words(scenario, position - 1, api)
+    # An automatic answer repeats the last user message.
+    user_text = opening(scenario) if position == 0 else next_user_text(scenario, position - 1, api)
     prefix = PROTOCOLS[api].call_prefix
-    return resolve(scenario, position, api, prefix, auto=(TextPart(said),))
+    return resolve(scenario, position, api, prefix, auto=(TextPart(user_text),))
 
 
 def without_ids(steps: list[Step], api: str) -> list[Step]:
-    """The steps without the ids of calls, where the SDK made them up."""
+    """The steps without the ids of calls, if the SDK generates them."""
     if api not in WITHOUT_IDS:
         return steps
     return [replace(step, calls=tuple(("", *rest) for _, *rest in step.calls)) for step in steps]
@@ -252,21 +256,21 @@ def cells(url: str) -> dict[tuple[str, str, str], str]:
     """How each shipped scenario plays over each API with this SDK.
 
     Args:
-        url: of a server of the shipped scenarios, without a base path.
+        url: the URL of a server of the shipped scenarios, without a base path.
 
     Returns:
         By scenario, API and `ai-sdk`: `equal`, or the reason of a listed loss. Nothing where the
         SDK is not installed.
 
     Raises:
-        AssertionError: something else was understood.
+        AssertionError: a step is not as expected.
     """
     if missing() is not None:
         return {}
-    places = [(s, api) for s in SCENARIOS.values() for api in MODELS if api in s.apis]
-    seen = told(job(s, api, f"{url}/s/ai-sdk-{s.name}-{api}") for s, api in places)
+    combinations = [(s, api) for s in SCENARIOS.values() for api in MODELS if s.plays_over(api)]
+    seen = run_jobs(job(s, api, f"{url}/s/ai-sdk-{s.name}-{api}") for s, api in combinations)
     table: dict[tuple[str, str, str], str] = {}
-    for scenario, api in places:
+    for scenario, api in combinations:
         understood = without_ids(seen[f"{scenario.name} {api}"], api)
         assert understood == without_ids(story(scenario, api), api), (scenario.name, api)
         loss = LOSSES.get((scenario.name, api))

@@ -1,1 +1,1 @@
-"""Real clients, each as a `Run` of the checking kit: what they make of a stream, unrepaired."""
+"""Real clients, each as a `Run` of the checking kit: the outcomes of streams, without repairs."""

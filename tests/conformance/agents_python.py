@@ -17,17 +17,17 @@ __all__ = ["chat", "responses"]
 
 
 def chat(base_url: str, case: Case) -> Outcome:
-    """`OpenAIChatCompletionsModel`, told to ask for the usage, which it does of OpenAI alone."""
+    """`OpenAIChatCompletionsModel` with `include_usage`, its default for OpenAI's own URL only."""
     settings = agents.ModelSettings(include_usage=True)
-    return asyncio.run(_ask(agents.OpenAIChatCompletionsModel, settings, base_url, case))
+    return asyncio.run(_run(agents.OpenAIChatCompletionsModel, settings, base_url, case))
 
 
 def responses(base_url: str, case: Case) -> Outcome:
     """`OpenAIResponsesModel`."""
-    return asyncio.run(_ask(agents.OpenAIResponsesModel, agents.ModelSettings(), base_url, case))
+    return asyncio.run(_run(agents.OpenAIResponsesModel, agents.ModelSettings(), base_url, case))
 
 
-async def _ask(kind: Any, settings: Any, base_url: str, case: Case) -> Outcome:
+async def _run(kind: Any, settings: Any, base_url: str, case: Case) -> Outcome:
     async with openai.AsyncOpenAI(
         base_url=base_url, api_key=API_KEY, max_retries=0, timeout=TIMEOUT
     ) as client:
@@ -55,24 +55,24 @@ def _tool(spec: ToolSpec) -> Any:
 
 
 def _outcome(response: Any) -> Outcome:
-    said: dict[str, str] = {"text": "", "refusal": "", "reasoning": ""}
+    texts: dict[str, str] = {"text": "", "refusal": "", "reasoning": ""}
     calls = []
     for item in response.output:
         match item.type:
             case "message":
                 for part in item.content:
-                    said["refusal" if part.type == "refusal" else "text"] += (
+                    texts["refusal" if part.type == "refusal" else "text"] += (
                         part.refusal if part.type == "refusal" else part.text
                     )
             case "reasoning":
-                said["reasoning"] += "".join(p.text for p in item.content or item.summary or ())
+                texts["reasoning"] += "".join(p.text for p in item.content or item.summary or ())
             case "function_call":
                 calls.append((item.call_id, item.name, item.arguments))
-    return Outcome.of(**said, tool_calls=calls, usage=_usage(response.usage))
+    return Outcome.of(**texts, tool_calls=calls, usage=_usage(response.usage))
 
 
 def _usage(usage: Any) -> Usage | None:
-    """It has zeros where nothing was told."""
+    """The usage; it has zeros if none was sent."""
     if not usage.total_tokens:
         return None
     return Usage(

@@ -1,7 +1,7 @@
 """ag-ui-protocol: the official Python types of AG-UI, which has no client in Python.
 
-Every event has to be of the package's types; what they add up to is put together here in the
-plainest way, by the ids that the events name, and the events are found by mockllm's own decoder.
+mockllm's SSE decoder splits the stream, the package's types validate every event, and the events
+are accumulated here by the ids that they name.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def agent(base_url: str, case: Case) -> Outcome:
         response.raise_for_status()
         for chunk in response.iter_raw():
             for frame in decoder.decode(chunk):
-                if frame.data:  # without data there is no event
+                if frame.data:  # a frame without data is no event
                     run.read(_EVENT.validate_json(frame.data))
     return run.outcome()
 
 
 class _Run:
-    """One run as its events come in."""
+    """The state of one run."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -98,15 +98,15 @@ class _Run:
         self._calls[event.tool_call_id] = ToolCall(id=event.tool_call_id, function=function)
 
     def _chunk(self, event: Any) -> None:
-        """A chunk opens what it names first, and goes on with it later."""
+        """The first chunk with an id begins a message or call; later ones continue it."""
         delta = event.delta or ""
         if event.type.value == "TOOL_CALL_CHUNK":
             if event.tool_call_id not in self._calls:
                 self._call(event)
             self._calls[event.tool_call_id].function.arguments += delta
             return
-        said = self._texts if event.type.value == "TEXT_MESSAGE_CHUNK" else self._thoughts
-        said[event.message_id] = said.get(event.message_id, "") + delta
+        texts = self._texts if event.type.value == "TEXT_MESSAGE_CHUNK" else self._thoughts
+        texts[event.message_id] = texts.get(event.message_id, "") + delta
 
     def outcome(self) -> Outcome:
         end = self._end
@@ -123,13 +123,13 @@ class _Run:
         )
 
 
-def _usage(told: Any) -> Usage | None:
+def _usage(entries: Any) -> Usage | None:
     """The sum over the models that a run used."""
-    if not told:
+    if not entries:
         return None
 
     def total(name: str) -> int | None:
-        numbers = [n for each in told if (n := getattr(each, name)) is not None]
+        numbers = [n for each in entries if (n := getattr(each, name)) is not None]
         return sum(numbers) if numbers else None
 
     return Usage(

@@ -1,4 +1,4 @@
-"""anthropic-python, through its own helper for streams."""
+"""anthropic-python with its own helper for streams."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import anthropic
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
-from tests.conformance.asking import body, shown
 from tests.conformance.client import API_KEY, TIMEOUT
+from tests.conformance.request_body import as_text, body
 
 __all__ = ["messages"]
 
@@ -25,18 +25,18 @@ def messages(base_url: str, case: Case) -> Outcome:
         for _ in stream:
             pass
         message = stream.get_final_message()
-    said: dict[str, str] = {"text": "", "reasoning": ""}
+    texts: dict[str, str] = {"text": "", "reasoning": ""}
     calls = []
     for block in message.content:
         match block.type:
             case "text":
-                said["text"] += shown(block.text)
+                texts["text"] += as_text(block.text)
             case "thinking":
-                said["reasoning"] += shown(block.thinking)
+                texts["reasoning"] += as_text(block.thinking)
             case "tool_use":
                 calls.append((block.id, block.name, block.input))
     return Outcome.of(
-        **said, tool_calls=calls, finish=message.stop_reason, usage=_usage(message.usage)
+        **texts, tool_calls=calls, finish=message.stop_reason, usage=_usage(message.usage)
     )
 
 

@@ -1,4 +1,4 @@
-"""One client: what it is, how it is asked, and the circumstances in which it is asked."""
+"""One client library: its name and version, its `Run`, and the environment that it runs in."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mockllm.scenario.model import Api
 __all__ = ["API_KEY", "TIMEOUT", "Client", "NotInstalledError", "found_in"]
 
 API_KEY = "mock-key"
-TIMEOUT = 5.0
-"""Seconds that a client waits for anything; mockllm answers in milliseconds."""
+TIMEOUT = 60.0
+"""Seconds before a client gives up; mockllm answers in milliseconds."""
 
 
 class NotInstalledError(Exception):
-    """A client is not on this machine; the message says what would bring it."""
+    """A client is not installed; the message has the command that installs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Client:
     """A client library in one way of using it.
 
     Args:
-        name: the library and the way, as users call them.
+        name: the library and the function, as users call them.
         package: its distribution.
-        version: of the installed package; raises `NotInstalledError` where there is none.
-        api: the protocol that it speaks.
-        run: asks it; what it raises is raised.
-        unseen: the fields of `Outcome` that it has no way to tell.
-        notes: what to know before its outcomes are judged.
+        version: returns the installed version; raises `NotInstalledError` if there is none.
+        api: the API of its requests.
+        run: sends a request with it; exceptions of the client are raised.
+        unseen: the fields of `Outcome` that it cannot report.
+        notes: what a reader must know about its outcomes.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Client:
 
 
 def found_in(module: str, function: str) -> Run:
-    """The function of a module of this package, which is imported when it is first called:
-    importing all clients takes far longer than asking them."""
+    """The function of a module of this package, imported at the first call: the import of all
+    clients takes far longer than their requests."""
 
     def run(base_url: str, case: Case) -> Outcome:
-        ask = getattr(import_module(f"tests.conformance.{module}"), function)
+        run_client = getattr(import_module(f"tests.conformance.{module}"), function)
         with _alone():
-            outcome: Outcome = ask(base_url, case)
+            outcome: Outcome = run_client(base_url, case)
             return outcome
 
     run.__name__ = f"{module}.{function}"
@@ -64,7 +64,7 @@ def found_in(module: str, function: str) -> Run:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Without proxies and telemetry of the environment, and without the client's warnings."""
+    """Removes proxies and telemetry settings, and silences the client's warnings."""
     before = dict(os.environ)
     for name in before:
         if name.lower().endswith("_proxy") or name.startswith(("LANGSMITH_", "LANGCHAIN_")):

@@ -1,4 +1,4 @@
-"""The table of all clients, in the order in which they are told. Only data may live here."""
+"""The table of all clients, in the order of docs/clients.md. Only data may live here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import partial
 from importlib import metadata
 
 from mockllm.scenario.model import Api
-from tests.conformance.apart import Environment
 from tests.conformance.client import Client, NotInstalledError, found_in
+from tests.conformance.environment import Environment
 from tests.conformance.node_clients import NODE_CLIENTS
 
 __all__ = ["CLIENTS", "PYTHON_CLIENTS", "Client", "NotInstalledError"]
@@ -33,7 +33,7 @@ def _here(
     return Client(name, package, partial(_version, package), api, run, frozenset(unseen), notes)
 
 
-def _apart(
+def _elsewhere(
     environment: Environment,
     name: str,
     package: str,
@@ -50,13 +50,13 @@ def _apart(
 _LITELLM = Environment("litellm")
 _LANGCHAIN_GOOGLE = Environment("langchain_google")
 
-_NOT_OPENAI = "OpenAI's own API has no reasoning here, and what others add is passed over."
-_NO_ACCUMULATION = "It has no helper that accumulates: the chunks are added up as its guide does."
+_NOT_OPENAI = "OpenAI's own API has no reasoning here; the client ignores what other servers add."
+_NO_ACCUMULATION = "It has no accumulator: the test adds up the chunks as the SDK's guide does."
 _ONE_ANSWER = (
-    "What is told is `raw_responses[0]` of a run that ends with its first answer, tools included."
+    "The outcome is `raw_responses[0]` of a run that ends after one answer, even one with calls."
 )
-_NO_TOOLS_RUN = "Asked through `direct`, so that no tool is called; arguments are not validated."
-_COUNTED = "It counts tokens by itself where no usage is told, so that some is always told."
+_NO_TOOLS_RUN = "Used through `direct`, which runs no tool and does not validate arguments."
+_COUNTED = "It counts tokens itself if the stream has no usage, so it always reports some."
 
 PYTHON_CLIENTS: tuple[Client, ...] = (
     _here(
@@ -73,8 +73,8 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
         "responses",
         "openai_python.responses",
         notes=(
-            "What is told is `get_final_response()`, which knows of no end but "
-            "`response.completed`; others are there as events."
+            "The outcome is `get_final_response()`, which accepts `response.completed` as the only "
+            "end; the other ends are visible as events only."
         ),
     ),
     _here(
@@ -113,7 +113,7 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
         "langchain_python.messages",
         "refusal",
     ),
-    _apart(
+    _elsewhere(
         _LANGCHAIN_GOOGLE,
         "langchain ChatGoogleGenerativeAI",
         "langchain-google-genai",
@@ -161,7 +161,7 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
         "finish",
         notes=_ONE_ANSWER,
     ),
-    _apart(
+    _elsewhere(
         _LITELLM,
         "litellm stream_chunk_builder() of openai/",
         "litellm",
@@ -169,7 +169,7 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
         "chat",
         notes=_COUNTED,
     ),
-    _apart(
+    _elsewhere(
         _LITELLM,
         "litellm stream_chunk_builder() of anthropic/",
         "litellm",
@@ -184,7 +184,7 @@ PYTHON_CLIENTS: tuple[Client, ...] = (
         "agui",
         "agui_python.agent",
         "refusal",
-        notes="Types without a client: events are told apart and put together by the test.",
+        notes="Types without a client: the test picks the type of each event and adds them up.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""google-genai: `generate_content_stream()`, whose chunks the user adds up."""
+"""google-genai: `generate_content_stream()`, whose chunks the user joins."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from google.genai import types
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
-from tests.conformance.asking import schemas, shown
 from tests.conformance.client import API_KEY, TIMEOUT
+from tests.conformance.request_body import as_text, schemas
 
 __all__ = ["contents"]
 
@@ -19,8 +19,8 @@ MODEL = "gemini-2.5-flash"
 
 
 def contents(base_url: str, case: Case) -> Outcome:
-    """The chunks' `text`, `function_calls` and thoughts, the last finish (or why
-    the prompt was blocked) and the last usage."""
+    """The chunks' `text`, `function_calls` and thoughts, the last finish or block reason, and the
+    last usage."""
     options = types.HttpOptions(
         base_url=base_url,
         timeout=int(TIMEOUT * 1000),
@@ -41,7 +41,7 @@ def contents(base_url: str, case: Case) -> Outcome:
         if chunk.prompt_feedback is not None:
             finish = finish or chunk.prompt_feedback.block_reason
     return Outcome.of(
-        "".join(shown(chunk.text) for chunk in chunks),
+        "".join(as_text(chunk.text) for chunk in chunks),
         reasoning="".join(map(_thoughts, chunks)),
         tool_calls=calls,
         finish=finish and finish.value,
@@ -64,14 +64,14 @@ def _tool(case: Case) -> types.Tool:
 
 
 def _thoughts(chunk: Any) -> str:
-    return "".join(shown(part.text) for part in chunk.parts or () if part.thought)
+    return "".join(as_text(part.text) for part in chunk.parts or () if part.thought)
 
 
 def _usage(usage: Any) -> Usage | None:
-    """The numbers; those of nothing are not sent."""
+    """The usage; the API leaves out counts of zero."""
     if usage is None:
         return None
     thoughts = usage.thoughts_token_count or 0
-    made = (usage.candidates_token_count or 0) + thoughts
+    output = (usage.candidates_token_count or 0) + thoughts
     cached = usage.cached_content_token_count or 0
-    return Usage(usage.prompt_token_count, made, thoughts, cached)
+    return Usage(usage.prompt_token_count, output, thoughts, cached)

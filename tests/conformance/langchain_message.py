@@ -1,6 +1,6 @@
-"""What a message of LangChain says.
+"""Reads a message of LangChain.
 
-Imported in the environments of its integrations, too: it needs the standard library only.
+The environments of its integrations import this as well, so it needs the standard library only.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["said"]
+__all__ = ["summed"]
 
 
-def said(chunks: Iterable[Any]) -> dict[str, Any]:
+def summed(chunks: Iterable[Any]) -> dict[str, Any]:
     """The sum of the chunks, as arguments of `Outcome.of`.
 
-    Calls that LangChain could not read are its `invalid_tool_calls`: what it tells of them is
-    an error.
+    Each of LangChain's `invalid_tool_calls` is an error.
     """
     message = None
     for chunk in chunks:
@@ -48,7 +47,7 @@ def _refusal(message: Any) -> str:
 
 
 def _finish(metadata: dict[str, Any]) -> str | None:
-    """Each integration has a name of its own for it."""
+    """The finish reason, whose key differs in each integration."""
     why = metadata.get("incomplete_details") or {}
     return (
         metadata.get("finish_reason")

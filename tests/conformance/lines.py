@@ -1,6 +1,6 @@
-"""The far end of `apart`: answers questions as JSON lines, in an environment of its own.
+"""Answers jobs of `environment` as JSON lines, in another virtual environment.
 
-Needs nothing but the standard library, for mockllm is not installed there.
+It needs the standard library only, since mockllm is not installed there.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Ask", "serve"]
+__all__ = ["RunClient", "serve"]
 
-Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Asks a client: base URL and question (`prompt`, `tools`) to the arguments of `Outcome.of`."""
+RunClient = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""A client: takes a base URL and a job (`prompt`, `tools`); returns arguments of `Outcome.of`."""
 
 
-def serve(package: str, asks: Mapping[str, Ask]) -> None:
+def serve(package: str, clients: Mapping[str, RunClient]) -> None:
     """Answers each line of standard input with a line of standard output, until it ends.
 
-    A question is `{"ask": NAME, "base_url": ..., "prompt": ..., "tools": [...]}`, or asks for
-    the `version` of the package. An answer is `{"said": ...}` or `{"raised": ...}`.
+    A job is `{"client": NAME, "base_url": ..., "prompt": ..., "tools": [...]}`; the client
+    `version` is the version of the package. An answer is `{"result": ...}` or `{"raised": ...}`.
     """
-    # Clients print; what they print must not get among the answers.
+    # Clients print; their output must not be mixed with the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     warnings.simplefilter("ignore")
     for line in sys.stdin:
-        question = json.loads(line)
-        name = question.pop("ask")
+        job = json.loads(line)
+        name = job.pop("client")
         if name == "version":
-            answer: dict[str, Any] = {"said": importlib.metadata.version(package)}
+            answer: dict[str, Any] = {"result": importlib.metadata.version(package)}
         else:
-            answer = _answer(asks[name], question)
+            answer = _answer(clients[name], job)
         answers.write(json.dumps(answer, default=repr) + "\n")
         answers.flush()
 
 
-def _answer(ask: Ask, question: dict[str, Any]) -> dict[str, Any]:
+def _answer(run: RunClient, job: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"said": ask(question.pop("base_url"), question)}
-    except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
+        return {"result": run(job.pop("base_url"), job)}
+    except Exception as error:  # noqa: BLE001 - any exception of a client is its outcome
         kinds = [kind.__name__ for kind in type(error).__mro__]
         return {"raised": {"kinds": kinds, "message": str(error)}}

@@ -1,6 +1,7 @@
-"""Clients under Node: one process, started when it is first asked, for many jobs at once.
+"""Clients under Node: one process, started for the first job, runs many jobs at once.
 
-`make tests/conformance/node/node_modules/.installed` installs them; `run.mjs` says what is told.
+`make tests/conformance/node/node_modules/.installed` installs them; `run.mjs` describes the lines
+that are exchanged.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Trouble
 from mockllm.checking.probes import Run
 from mockllm.scenario.model import Api
-from tests.conformance.asking import body, schemas
 from tests.conformance.client import Client, NotInstalledError
+from tests.conformance.request_body import body, schemas
 
 __all__ = ["NODE_CLIENTS", "Node"]
 
 Json = dict[str, Any]
 
 _FOLDER = Path(__file__).parent / "node"
-_PATIENCE = 60.0
-"""Seconds for one answer; `run.mjs` gives up on a client much earlier."""
+_GIVE_UP = 180.0
+"""Seconds for one job; `run.mjs` ends a client much earlier."""
 
 
 class Node:
     """A Node process for the clients of a folder; one that ends is started again.
 
-    Several threads may ask at once. Whatever happens to the process, each of them gets an
-    outcome: where there is no other, one that tells what happened as an error.
+    Several threads may run jobs at once. Whatever happens to the process, each of them gets an
+    outcome; if the process failed, it has the failure as an error.
     """
 
     def __init__(self, folder: Path = _FOLDER) -> None:
@@ -48,7 +49,7 @@ class Node:
         self._lock = threading.Lock()
 
     def version(self, package: str) -> str:
-        """Of a package in the folder; raises `NotInstalledError` where there is none."""
+        """The version of a package in the folder; raises `NotInstalledError` if it is missing."""
         _executable()
         manifest = self._folder / "node_modules" / package / "package.json"
         if not manifest.is_file():
@@ -59,19 +60,19 @@ class Node:
         version: str = json.loads(manifest.read_text("utf-8"))["version"]
         return version
 
-    def run(self, ask: str) -> Run:
-        """The client of that name: `FILE#FUNCTION`, the file as the folder sees it."""
-        return partial(self._run, ask)
+    def run(self, client: str) -> Run:
+        """The client `FILE#FUNCTION`; the file is relative to the folder."""
+        return partial(self._run, client)
 
     def close(self) -> None:
-        """Ends the process; who asks again starts another."""
+        """Ends the process; a later job starts another."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
 
-    def _run(self, ask: str, base_url: str, case: Case) -> Outcome:
+    def _run(self, client: str, base_url: str, case: Case) -> Outcome:
         job = {
-            "ask": ask,
+            "client": client,
             "base_url": base_url,
             "body": body(case),
             "prompt": case.prompt,
@@ -82,9 +83,9 @@ class Node:
             if self._process is None or not self._process.alive:
                 self._process = _Process(self._folder)
             process = self._process
-        said = process.ask(job)
-        errors = [Trouble(**error) for error in said["errors"]]
-        return Outcome.of(**{**said, "errors": errors})
+        result = process.send(job)
+        errors = [Trouble(**error) for error in result["errors"]]
+        return Outcome.of(**{**result, "errors": errors})
 
 
 class _Process:
@@ -104,14 +105,14 @@ class _Process:
         self._end = _failed("it has ended")
         self._ids = count()
         self._waiting: dict[int, Future[Json]] = {}
-        self._lock = threading.Lock()  # of what waits
-        self._pen = threading.Lock()  # of what is written
+        self._lock = threading.Lock()  # guards `alive` and `_waiting`
+        self._write_lock = threading.Lock()  # guards the pipe to the process
         self._reader = threading.Thread(target=self._read, name="node-answers", daemon=True)
         self._reader.start()
         atexit.register(self.kill)
 
-    def ask(self, job: Json) -> Json:
-        """What is said to a job; in place of an answer that does not come, why it does not."""
+    def send(self, job: Json) -> Json:
+        """The result of a job; if there is none, one with the failure as an error."""
         answer: Future[Json] = Future()
         with self._lock:
             if not self.alive:
@@ -120,20 +121,20 @@ class _Process:
             self._waiting[id] = answer
         self._write(json.dumps({"id": id, **job}) + "\n")
         try:
-            return answer.result(_PATIENCE)
+            return answer.result(_GIVE_UP)
         except TimeoutError:
             self.kill()
-            return _failed(f"there was no answer within {_PATIENCE:.0f} seconds")
+            return _failed(f"there was no answer within {_GIVE_UP:.0f} seconds")
 
     def kill(self) -> None:
-        """Ends the process; whoever still waits is told so."""
+        """Ends the process; waiting jobs get the failure."""
         self._popen.kill()
         self._reader.join()
 
     def _write(self, line: str) -> None:
         assert self._popen.stdin is not None
-        with self._pen:
-            # Of a process that is no more the reader tells whoever waits.
+        with self._write_lock:
+            # If the process has ended, the reader gives waiting jobs the failure.
             if not self._popen.stdin.closed:
                 with suppress(BrokenPipeError):
                     self._popen.stdin.write(line.encode())
@@ -145,13 +146,13 @@ class _Process:
             answer = json.loads(line)
             with self._lock:
                 waiting = self._waiting.pop(answer["id"])
-            waiting.set_result(answer["said"])
+            waiting.set_result(answer["result"])
         code = self._popen.wait()
         self._errors.seek(0)
-        last_words = self._errors.read()[-2000:]
+        last_errors = self._errors.read()[-2000:]
         with self._lock:
             self.alive = False
-            self._end = _failed(f"it ended with {code} {last_words}".rstrip())
+            self._end = _failed(f"it ended with {code} {last_errors}".rstrip())
             for waiting in self._waiting.values():
                 waiting.set_result(self._end)
         self._close()
@@ -161,7 +162,7 @@ class _Process:
         assert self._popen.stdout is not None
         self._errors.close()
         self._popen.stdout.close()
-        with self._pen, suppress(BrokenPipeError):
+        with self._write_lock, suppress(BrokenPipeError):
             self._popen.stdin.close()
 
 
@@ -172,12 +173,12 @@ def _executable() -> str:
     return node
 
 
-def _failed(what: str) -> Json:
-    return {"errors": [{"message": f"Node failed: {what}", "crash": True}]}
+def _failed(reason: str) -> Json:
+    return {"errors": [{"message": f"Node failed: {reason}", "crash": True}]}
 
 
 def _environment() -> dict[str, str]:
-    """The least that Node needs: what else there is may change what clients do."""
+    """The variables that Node needs; others may change the behaviour of clients."""
     kept = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT")
     return {name: os.environ[name] for name in kept if name in os.environ}
 
@@ -185,7 +186,9 @@ def _environment() -> dict[str, str]:
 _NODE = Node()
 
 
-def _client(name: str, packages: str, api: Api, ask: str, *unseen: str, notes: str = "") -> Client:
+def _client(
+    name: str, packages: str, api: Api, client: str, *unseen: str, notes: str = ""
+) -> Client:
     """A client of the folder `node`; `packages` is its own, and those that it is used with."""
     package, *others = packages.split()
 
@@ -193,21 +196,21 @@ def _client(name: str, packages: str, api: Api, ask: str, *unseen: str, notes: s
         used_with = [f"{other} {_NODE.version(other)}" for other in others]
         return " with ".join([_NODE.version(package), *used_with])
 
-    return Client(name, package, version, api, _NODE.run(ask), frozenset(unseen), notes)
+    return Client(name, package, version, api, _NODE.run(client), frozenset(unseen), notes)
 
 
-_NODE_22 = "It is declared for Node 22 and newer; under Node 20 it is installed with a warning."
-_NOT_OPENAI = "OpenAI's own API has no reasoning here, and what others add is passed over."
-_SNAPSHOT = "What is told is `finalResponse()`, which is there whatever the stream ended with."
+_NODE_22 = "It requires Node 22 or newer; under Node 20 npm installs it with a warning."
+_NOT_OPENAI = "OpenAI's own API has no reasoning here; the client ignores what other servers add."
+_SNAPSHOT = "The outcome is `finalResponse()`, which exists whatever the stream ended with."
 _INVALID = (
-    "What is told is what the parts of `fullStream` say. A call that is flagged `invalid` is kept "
-    "where its input is no JSON, with the input as text; otherwise it is told as an error. Of a "
-    "stream without a finish it says `other`, and has no `rawFinishReason`."
+    "The outcome is the parts of `fullStream`. A call that is flagged `invalid` is kept with its "
+    "input as text if the input is not JSON; otherwise it is an error. A stream without a finish "
+    "reason ends in `other`, without a `rawFinishReason`."
 )
-_COMPATIBLE = f"{_INVALID} It has `includeUsage`, without which it asks for no usage."
+_COMPATIBLE = f"{_INVALID} The test sets `includeUsage`; without it the client requests no usage."
 _SUBSCRIBER = (
-    "What is told are the messages after `runAgent()`, and what a subscriber hears of the end: "
-    "after `RUN_ERROR` it resolves as after `RUN_FINISHED`."
+    "The outcome is the messages after `runAgent()`, and the end that a subscriber receives: "
+    "`runAgent()` resolves after `RUN_ERROR` as it does after `RUN_FINISHED`."
 )
 
 NODE_CLIENTS: tuple[Client, ...] = (

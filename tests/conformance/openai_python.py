@@ -1,4 +1,4 @@
-"""openai-python, through its own helpers for streams."""
+"""openai-python with its own helpers for streams."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import openai
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome, Usage
-from tests.conformance.asking import body, shown
 from tests.conformance.client import API_KEY, TIMEOUT
+from tests.conformance.request_body import as_text, body
 
 __all__ = ["chat", "responses"]
 
@@ -31,8 +31,8 @@ def chat(base_url: str, case: Case) -> Outcome:
     choice = completion.choices[0]
     message = choice.message
     return Outcome.of(
-        shown(message.content),
-        refusal=shown(message.refusal),
+        as_text(message.content),
+        refusal=as_text(message.refusal),
         tool_calls=[
             (call.id, call.function.name, call.function.arguments)
             for call in message.tool_calls or ()
@@ -48,21 +48,21 @@ def responses(base_url: str, case: Case) -> Outcome:
         for _ in stream:
             pass
         response = stream.get_final_response()
-    said: dict[str, str] = {"reasoning": "", "refusal": ""}
+    texts: dict[str, str] = {"reasoning": "", "refusal": ""}
     calls = []
     for item in response.output:
         match item.type:
             case "message":
                 refused = (part.refusal for part in item.content if part.type == "refusal")
-                said["refusal"] += "".join(refused)
+                texts["refusal"] += "".join(refused)
             case "reasoning":
-                said["reasoning"] += _reasoning(item)
+                texts["reasoning"] += _reasoning(item)
             case "function_call":
                 calls.append((item.call_id, item.name, item.arguments))
     why = response.incomplete_details
     return Outcome.of(
         response.output_text,
-        **said,
+        **texts,
         tool_calls=calls,
         finish=why.reason if why is not None else response.status,
         usage=_usage(response.usage, "input", "output"),
@@ -75,18 +75,18 @@ def _client(base_url: str) -> openai.OpenAI:
 
 
 def _reasoning(item: Any) -> str:
-    """The reasoning itself where it is sent, else its summary."""
+    """The reasoning text if it is sent, else its summary."""
     return "".join(part.text for part in item.content or item.summary or ())
 
 
-def _usage(usage: Any, given: str, made: str) -> Usage | None:
+def _usage(usage: Any, input_name: str, output_name: str) -> Usage | None:
     if usage is None:
         return None
-    details_given = getattr(usage, f"{given}_tokens_details", None)
-    details_made = getattr(usage, f"{made}_tokens_details", None)
+    input_details = getattr(usage, f"{input_name}_tokens_details", None)
+    output_details = getattr(usage, f"{output_name}_tokens_details", None)
     return Usage(
-        getattr(usage, f"{given}_tokens", None),
-        getattr(usage, f"{made}_tokens", None),
-        getattr(details_made, "reasoning_tokens", None),
-        getattr(details_given, "cached_tokens", None),
+        getattr(usage, f"{input_name}_tokens", None),
+        getattr(usage, f"{output_name}_tokens", None),
+        getattr(output_details, "reasoning_tokens", None),
+        getattr(input_details, "cached_tokens", None),
     )

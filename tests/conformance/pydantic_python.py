@@ -21,31 +21,31 @@ from tests.conformance.client import API_KEY, TIMEOUT
 
 __all__ = ["chat", "messages", "responses"]
 
-_USUAL: dict[str, Any] = {"api_key": API_KEY, "max_retries": 0, "timeout": TIMEOUT}
+_OPTIONS: dict[str, Any] = {"api_key": API_KEY, "max_retries": 0, "timeout": TIMEOUT}
 
 
 def chat(base_url: str, case: Case) -> Outcome:
     """`OpenAIChatModel`."""
-    client = openai.AsyncOpenAI(base_url=base_url, **_USUAL)
+    client = openai.AsyncOpenAI(base_url=base_url, **_OPTIONS)
     model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
-    return asyncio.run(_ask(model, client, case))
+    return asyncio.run(_run(model, client, case))
 
 
 def responses(base_url: str, case: Case) -> Outcome:
     """`OpenAIResponsesModel`."""
-    client = openai.AsyncOpenAI(base_url=base_url, **_USUAL)
+    client = openai.AsyncOpenAI(base_url=base_url, **_OPTIONS)
     model = OpenAIResponsesModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
-    return asyncio.run(_ask(model, client, case))
+    return asyncio.run(_run(model, client, case))
 
 
 def messages(base_url: str, case: Case) -> Outcome:
     """`AnthropicModel`."""
-    client = anthropic.AsyncAnthropic(base_url=base_url, **_USUAL)
+    client = anthropic.AsyncAnthropic(base_url=base_url, **_OPTIONS)
     provider = AnthropicProvider(anthropic_client=client)
-    return asyncio.run(_ask(AnthropicModel("claude-sonnet-4-5", provider=provider), client, case))
+    return asyncio.run(_run(AnthropicModel("claude-sonnet-4-5", provider=provider), client, case))
 
 
-async def _ask(model: Any, client: Any, case: Case) -> Outcome:
+async def _run(model: Any, client: Any, case: Case) -> Outcome:
     tools = [
         ToolDefinition(
             name=tool.name,
@@ -80,25 +80,25 @@ def _outcome(response: Any) -> Outcome:
             for part in parts
             if isinstance(part, ToolCallPart)
         ],
-        finish=_WORDS.get(response.finish_reason, response.finish_reason),
+        finish=_FINISH.get(response.finish_reason, response.finish_reason),
         usage=_usage(response.usage),
         errors=errors,
     )
 
 
-_WORDS = {"tool_call": "tool_calls"}
-"""Its own words for a finish that are not spelled like those of the kit."""
+_FINISH = {"tool_call": "tool_calls"}
+"""Finish reasons of pydantic-ai that differ from those of the kit."""
 
 
 def _thoughts(part: Any) -> str:
-    """A summary is its content; reasoning that is not summarised is in the details."""
+    """The summary in `content`, or the raw reasoning in the provider's details."""
     details = part.provider_details or {}
     thoughts: str = part.content or "".join(details.get("raw_content", ()))
     return thoughts
 
 
 def _usage(usage: Any) -> Usage | None:
-    """It has zeros where nothing was told."""
+    """The usage, or None if none was sent."""
     if not usage.has_values():
         return None
     reasoning = usage.details.get("reasoning_tokens", usage.details.get("thinking_tokens"))

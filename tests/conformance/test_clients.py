@@ -1,4 +1,7 @@
-"""Every client understands every sample as it is: what it makes of quirks is its own doing."""
+"""Every Python client reads every sample without quirks correctly.
+
+So a difference under a quirk is one of the client.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +12,35 @@ from mockllm.checking.judging.compare import differences
 from mockllm.checking.policy import Policy
 from mockllm.quirks.samples import SAMPLES
 from tests.conformance.clients import PYTHON_CLIENTS, Client, NotInstalledError
-from tests.conformance.playing import ask
+from tests.conformance.playing import play
 
 pytestmark = pytest.mark.slow
 
-KNOWN = {
+KNOWN_DIFFERENCES = {
     ("langchain ChatOpenAI(use_responses_api=True)", "sample-interleaved"): (
-        "What comes for a call after another item came in between is a new call."
+        "Arguments that follow another item begin a new call."
     ),
     ("langchain ChatOpenAI(use_responses_api=True)", "sample-reasoning"): (
-        "Of reasoning it tells summaries alone."
+        "Of reasoning it reports only summaries."
     ),
     ("litellm stream_chunk_builder() of anthropic/", "sample-interleaved"): (
-        "The fragments of all calls are added to the one that was opened last."
+        "All fragments are appended to the call that began last."
     ),
 }
-"""What clients make wrong of samples that are as they should be, and how."""
+"""Known mistakes of clients with plain samples, by client and sample."""
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=list(SAMPLES))
 @pytest.mark.parametrize("client", PYTHON_CLIENTS, ids=lambda client: client.name)
 def test_plain_samples(client: Client, sample) -> None:
-    """Without quirks, a client comes to what the scenario says, as far as it can
-    tell it, but for what is known."""
+    """The outcome of a plain sample is the expected one, except for known differences."""
     try:
         client.version()
     except NotInstalledError as missing:
         pytest.skip(str(missing))
     played = case(sample, client.api)
-    found = differences(played, ask(client, played), Policy(ignore=client.unseen))
-    if (client.name, sample.name) in KNOWN:
-        assert found, "the client gets it right now: take it off the list"
+    found = differences(played, play(client, played), Policy(ignore=client.unseen))
+    if (client.name, sample.name) in KNOWN_DIFFERENCES:
+        assert found, "the client is correct now: remove the entry"
     else:
         assert found == []

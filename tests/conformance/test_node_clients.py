@@ -1,4 +1,4 @@
-"""Clients under Node understand every sample as it is, and none of them spoils it for another."""
+"""Every client under Node reads plain samples correctly, and a broken client affects no other."""
 
 from __future__ import annotations
 
@@ -16,33 +16,32 @@ from mockllm.checking.policy import Policy
 from mockllm.quirks.samples import SAMPLES, TEXT
 from tests.conformance.client import Client, NotInstalledError
 from tests.conformance.node_clients import NODE_CLIENTS, Node
-from tests.conformance.playing import ask
+from tests.conformance.playing import play
 
 pytestmark = pytest.mark.slow
 with_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 
-KNOWN = {
+KNOWN_DIFFERENCES = {
     ("AI SDK @ai-sdk/openai responses()", "sample-reasoning"): (
-        "Of reasoning it tells summaries alone."
+        "Of reasoning it reports only summaries."
     ),
 }
-"""What clients make wrong of samples that are as they should be, and how."""
+"""Known mistakes of clients with plain samples, by client and sample."""
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=list(SAMPLES))
 @pytest.mark.parametrize("client", NODE_CLIENTS, ids=lambda client: client.name)
 def test_plain_samples(client: Client, sample) -> None:
-    """Without quirks, a client comes to what the scenario says, as far as it can
-    tell it, but for what is known."""
+    """The outcome of a plain sample is the expected one, except for known differences."""
     try:
         client.version()
     except NotInstalledError as missing:
         pytest.skip(str(missing))
     played = case(sample, client.api)
     policy = Policy(ignore=client.unseen, malformed="keep")
-    found = differences(played, ask(client, played), policy)
-    if (client.name, sample.name) in KNOWN:
-        assert found, "the client gets it right now: take it off the list"
+    found = differences(played, play(client, played), policy)
+    if (client.name, sample.name) in KNOWN_DIFFERENCES:
+        assert found, "the client is correct now: remove the entry"
     else:
         assert found == []
 
@@ -60,32 +59,32 @@ export const hangs = () => {
 };
 export const forgets = async () => {
   void Promise.reject(new Error("unseen"));
-  return { text: "said" };
+  return { text: "done" };
 };
 export const dies = () => process.kill(process.pid, "SIGKILL");
 """
-"""Clients that break in every way."""
+"""Clients that fail in every way."""
 
 
 @pytest.fixture
 def node() -> Iterator[Node]:
-    """A process of its own for a test."""
+    """A Node process for one test."""
     node = Node()
     yield node
     node.close()
 
 
 @pytest.fixture
-def asked(node: Node, tmp_path: Path):
-    """Asks one of the clients that break."""
+def run_client(node: Node, tmp_path: Path):
+    """Runs one of the clients that fail."""
     file = tmp_path / "clients.mjs"
     file.write_text(_CLIENTS, "utf-8")
     played = case(TEXT, "chat")
 
-    def ask(name: str, base_url: str = "") -> Outcome:
+    def run(name: str, base_url: str = "") -> Outcome:
         return node.run(f"{file.as_uri()}#{name}")(base_url, played)
 
-    return ask
+    return run
 
 
 @with_node
@@ -95,41 +94,41 @@ def asked(node: Node, tmp_path: Path):
         ("fails", "RangeError: too deep", True),
         ("hears", "TypeError: terminated", False),
         ("exits", "the client failed: it ended the program", True),
-        ("hangs", "nobody can catch TypeError: too late", True),
+        ("hangs", "uncaught TypeError: too late", True),
     ],
 )
-def test_client_that_breaks(asked, name: str, message: str, crash: bool) -> None:
-    """Whatever a client does is told as its error, and the next one is asked as if nothing were;
-    a connection that breaks is no crash."""
-    (trouble,) = asked(name).errors
+def test_a_client_that_fails(run_client, name: str, message: str, crash: bool) -> None:
+    """A failure of a client is its error, and the next job succeeds; a broken connection is no
+    crash."""
+    (trouble,) = run_client(name).errors
     assert (trouble.message, trouble.crash) == (message, crash)
-    assert asked("echoes", "next") == Outcome(text="next Hello")
+    assert run_client("echoes", "next") == Outcome(text="next Hello")
 
 
 @with_node
-def test_client_that_forgets(asked) -> None:
-    """What nobody can catch is told beside what the client says."""
-    told = asked("forgets")
-    assert told.text == "said"
-    assert [trouble.message for trouble in told.errors] == ["nobody can catch Error: unseen"]
+def test_an_unhandled_rejection(run_client) -> None:
+    """An unhandled rejection is an error beside the client's outcome."""
+    outcome = run_client("forgets")
+    assert outcome.text == "done"
+    assert [trouble.message for trouble in outcome.errors] == ["uncaught Error: unseen"]
 
 
 @with_node
-def test_process_that_dies(asked) -> None:
-    """The job that ends the whole process is told so, and for the next there is a new one."""
-    (trouble,) = asked("dies").errors
+def test_a_process_that_ends(run_client) -> None:
+    """A job that ends the process has an error, and a new process runs the next job."""
+    (trouble,) = run_client("dies").errors
     assert trouble.message == "Node failed: it ended with -9"
     assert trouble.crash
-    assert asked("echoes", "next") == Outcome(text="next Hello")
+    assert run_client("echoes", "next") == Outcome(text="next Hello")
 
 
 @with_node
-def test_many_at_once(asked) -> None:
-    """Everybody gets the answer to what they asked, also beside clients that break."""
+def test_many_at_once(run_client) -> None:
+    """Every job gets its own outcome, also in parallel with clients that fail."""
     names = [("exits", "hangs", "echoes")[number % 3] for number in range(30)]
     with ThreadPoolExecutor(8) as threads:
-        told = list(threads.map(asked, names, map(str, range(30))))
-    for number, (name, outcome) in enumerate(zip(names, told, strict=True)):
+        outcomes = list(threads.map(run_client, names, map(str, range(30))))
+    for number, (name, outcome) in enumerate(zip(names, outcomes, strict=True)):
         if name == "echoes":
             assert outcome == Outcome(text=f"{number} Hello")
         else:
@@ -137,7 +136,7 @@ def test_many_at_once(asked) -> None:
 
 
 def test_missing_package(tmp_path: Path) -> None:
-    """Who has not installed a client is told how to."""
+    """A missing package is an error with the command that installs it."""
     if shutil.which("node") is None:
         with pytest.raises(NotInstalledError, match="Node is not installed"):
             Node(tmp_path).version("openai")

@@ -1,4 +1,4 @@
-"""Where recorded traffic is, on machines that have it."""
+"""The corpus of recorded traffic, where it is installed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ needs_corpus = pytest.mark.skipif(
 
 
 def recorded_files() -> list[Path]:
-    """All cassettes and dumps of the corpus; none where it is not there.
-
-    The corpus also holds the whole cassettes of a test suite; many of their exchanges are of
-    APIs that are not played.
+    """All cassettes and dumps of the corpus; none where it is missing. The corpus also has
+    cassettes of whole test suites; many of their exchanges are of APIs that mockllm does not play.
     """
     return list(files([CORPUS / "cassettes", CORPUS / "streams"])) if CORPUS.is_dir() else []
 
@@ -30,6 +28,6 @@ def dumps() -> list[Path]:
 
 
 def title(path: Path) -> str:
-    """What a file of the corpus is called on a page: its place below the corpus."""
-    place = path.relative_to(CORPUS)
-    return str(place.parent if path.suffix == ".sse" else place)
+    """The name of a corpus file on a page: its path below the corpus."""
+    relative = path.relative_to(CORPUS)
+    return str(relative.parent if path.suffix == ".sse" else relative)

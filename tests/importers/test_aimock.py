@@ -1,4 +1,4 @@
-"""Fixture files of aimock, as scenarios."""
+"""aimock's fixture files, imported as scenarios."""
 
 import json
 
@@ -37,24 +37,26 @@ def only(drafts):
 
 
 def skipped(drafts):
-    return [line.description for draft in drafts for line in draft.report if line.outcome == "skipped"]
+    return [
+        line.description for draft in drafts for line in draft.report if line.outcome == "skipped"
+    ]
 
 
 def answer(scenario, messages, **body):
     """What the scenario answers over Chat Completions."""
-    asked = {"model": "m", "messages": messages, **body}
-    exchange = Exchange("POST", "/v1/chat/completions", {}, json.dumps(asked).encode())
+    request = {"model": "m", "messages": messages, **body}
+    exchange = Exchange("POST", "/v1/chat/completions", {}, json.dumps(request).encode())
     player = Player([scenario])
     found = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, Session("default"), exchange))
     return found.status, json.loads(b"".join(found.data))
 
 
-def said(text):
+def user(text):
     return [{"role": "user", "content": text}]
 
 
 def test_text_and_its_conditions(tmp_path):
-    """A fixture becomes a scenario of its name that answers the same words."""
+    """A fixture becomes a scenario with its name, conditions and text."""
     first, other = read(
         tmp_path,
         fixture({"content": "Hi!"}),
@@ -63,15 +65,15 @@ def test_text_and_its_conditions(tmp_path):
     assert first.scenario.name == "hello"
     assert first.scenario.match == Match(user=TextCondition("contains", "hello"))
     assert first.scenario.apis == ("chat", "responses", "anthropic", "gemini")
-    status, body = answer(first.scenario, said("oh hello you"))
+    status, body = answer(first.scenario, user("oh hello you"))
     assert (status, body["choices"][0]["message"]["content"]) == (200, "Hi!")
-    _, body = answer(other.scenario, said("Gib mir JSON."))
+    _, body = answer(other.scenario, user("Gib mir JSON."))
     assert body["choices"][0]["message"]["content"] == '{"a":[1,null]}'
     assert [line.source.rpartition("#")[2] for line in (*first.report, *other.report)] == ["1", "2"]
 
 
 def test_all_conditions(tmp_path):
-    """What the scenario language can ask is asked: system, model with its date, tools, header."""
+    """System prompt, model with its date, tools and headers become conditions."""
     match = {
         "userMessage": "a",
         "systemMessage": ["one.", "two"],
@@ -88,11 +90,11 @@ def test_all_conditions(tmp_path):
     assert found.system == TextCondition("regex", r"(?s)\A(?=.*one\.)(?=.*two)")
     one = only(read(tmp_path, fixture({"content": "x"}, {"systemMessage": "one."})))
     assert one.match == Match(system=TextCondition("contains", "one."))
-    assert answer(one, [{"role": "system", "content": "one. two"}, *said("b")])[0] == 200
+    assert answer(one, [{"role": "system", "content": "one. two"}, *user("b")])[0] == 200
 
 
 def test_no_condition(tmp_path):
-    """A fixture without conditions answers what nothing else does."""
+    """A fixture without conditions answers requests that nothing else matches."""
     scenario = only(read(tmp_path, {"match": {}, "response": {"content": "x"}}))
     assert (scenario.match, scenario.name) == (Match(anything=True), "aimock")
 
@@ -106,12 +108,20 @@ def test_calls(tmp_path):
         {"name": "i", "arguments": '{"broken'},
     ]
     scenario = only(read(tmp_path, fixture({"toolCalls": calls, "content": "Wait."})))
-    message = answer(scenario, said("hello"))[1]["choices"][0]["message"]
+    message = answer(scenario, user("hello"))[1]["choices"][0]["message"]
     assert message["content"] == "Wait."
     made = [(c["function"]["name"], c["function"]["arguments"]) for c in message["tool_calls"]]
     assert made == [("f", '{"a": 1}'), ("g", '{"b":[1]}'), ("h", "{}"), ("i", '{"broken')]
     assert message["tool_calls"][0]["id"] == "call_a"
     assert [part.malformed for part in scenario.turns[0].reply[1:]] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": "\\ud800"}'])
+def test_arguments_that_scenarios_refuse_are_malformed(tmp_path, arguments):
+    """Arguments that Python reads as JSON but scenarios refuse make a scenario that loads."""
+    scenario = only(read(tmp_path, fixture({"toolCalls": [{"name": "f", "arguments": arguments}]})))
+    (call,) = scenario.turns[0].reply
+    assert (call.arguments, call.malformed) == (arguments, True)
 
 
 def test_blocks_keep_their_order(tmp_path):
@@ -123,7 +133,7 @@ def test_blocks_keep_their_order(tmp_path):
 
 
 def test_usage_finish_and_what_is_lost(tmp_path):
-    """Tokens and finish are kept; what has no place is told by name."""
+    """Tokens and finish reason are kept; keys without a counterpart are reported by name."""
     response = {
         "content": "x",
         "finishReason": "length",
@@ -136,7 +146,7 @@ def test_usage_finish_and_what_is_lost(tmp_path):
         "webSearches": ["q"],
     }
     (draft,) = read(tmp_path, fixture(response, chaos={"dropRate": 1}))
-    choice = answer(draft.scenario, said("hello"))[1]
+    choice = answer(draft.scenario, user("hello"))[1]
     assert choice["choices"][0]["finish_reason"] == "length"
     assert choice["usage"]["prompt_tokens"] == 5
     assert choice["usage"]["completion_tokens_details"]["reasoning_tokens"] == 2
@@ -165,7 +175,7 @@ def test_timing(tmp_path, name):
 
 
 def test_chunks(tmp_path):
-    """aimock cuts texts every so many characters, twenty where nobody says otherwise."""
+    """aimock cuts texts every so many characters, 20 by default."""
     scenario = only(read(tmp_path, fixture({"content": "x" * 45})))
     assert scenario.defaults.split == 20
     scenario = only(read(tmp_path, fixture({"content": "x" * 45}, chunkSize=7)))
@@ -177,7 +187,7 @@ def test_errors(tmp_path):
     error = {"error": {"message": "Slow down", "type": "rate_limit_error"}, "status": 429}
     match = {"userMessage": "hello", "sequenceIndex": 0}
     alone = only(read(tmp_path, fixture({**error, "retryAfter": 3}, match)))
-    status, body = answer(alone, said("hello"))
+    status, body = answer(alone, user("hello"))
     assert (status, body["error"]["message"]) == (429, "Slow down")
     assert alone.turns[0].http.retry_after == 3_000_000
     later = fixture({"content": "x"}, {**match, "sequenceIndex": 1})
@@ -188,7 +198,7 @@ def test_errors(tmp_path):
 
 
 def test_turns_of_one_conversation(tmp_path):
-    """Fixtures that say which request they answer become the turns of one scenario, in order."""
+    """Fixtures that number their requests become the turns of one scenario, in order."""
     match = {"userMessage": "plan", "model": "gpt-4o"}
     call = {"toolCalls": [{"name": "f", "arguments": "{}", "id": "c"}]}
     scenario = only(
@@ -201,9 +211,9 @@ def test_turns_of_one_conversation(tmp_path):
     assert [type(turn.reply[0]).__name__ for turn in scenario.turns] == ["ToolPart", "TextPart"]
 
 
-def test_a_result_goes_on_with_its_call(tmp_path):
-    """A fixture for a call's result is the next turn where the call is made, by its id; a call
-    without an id gets it."""
+def test_a_result_continues_after_its_call(tmp_path):
+    """A fixture for a call's result becomes the turn after that call, found by its id; a call
+    without an id gets one."""
     call = {"toolCalls": [{"name": "paint", "arguments": {"colour": "blue"}}]}
     result = {"toolCallId": "call_p", "toolResultContains": "ok"}
     scenario = only(
@@ -218,7 +228,7 @@ def test_a_result_goes_on_with_its_call(tmp_path):
         {"role": "assistant", "content": None, "tool_calls": [made]},
         {"role": "tool", "tool_call_id": "call_p", "content": "it is ok"},
     ]
-    body = answer(scenario, [*said("hello"), *tail])[1]
+    body = answer(scenario, [*user("hello"), *tail])[1]
     assert body["choices"][0]["message"]["content"] == "Painted."
 
 
@@ -239,15 +249,15 @@ SKIPPED = {
 }
 
 
-@pytest.mark.parametrize("words", SKIPPED)
-def test_what_is_skipped(tmp_path, words):
-    """A fixture that cannot be a turn is told with its reason."""
-    (reason,) = skipped(read(tmp_path, *SKIPPED[words]))
-    assert words in reason
+@pytest.mark.parametrize("pattern", SKIPPED)
+def test_skipped_fixtures(tmp_path, pattern):
+    """A fixture that cannot become a turn is reported with its reason."""
+    (reason,) = skipped(read(tmp_path, *SKIPPED[pattern]))
+    assert pattern in reason
 
 
 def test_fixtures_for_ag_ui(tmp_path):
-    """Text and events for AG-UI become scenarios that play over it alone."""
+    """Text and events for AG-UI become scenarios that play over AG-UI only."""
     events = [
         {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
         {"type": "TOOL_CALL_START", "toolCallId": "tc", "toolCallName": "f"},
@@ -256,14 +266,15 @@ def test_fixtures_for_ag_ui(tmp_path):
         {"type": "TOOL_CALL_END", "toolCallId": "tc"},
         {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
     ]
-    told = [
+
+    fixtures = [
         {"match": {"message": "hello"}, "text": "Hi"},
         {"match": {"message": "search"}, "events": events, "delayMs": 3},
         {"match": {"message": "none"}},
         {"match": {"stateKey": "k"}, "text": "x"},
         {"match": {"message": "odd"}, "events": [{"type": "NO_SUCH_EVENT"}]},
     ]
-    first, second, *others = read(tmp_path, agui={"fixtures": told})
+    first, second, *others = read(tmp_path, agui={"fixtures": fixtures})
     assert first.scenario.apis == second.scenario.apis == ("agui",)
     (part,) = second.scenario.turns[0].reply
     assert (part.name, part.id, part.arguments, part.split) == (
@@ -274,11 +285,11 @@ def test_fixtures_for_ag_ui(tmp_path):
     )
     reasons = skipped(others)
     assert "neither 'text' nor 'events'" in reasons[0]
-    assert "a key of the state" in reasons[1]
+    assert "the condition 'stateKey'" in reasons[1]
 
 
 def test_files_without_fixtures(tmp_path):
-    """A file that only names another is an error that names it; so is one with nothing."""
+    """An empty file, or one that only names another, is an error that names the file."""
     path = tmp_path / "aimock.json"
     path.write_text('{"llm": {"fixtures": "other.json"}}')
     with pytest.raises(UsageError, match=r"import 'other\.json'"):

@@ -1,4 +1,4 @@
-"""All recorded traffic at hand, imported and played again: to requests, and to official SDKs."""
+"""The corpus, imported and played again: to its own requests and to official SDKs."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
 from mockllm.tapes.conversion import detected
 from tests.importers.corpus import needs_corpus, recorded_files, title
-from tools.accumulators import BREAKS, WAYS
+from tools.accumulators import BREAKS, CLIENT_CALLS
 from tools.sdks import playing
 
 pytestmark = [needs_corpus, pytest.mark.slow]
@@ -41,11 +41,11 @@ every_whole_answer = pytest.mark.parametrize(
 
 @pytest.fixture(scope="session")
 def imported(tmp_path_factory):
-    """What became of each exchange by its source, and the scenarios by name."""
+    """The report of each exchange by its source, and the scenarios by name."""
     folder = Folder(tmp_path_factory.mktemp("imported"))
-    told = import_files(recorded_files(), folder)
+    results = import_files(recorded_files(), folder)
     scenarios = {one.name: one for one in folder.scenarios()}
-    return {one.line.source: one.line for one in told}, scenarios
+    return {one.line.source: one.line for one in results}, scenarios
 
 
 def test_everything_is_imported(imported):
@@ -60,23 +60,27 @@ def test_everything_is_imported(imported):
 
 
 def test_conversations_stay_together(imported):
-    """The exchanges of a cassette are the turns of a scenario, wherever they are one talk."""
+    """The exchanges of a cassette are turns of one scenario where they are one conversation."""
     lines, _ = imported
-    talks = {}
+    conversations = {}
     for source, line in lines.items():
         if "/cassettes/" in source:
-            talks.setdefault(source.rpartition("#")[0], []).append((line.scenario, line.turn))
-    assert sum(len(talk) == len({name for name, _ in talk}) for talk in talks.values()) <= 3
+            conversations.setdefault(source.rpartition("#")[0], []).append(
+                (line.scenario, line.turn)
+            )
+    assert (
+        sum(len(turns) == len({name for name, _ in turns}) for turns in conversations.values()) <= 3
+    )
 
 
 @pytest.fixture(scope="module")
 def player(imported):
-    """Plays all scenarios at once."""
+    """A player of all imported scenarios."""
     return Player(imported[1].values(), strict=False)
 
 
-def asked_again(player, one, session=None):
-    """What the player answers to the recorded request, and what it notes of it."""
+def replayed(player, one, session=None):
+    """The player's answer to a recorded request, and its journal entry."""
     session = session or Session("default")
     found = detected(one)
     headers = dict(one.request_headers)
@@ -95,12 +99,12 @@ def asked_again(player, one, session=None):
 
 @every_exchange
 def test_every_exchange_replays_byte_for_byte(imported, source):
-    """The recorded request is answered with the recorded bytes, letter for letter."""
+    """The recorded request is answered with exactly the recorded bytes."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     scenario = scenarios[line.scenario]
     named = scenario.name if scenario.match is None else None
-    answer, exchange = asked_again(Player([scenario], strict=False, named=named), one)
+    answer, exchange = replayed(Player([scenario], strict=False, named=named), one)
     assert exchange.recorded == "exact", exchange.problems
     assert (exchange.scenario, exchange.turn) == (line.scenario, line.turn)
     assert answer.status == one.status
@@ -108,38 +112,39 @@ def test_every_exchange_replays_byte_for_byte(imported, source):
 
 
 @every_exchange
-def test_its_own_request_finds_it(imported, player, source):
-    """Among all scenarios, one with a `match` answers the request that it was recorded from."""
+def test_each_recording_is_found_by_its_request(imported, player, source):
+    """Among all scenarios, each one with a `match` answers the request that it was recorded
+    from."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     if scenarios[line.scenario].match is None:
         pytest.skip("it plays only when it is named")
-    answer, exchange = asked_again(player, one)
+    answer, exchange = replayed(player, one)
     assert exchange.recorded == "exact", exchange.problems
     assert (exchange.scenario, exchange.turn) == (line.scenario, line.turn)
     assert b"".join(answer.data) == one.plain().body
 
 
-def test_no_recorded_conversation_is_blamed(imported):
-    """The clients that were recorded had their conversations right, also those of services that
-    take what OpenAI's own refuses (`tools: []`, tools of theirs): asked again in one session for
-    each scenario, none is refused, and `verify` finds no fault."""
+def test_verify_finds_no_fault_in_recorded_conversations(imported):
+    """The recorded clients made no mistakes, those of services included that accept more than
+    OpenAI (`tools: []`, tools of their own). Each conversation is replayed in a session of its own:
+    no request is refused, and `verify` reports nothing."""
     lines, scenarios = imported
-    talks = {}
+    conversations = {}
     for source, line in lines.items():
-        talks.setdefault(line.scenario, []).append(EXCHANGES[source])
-    for name, talk in talks.items():
+        conversations.setdefault(line.scenario, []).append(EXCHANGES[source])
+    for name, exchanges in conversations.items():
         named = name if scenarios[name].match is None else None
         player, session = Player([scenarios[name]], named=named), Session("default")
-        for one in talk:
-            _, exchange = asked_again(player, one, session)
+        for one in exchanges:
+            _, exchange = replayed(player, one, session)
             assert exchange.recorded == "exact", (name, exchange.problems)
         found = verify(session, scenarios)
         assert found.violations == (), name
-    assert sum(len(talk) > 1 for talk in talks.values()) > 10
+    assert sum(len(exchanges) > 1 for exchanges in conversations.values()) > 10
 
 
-# What the SDKs make of it
+# The official SDKs
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +153,13 @@ def server():
         yield thread
 
 
-def said(api, url):
-    """What the official SDK makes of the stream behind a URL, its helper first."""
+def sdk_result(api, url):
+    """The result of the official SDK for the stream behind a URL, and which of its methods gave
+    it."""
     with catch_warnings():
         # Shapes that a client does not know make pydantic warn, once for each event.
         simplefilter("ignore")
-        for way in WAYS[api]:
+        for way in CLIENT_CALLS[api]:
             try:
                 return way.name, way.run(url)
             except BREAKS:
@@ -162,7 +168,7 @@ def said(api, url):
 
 
 def alone(server, scenario, turn):
-    """The URL of a server that answers anything with one turn of a scenario."""
+    """The URL of a server that answers every request with one turn of a scenario."""
     only = replace(scenario, turns=(replace(turn, request=None),), match=None)
     session = f"corpus-{scenario.name}-{id(turn)}"
     server.server.assign(session, [only], named=only.name)
@@ -170,29 +176,30 @@ def alone(server, scenario, turn):
 
 
 @every_stream
-def test_the_sdk_ends_up_with_the_same(imported, server, source):
-    """Played by the server, a turn makes of the official SDK what the original bytes do: as it
-    was recorded, and where the report says neutral and equal, from its neutral reply too."""
+def test_the_sdk_gets_the_same_result(imported, server, source):
+    """The official SDK reads the same from the replayed turn as from the original bytes. Where the
+    report says neutral and equal, it also does from the neutral reply."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     api = detected(one).protocol.name
     scenario = scenarios[line.scenario]
     turn = scenario.turns[line.turn]
     with playing(one.plain().body) as url:
-        way, expected = said(api, url)
+        way, expected = sdk_result(api, url)
     url, session = alone(server, scenario, turn)
-    assert said(api, url) == (way, expected)
+    assert sdk_result(api, url) == (way, expected)
     server.server.forget(session)
     if line.outcome == "neutral":
         url, session = alone(server, scenario, replace(turn, recorded=None))
-        _, neutral = said(api, url)
+        _, neutral = sdk_result(api, url)
         server.server.forget(session)
         assert same(api, neutral) == same(api, expected)
 
 
 def same(api, what):
-    """What can be compared, for the SDK is made to ask for a model `m`, and not for tokens: Chat
-    Completions tells them only then, and Gemini gives ids only to calls of some models."""
+    """The comparable part of a result. The SDK's request has the model `m` and no usage option, and
+    some fields depend on these: Chat Completions sends usage on request only, and Gemini sends ids
+    with calls of some models only."""
     match api:
         case "chat":
             return replace(what, usage=None)
@@ -202,8 +209,8 @@ def same(api, what):
 
 
 @every_whole_answer
-def test_answers_that_are_no_streams(imported, server, source):
-    """So it is with answers that came whole: the SDK parses the very object that was recorded."""
+def test_answers_that_are_not_streamed(imported, server, source):
+    """The SDK parses exactly the recorded object."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     api = detected(one).protocol.name

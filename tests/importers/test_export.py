@@ -1,4 +1,4 @@
-"""Scenarios as VCR cassettes, and back again."""
+"""Scenarios as VCR cassettes, and back."""
 
 import gzip
 import json
@@ -65,7 +65,7 @@ EXCHANGES = st.builds(
 @settings(max_examples=40)
 @given(st.lists(EXCHANGES, max_size=2))
 def test_a_cassette_reads_back(tmp_path_factory, exchanges):
-    """`read` is the inverse of `cassette`, whatever the bytes, headers and addresses are."""
+    """`read` is the inverse of `cassette` for any bytes, headers and URLs."""
     path = tmp_path_factory.mktemp("cassettes") / "a.yaml"
     path.write_bytes(export.cassette(exchanges).encode())
     assert [replace(one, source="") for one in vcr.read(path)] == exchanges
@@ -75,7 +75,7 @@ def test_a_cassette_reads_back(tmp_path_factory, exchanges):
 @settings(max_examples=40)
 @given(st.lists(EXCHANGES, max_size=2))
 def test_vcrpy_reads_it_too(exchanges):
-    """vcrpy makes the same requests and bodies of the cassette."""
+    """vcrpy reads the same requests and bodies from the cassette."""
     requests, responses = deserialize(export.cassette(exchanges), yamlserializer)
     assert [one.uri for one in requests] == [one.url for one in exchanges]
     assert [one.body or b"" for one in requests] == [one.request_body for one in exchanges]
@@ -84,7 +84,7 @@ def test_vcrpy_reads_it_too(exchanges):
 
 
 def test_compressed_and_repeated(tmp_path):
-    """Compressed bodies stay compressed, and headers of one name stay several."""
+    """Compressed bodies stay compressed, and repeated headers stay repeated."""
     packed = gzip.compress(b"data: x\n\n")
     headers = (("content-encoding", "gzip"), ("set-cookie", "a"), ("set-cookie", "b"))
     one = Captured("POST", "https://h/", (), b"", 200, headers, (TimedBytes(0, packed),))
@@ -94,7 +94,7 @@ def test_compressed_and_repeated(tmp_path):
 
 
 def test_chunks_become_one():
-    """A cassette has one body: cuts and times are gone, the bytes are all there."""
+    """A cassette has one body: cuts and times are lost, no byte is."""
     one = Captured(
         "POST", "https://h/", (), b"", 200, (), (TimedBytes(1, b"da"), TimedBytes(2, b"ta"))
     )
@@ -103,7 +103,8 @@ def test_chunks_become_one():
 
 @pytest.mark.parametrize("api", APIS)
 def test_the_conversation_of_a_scenario(api):
-    """A client of each API is led through all turns: attempts, results, words, errors."""
+    """The client requests cover every turn of a scenario in each API: attempts, results, texts,
+    errors."""
     (scenario,) = loads(SCENARIO)
     found = export.exchanges(scenario, api)
     assert [one.status for one in found] == [429, 200, 200, 200, 500]
@@ -124,30 +125,30 @@ def test_the_conversation_of_a_scenario(api):
     assert "mock-key" not in "".join(bodies) + repr([one.request_headers for one in found])
 
 
-def test_what_was_recorded_comes_out_as_it_was(tmp_path):
-    """A turn with a tape gives the recorded request and bytes, over the tape's own protocol."""
-    asked = RecordedRequest("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
-    pieces = (TimedBytes(5, b"event: "), TimedBytes(9, b"ping\n\n"))
+def test_a_recorded_turn_exports_its_tape(tmp_path):
+    """A turn with a tape exports the recorded request and bytes, in the tape's own protocol."""
+    sent = RecordedRequest("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
+    timed = (TimedBytes(5, b"event: "), TimedBytes(9, b"ping\n\n"))
     headers = (("content-type", "text/event-stream"),)
-    tape = Tape("anthropic", True, 200, headers, pieces, request=asked)
+    tape = Tape("anthropic", True, 200, headers, timed, request=sent)
     (tmp_path / "a.1.jsonl").write_bytes(dump_tape(tape))
     (scenario,) = loads("scenario: a\nturns:\n  - reply: {text: x}\n  - reply: {text: y}\n")
     recorded = Recorded("a.1.jsonl", str(tmp_path / "a.1.jsonl"))
     first = replace(scenario.turns[0], recorded=recorded)
     one, other = export.exchanges(replace(scenario, turns=(first, scenario.turns[1])))
     assert (one.url, one.request_headers, one.request_body) == (
-        asked.url,
-        asked.headers,
-        asked.body,
+        sent.url,
+        sent.headers,
+        sent.body,
     )
-    assert (one.headers, one.chunks) == (headers, pieces)
+    assert (one.headers, one.chunks) == (headers, timed)
     assert other.path == "/v1/messages"
     played = export.exchanges(replace(scenario, turns=(first,)), "chat")
     assert played[0].path == "/v1/chat/completions"
 
 
 def test_a_protocol_that_it_does_not_play():
-    """It is an error that names those that it plays."""
+    """It is an error that names the protocols of the scenario."""
     (scenario,) = loads("scenario: a\napis: [chat]\nturns:\n  - reply: {text: x}\n")
     with pytest.raises(UsageError, match="does not play over gemini, only over chat"):
         export.exchanges(scenario, "gemini")
@@ -155,7 +156,7 @@ def test_a_protocol_that_it_does_not_play():
 
 @pytest.mark.slow
 def test_vcrpy_replays_it(tmp_path):
-    """The official SDK gets the same answer from vcrpy as the scenario says."""
+    """The official SDK gets the scenario's answer from vcrpy."""
     openai = pytest.importorskip("openai")
     (scenario,) = loads(SCENARIO)
     path = tmp_path / "cassette.yaml"
@@ -177,7 +178,7 @@ def test_vcrpy_replays_it(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_every_shipped_scenario_exports(api, shipped):
-    """Whatever a scenario does, it comes out, and reads as exchanges of the API."""
+    """The result of every shipped scenario can be read as exchanges of its API."""
     for scenario in shipped:
         if scenario.plays_over(api):
             for one in export.exchanges(scenario, api):

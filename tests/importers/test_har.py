@@ -44,26 +44,26 @@ def base64_of(data):
 
 
 def test_an_exchange(tmp_path):
-    """Request, answer and the moment of the request are those of the archive."""
+    """Request, answer and start time are those of the archive."""
     (one,) = read(tmp_path, entry())
     assert (one.method, one.url, one.status) == ("POST", URL, 200)
     assert one.request_headers == (("anthropic-version", "2023-06-01"),)
     assert one.request_body == SENT.encode()
     assert one.headers == (("content-type", "text/event-stream"),)
-    assert (one.body, [piece.at for piece in one.chunks]) == (STREAM.encode(), [0])
+    assert (one.body, [part.at for part in one.chunks]) == (STREAM.encode(), [0])
     assert one.at == 1767323045.5
     assert one.source.endswith("a.har#1")
 
 
 def test_base64(tmp_path):
-    """Bodies in base64 are the bytes that they stand for, in both directions."""
+    """Bodies in base64 are decoded, in requests and answers."""
     post = {"mimeType": "application/json", **base64_of(SENT.encode())}
     (one,) = read(tmp_path, entry(base64_of(STREAM.encode()), post))
     assert (one.body, one.request_body) == (STREAM.encode(), SENT.encode())
 
 
-def test_what_browsers_decompressed(tmp_path):
-    """The archive holds text beside the header of a compression; it is read as text."""
+def test_bodies_that_browsers_decompressed(tmp_path):
+    """The archive holds text together with a `content-encoding`; it is read as text."""
     headers = [
         {"name": "content-encoding", "value": "br"},
         {"name": "content-length", "value": "9"},
@@ -72,7 +72,7 @@ def test_what_browsers_decompressed(tmp_path):
     assert (one.headers, one.plain().body) == ((), STREAM.encode())
 
 
-def test_what_was_not_decompressed(tmp_path):
+def test_bodies_that_are_still_compressed(tmp_path):
     """Some proxies archive the compressed bytes."""
     headers = [{"name": "content-encoding", "value": "gzip"}]
     (one,) = read(tmp_path, entry(base64_of(gzip.compress(STREAM.encode())), headers=headers))
@@ -80,7 +80,7 @@ def test_what_was_not_decompressed(tmp_path):
 
 
 def test_forms(tmp_path):
-    """A form without its text is put together from its fields."""
+    """A form without its text is built from its fields."""
     post = {
         "mimeType": "application/x-www-form-urlencoded",
         "params": [{"name": "a", "value": "b c"}],
@@ -97,17 +97,17 @@ UNREAD = {
 }
 
 
-@pytest.mark.parametrize("words", UNREAD)
-def test_entries_that_are_no_exchange(tmp_path, words):
-    """Each is told with its reason, and the others come."""
-    unread, good = read(tmp_path, UNREAD[words], entry())
+@pytest.mark.parametrize("message", UNREAD)
+def test_entries_that_are_no_exchange(tmp_path, message):
+    """Each is reported with its reason, and the others are imported."""
+    unread, good = read(tmp_path, UNREAD[message], entry())
     assert isinstance(unread, Unread)
-    assert words in unread.words
+    assert message in unread.reason
     assert good.source.endswith("#2")
 
 
 @pytest.mark.parametrize("text", ["[]", '{"log": {}}', "{", "\x00"])
-def test_what_is_no_archive(tmp_path, text):
+def test_files_that_are_no_archive(tmp_path, text):
     """It is an error that names the file."""
     path = tmp_path / "a.har"
     path.write_text(text)

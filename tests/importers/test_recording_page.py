@@ -1,4 +1,4 @@
-"""docs/recording.md tells what becomes of the recorded corpus today."""
+"""docs/recording.md has the results of importing the recorded corpus."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.recording_page import PAGE, between, page
 
 @needs_corpus
 @pytest.mark.slow
-def test_the_table_is_what_an_import_gives():
-    """Every cassette and stream was imported just now."""
+def test_the_tables_are_those_of_an_import():
+    """The tables on the page are the result of importing every cassette and stream."""
     assert between(PAGE.read_text(encoding="utf-8")) == page(), (
         "run: python -m tests.recording_page"
     )

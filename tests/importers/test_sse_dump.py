@@ -1,4 +1,4 @@
-"""What `curl -N` printed, with the request beside it or without."""
+"""The output of `curl -N`, with or without the request beside it."""
 
 import json
 
@@ -36,8 +36,9 @@ def dump(tmp_path, data, **beside):
 
 
 @pytest.mark.parametrize("api", STREAMS)
-def test_the_stream_alone_tells_its_api(tmp_path, api):
-    """Without a request one is made up, whose user says the name of the file."""
+def test_the_api_of_a_stream_without_a_request(tmp_path, api):
+    """The stream decides the API. The request is made up; its user message is the name of the
+    file."""
     one = dump(tmp_path, STREAMS[api])
     found = detected(one)
     assert found.protocol is PROTOCOLS[api]
@@ -50,7 +51,7 @@ def test_the_stream_alone_tells_its_api(tmp_path, api):
 
 @pytest.mark.parametrize("api", STREAMS)
 def test_the_request_beside_it(tmp_path, api):
-    """The body that was sent is taken as it is, and tells what it can of the API."""
+    """A request body is used unchanged, and decides the API where it can."""
     one = dump(tmp_path, STREAMS[api], request=REQUESTS[api])
     assert detected(one).protocol is PROTOCOLS[api]
     assert json.loads(one.request_body) == REQUESTS[api]
@@ -58,13 +59,13 @@ def test_the_request_beside_it(tmp_path, api):
 
 @pytest.mark.parametrize("name", ["request", "some-answer_request", "some-answer"])
 def test_names_of_the_request(tmp_path, name):
-    """The request is found under each of the names that are documented."""
+    """The request is found under each documented name."""
     one = dump(tmp_path, b": ping\n\n", **{name: REQUESTS["chat"]})
     assert json.loads(one.request_body) == REQUESTS["chat"]
 
 
-def test_where_it_went(tmp_path):
-    """`meta.json`, or a request with its URL, says where the request went."""
+def test_the_url_of_the_request(tmp_path):
+    """It is read from `meta.json`, or from a request with its URL."""
     meta = {"host": "h.example", "path": "/x/v1/chat/completions", "status": 429}
     one = dump(tmp_path, STREAMS["chat"], request=REQUESTS["chat"], meta=meta)
     assert (one.url, one.status) == ("https://h.example/x/v1/chat/completions", 429)
@@ -76,7 +77,8 @@ def test_where_it_went(tmp_path):
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 def test_with_headers(tmp_path, end):
-    """`curl -i` puts status and headers first, interim answers and a proxy's before them."""
+    """The output of `curl -i` begins with status and headers, after interim responses and those of
+    a proxy."""
     head = (
         b"HTTP/1.1 200 Connection established\n\nHTTP/1.1 100 Continue\n\nHTTP/2 529 \n"
         b"Content-Type: text/event-stream\nX-A: b: c\nTransfer-Encoding: chunked\n\n"
@@ -94,20 +96,20 @@ def test_headers_alone(tmp_path):
 
 
 def test_an_answer_that_is_no_stream(tmp_path):
-    """A JSON body is told from a stream, and so is the API by it."""
+    """A JSON body is recognised, and so is its API."""
     one = dump(tmp_path, b'{"candidates": [], "modelVersion": "gemini-x"}')
     assert one.url.endswith("/gemini-x:generateContent")
     assert one.header("content-type") == "application/json"
 
 
-def test_nothing_tells_the_api(tmp_path):
-    """It is an error that says what to put where."""
+def test_an_unknown_api(tmp_path):
+    """It is an error that describes what to add where."""
     with pytest.raises(UsageError, match=r"some-answer\.request\.json"):
         dump(tmp_path, b"data: hello\n\n")
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-def test_a_request_that_is_none(tmp_path, text):
+def test_an_invalid_request(tmp_path, text):
     """It is an error that names the file."""
     (tmp_path / "request.json").write_text(text)
     with pytest.raises(UsageError, match=r"request\.json"):
@@ -116,7 +118,7 @@ def test_a_request_that_is_none(tmp_path, text):
 
 @needs_corpus
 def test_recorded_streams_are_read_byte_for_byte():
-    """Every dump of the corpus is what it is in the file, and of the API of its folder."""
+    """Every dump of the corpus has the bytes of its file and the API of its folder."""
     assert len(dumps()) > 50
     for path in dumps():
         (one,) = sse_dump.read(path)

@@ -1,4 +1,4 @@
-"""VCR cassettes: every way in which vcrpy and those who build on it write one."""
+"""VCR cassettes in every form that vcrpy and the tools on top of it write."""
 
 import base64
 import gzip
@@ -21,10 +21,10 @@ SENT = '{"model": "m", "messages": []}'
 
 
 def interaction(response, request=None, **headers):
-    asked = {"body": SENT, "headers": {"Content-Type": ["application/json"]}, **(request or {})}
+    sent = {"body": SENT, "headers": {"Content-Type": ["application/json"]}, **(request or {})}
     answered = {"headers": {"Content-Type": ["text/event-stream"], **headers}, **response}
     return {
-        "request": {"method": "POST", "uri": URL, **asked},
+        "request": {"method": "POST", "uri": URL, **sent},
         "response": {"status": {"code": 200, "message": "OK"}, **answered},
     }
 
@@ -48,7 +48,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(tmp_path, name):
-    """However the body is written, it is the bytes that came, in one chunk at no time."""
+    """Every form of a body is read as its bytes, in one chunk at time 0."""
     (one,) = read(tmp_path, interaction(BODIES[name]))
     assert one.chunks == (TimedBytes(0, STREAM.encode()),)
     assert (one.status, one.method, one.url) == (200, "POST", URL)
@@ -57,8 +57,8 @@ def test_bodies(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", sorted(set(BODIES) - {"bytes"}))
-def test_json_says_the_same(tmp_path, name):
-    """A cassette in JSON gives the exchanges of the same one in YAML."""
+def test_cassettes_in_json(tmp_path, name):
+    """A cassette in JSON gives the same exchanges as in YAML."""
     entry = interaction(BODIES[name])
     (as_yaml,) = read(tmp_path, entry)
     (as_json,) = read(tmp_path, entry, name="cassette.json")
@@ -67,7 +67,7 @@ def test_json_says_the_same(tmp_path, name):
 
 
 def test_compressed_bodies(tmp_path):
-    """A body that is stored compressed is read as it was, and decompresses."""
+    """A body that is stored compressed is read unchanged, and decompresses."""
     packed = gzip.compress(STREAM.encode())
     (one,) = read(
         tmp_path, interaction({"body": {"string": packed}}, **{"Content-Encoding": "gzip"})
@@ -77,8 +77,8 @@ def test_compressed_bodies(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate"])
-def test_a_header_that_the_body_belies(tmp_path, encoding):
-    """A body that was stored decompressed beside the header of its compression is text."""
+def test_a_header_that_contradicts_the_body(tmp_path, encoding):
+    """A body that is stored decompressed beside its `content-encoding` is text."""
     headers = {"Content-Encoding": [encoding], "Content-Length": ["7"]}
     (one,) = read(tmp_path, interaction({"body": {"string": STREAM}}, **headers))
     assert one.headers == (("content-type", "text/event-stream"),)
@@ -86,14 +86,14 @@ def test_a_header_that_the_body_belies(tmp_path, encoding):
 
 
 def test_a_compressed_request(tmp_path):
-    """What a client compressed is read as what it said."""
+    """A compressed request is decompressed."""
     sent = {"body": gzip.compress(SENT.encode()), "headers": {"Content-Encoding": ["gzip"]}}
     (one,) = read(tmp_path, interaction({"body": {"string": STREAM}}, sent))
     assert one.request_body == SENT.encode()
 
 
 def test_parsed_bodies(tmp_path):
-    """What a project's serialiser parsed is JSON again, in its order, dates and all."""
+    """A body that a project's serialiser parsed is JSON again, in its order, dates included."""
     text = """\
         interactions:
         - request:
@@ -117,7 +117,7 @@ def test_parsed_bodies(tmp_path):
 
 
 def test_several_exchanges(tmp_path):
-    """All exchanges come in their order; one that is none is told, and the others come."""
+    """All exchanges are read in order; an invalid one is reported, and the others are read."""
     bad = interaction({"body": {"base64_string": "%"}})
     headless = interaction({"body": {"string": ""}, "status": None})
     entries = (interaction(BODIES["text"]), {"request": {}}, bad, headless)
@@ -126,12 +126,12 @@ def test_several_exchanges(tmp_path):
     assert others.pop().chunks == ()
     assert [one.source.rpartition("#")[2] for one in others] == ["2", "3", "4"]
     assert [type(one) for one in others] == [Unread] * 3
-    assert "not base64" in others[1].words
-    assert others[1].asked == f"POST {URL}"
+    assert "not base64" in others[1].reason
+    assert others[1].request == f"POST {URL}"
 
 
 def test_python_objects_are_never_built(tmp_path, monkeypatch):
-    """A tag that names a Python object is an error that says so, and nothing is imported."""
+    """A tag that names a Python object is an error, and nothing is imported."""
     path = tmp_path / "old.yaml"
     path.write_text("interactions:\n- request: !!python/object/apply:os.system [touch owned]\n")
     monkeypatch.chdir(tmp_path)
@@ -144,7 +144,7 @@ def test_python_objects_are_never_built(tmp_path, monkeypatch):
     assert "antigravity" not in sys.modules
 
 
-WRONG = {
+INVALID = {
     "interactions: [": "is not YAML",
     "interactions: 5": "no list of 'interactions'",
     "- a": "no list of 'interactions'",
@@ -160,18 +160,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
-def test_what_is_no_cassette(tmp_path, text):
-    """What cannot be read is an error that names the file and says what it is not."""
+@pytest.mark.parametrize("text", INVALID, ids=range(len(INVALID)))
+def test_files_that_are_no_cassette(tmp_path, text):
+    """It is an error that names the file and the reason."""
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(UsageError, match=WRONG[text]) as caught:
+    with pytest.raises(UsageError, match=INVALID[text]) as caught:
         vcr.read(path)
     assert "x.yaml" in str(caught.value)
 
 
 def test_aliases_are_bounded(tmp_path):
-    """Aliases of aliases, which would fill the memory, are refused before they do."""
+    """Aliases of aliases, which would fill the memory, are refused first."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     path = tmp_path / "bomb.yaml"
@@ -180,8 +180,8 @@ def test_aliases_are_bounded(tmp_path):
         vcr.read(path)
 
 
-def test_anchors_are_fine(tmp_path):
-    """What PyYAML writes once and points at again is read in both places."""
+def test_anchors_are_read(tmp_path):
+    """A value that PyYAML wrote once and refers to by an alias is read at both positions."""
     headers = {"Content-Type": ["text/event-stream"]}
     entry = interaction(BODIES["text"])
     entry["request"]["headers"] = entry["response"]["headers"] = headers

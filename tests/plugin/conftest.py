@@ -1,10 +1,10 @@
-"""A project of a user, with the plugin in it, in which pytest is run."""
+"""A user's project with the plugin, in which the tests run pytest."""
 
 from __future__ import annotations
 
-# What the tests below import is imported once, here, and not again in every run. pytester forgets
-# what a run imported: httpx (and httpx2, of the SDKs) would then have other exceptions of httpcore
-# than it raises.
+# pytester removes the modules that a run imported. A second run would then import httpcore again,
+# and httpx (and httpx2 of the SDKs) would map exceptions of the first httpcore, which are no longer
+# raised. So everything that the runs need is imported once, here.
 import httpcore  # noqa: F401 - see above
 import httpcore2  # noqa: F401 - see above
 import pytest
@@ -31,28 +31,28 @@ CLIENT = '''
         url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
         headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
         body = {"model": "any", "messages": list(messages), **more}
-        return httpx.post(url, json=body, headers=headers)
+        return httpx.post(url, json=body, headers=headers, timeout=60)
 
 
     def user(text):
         return {"role": "user", "content": text}
 
 
-    def said(answer):
+    def message(answer):
         return answer.json()["choices"][0]["message"]
 
 
-    def say(text):
-        return said(post(user(text)))["content"]
+    def reply_to(text):
+        return message(post(user(text)))["content"]
 
 
-    def results(message, *texts):
-        calls = message["tool_calls"]
-        told = [
+    def results(call_message, *texts):
+        calls = call_message["tool_calls"]
+        tool_messages = [
             {"role": "tool", "tool_call_id": call["id"], "content": text}
             for call, text in zip(calls, texts)
         ]
-        return [message, *told]
+        return [call_message, *tool_messages]
 '''
 
 SCENARIOS = """

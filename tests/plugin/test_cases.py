@@ -1,13 +1,15 @@
-"""`mockllm_case`: streams as parameters of a test, with what is right for them."""
+"""`mockllm_case`: streams as parameters of a test, with their expected outcomes."""
 
 from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.cases.compile import cases, plans
+from mockllm.checking.cases.compile import case_specs, cases
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
-from mockllm.scenario.model import APIS
 from mockllm.scenario.shipped import shipped_scenarios
+
+APIS = tuple(PROTOCOLS)
 
 SOME = load([shipped_scenarios()])[:4]
 
@@ -15,13 +17,13 @@ SOME = load([shipped_scenarios()])[:4]
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["payloads", "bytes"])
 @pytest.mark.parametrize("api", APIS)
-def test_plans_are_the_cases_before_they_are_compiled(api, level):
-    """Planned and compiled, the cases are the same, in the same order."""
-    planned = list(plans(api, SOME, variations=2, level=level))
+def test_specs_are_the_cases_before_they_are_compiled(api, level):
+    """Specs have the names and order of the compiled cases, and compile to the same bytes."""
+    specs = list(case_specs(api, SOME, variations=2, level=level))
     compiled = list(cases(api, SOME, variations=2, level=level))
-    assert [plan.name for plan in planned] == [case.name for case in compiled]
-    for plan, case in list(zip(planned, compiled, strict=True))[::10]:
-        again = plan.case()
+    assert [spec.name for spec in specs] == [case.name for case in compiled]
+    for spec, case in list(zip(specs, compiled, strict=True))[::10]:
+        again = spec.compile()
         assert again.chunks == case.chunks
         assert again.expected == case.expected
 
@@ -32,7 +34,7 @@ CASES = """
     from mockllm.checking import Outcome
     from mockllm.checking.reference import ChatAccumulator
 
-    def fed(case):
+    def accumulated(case):
         probe = ChatAccumulator()
         for value in case.chunks:
             probe.feed(value)
@@ -42,7 +44,7 @@ CASES = """
 
 
 def test_a_case_has_the_stream_in_every_form(run):
-    """Values, events, bytes cut as one likes, and a URL that plays just this case."""
+    """A case has values, events, bytes in any cut, and a URL that plays it."""
     run(
         CASES
         + """
@@ -52,8 +54,8 @@ def test_a_case_has_the_stream_in_every_form(run):
         assert [event.value for event in mockllm_case.events] == mockllm_case.chunks
         assert mockllm_case.tools[0].name == "get_secret_number"
         whole = b"".join(mockllm_case.byte_chunks())
-        pieces = list(mockllm_case.byte_chunks(1, 2))
-        assert b"".join(pieces) == whole and len(pieces[1]) == 2
+        split = list(mockllm_case.byte_chunks(1, 2))
+        assert b"".join(split) == whole and len(split[1]) == 2
         body = {
             "model": mockllm_case.case.model,
             "stream": True,
@@ -61,17 +63,17 @@ def test_a_case_has_the_stream_in_every_form(run):
             "messages": [{"role": "user", "content": mockllm_case.prompt}],
         }
         url = mockllm_case.url + "/chat/completions"
-        answer = httpx.post(url, json=body, headers={"authorization": "Bearer x"})
+        answer = httpx.post(url, json=body, headers={"authorization": "Bearer x"}, timeout=60)
         assert answer.content == whole
         mockllm_case.check(mockllm_case.expected)
-        mockllm_case.check(fed(mockllm_case))
+        mockllm_case.check(accumulated(mockllm_case))
         mockllm_case.check(ChatAccumulator)
     """
     ).assert_outcomes(passed=8)
 
 
-def test_what_is_handed_out_may_be_changed(run):
-    """Values are made anew each time they are asked for."""
+def test_the_values_of_a_case_may_be_changed(run):
+    """`chunks` returns new values at each access."""
     run(
         CASES
         + """
@@ -85,13 +87,13 @@ def test_what_is_handed_out_may_be_changed(run):
 
 @pytest.mark.slow
 def test_ids_are_the_names_of_the_cases(run):
-    """A case is found again by its name, whatever the process, and `-k` picks some."""
+    """The id of a case is its name, the same in each run, and `-k` selects by it."""
     text = (
         CASES
         + """
     @pytest.mark.mockllm_cases(api="chat", scenarios="tick-tock", variations=2)
-    def test_it(mockllm_case):
-        assert mockllm_case.name in f"{mockllm_case.name}"
+    def test_it(mockllm_case, request):
+        assert request.node.name == f"test_it[{mockllm_case.name}]"
     """
     )
     first = run(text, "--collect-only", "-q").outlines
@@ -106,8 +108,8 @@ def test_ids_are_the_names_of_the_cases(run):
     )
 
 
-def test_a_failure_tells_what_differs_and_how_to_see_it_again(run):
-    """The differences, the stream, and the line that runs the case again."""
+def test_a_failure_has_the_differences_and_the_command(run):
+    """The message has the differences, the stream, and the command that runs the case again."""
     result = run(
         CASES
         + """
@@ -134,8 +136,8 @@ def test_a_failure_tells_what_differs_and_how_to_see_it_again(run):
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_cases_of_bytes_say_so(run):
-    """At the level of bytes there are cases without values; asking for them is told."""
+def test_cases_without_values_refuse_chunks(run):
+    """Some cases of bytes have no values; reading `chunks` is then an error."""
     result = run(
         CASES
         + """
@@ -149,12 +151,13 @@ def test_cases_of_bytes_say_so(run):
         "-k",
         "sse-cut",
     )
+    assert result.ret == 0
     assert result.parseoutcomes()["passed"] > 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("marker", "words"),
+    ("marker", "message"),
     [
         ("", "add @pytest.mark.mockllm_cases"),
         ("mockllm_cases()", "missing a required argument: 'api'"),
@@ -164,8 +167,8 @@ def test_cases_of_bytes_say_so(run):
         ('mockllm_cases(api="chat", scenarios="tick-tok")', "Did you mean 'tick-tock'"),
     ],
 )
-def test_mistakes_are_told_when_tests_are_collected(run, marker: str, words: str):
-    """A case that cannot be planned is an error of the collection, in few words."""
+def test_a_wrong_marker_is_an_error_at_collection(run, marker: str, message: str):
+    """A wrong marker is an error at collection, without a traceback."""
     line = f"@pytest.mark.{marker}" if marker else ""
     result = run(
         f"""
@@ -177,5 +180,5 @@ def test_mistakes_are_told_when_tests_are_collected(run, marker: str, words: str
         """
     )
     assert result.ret == 2
-    result.stdout.fnmatch_lines([f"*{words}*"])
+    result.stdout.fnmatch_lines([f"*{message}*"])
     result.stdout.no_fnmatch_line("*Traceback*")

@@ -1,4 +1,4 @@
-"""Installed beside others: what the plugin costs, and whose names it takes."""
+"""The installed plugin beside others: its imports, and names that must not collide."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ NAMES = """
 """
 
 
-def test_the_plugin_imports_nothing_that_costs():
-    """A run in which nothing asks for the server imports neither aiohttp nor yaml."""
+def test_the_plugin_imports_no_heavy_module():
+    """The plugin module itself imports neither aiohttp, yaml, asyncio nor jsonschema."""
     code = (
         "import pytest, sys; before = set(sys.modules); import mockllm_pytest.plugin; "
         "print(*sorted(set(sys.modules) - before))"
@@ -62,8 +62,8 @@ def test_the_plugin_imports_nothing_that_costs():
     assert not new & {"aiohttp", "yaml", "asyncio", "jsonschema"}
 
 
-def test_a_run_that_uses_nothing_imports_nothing(project):
-    """Neither collecting nor running a plain test loads anything of mockllm."""
+def test_a_plain_test_imports_no_server(project):
+    """Collecting and running a plain test imports neither the server nor its libraries."""
     project.makepyfile(
         """
         import sys
@@ -79,7 +79,7 @@ def test_a_run_that_uses_nothing_imports_nothing(project):
 
 
 def test_the_markers_are_documented(project):
-    """`pytest --markers` and `--help` explain what there is."""
+    """`pytest --markers` and `--help` list the markers and options."""
     result = project.runpytest_inprocess("--markers")
     marks = ("", "_cases", "_recorded")
     result.stdout.fnmatch_lines([f"@pytest.mark.mockllm{name}(*" for name in marks])
@@ -109,8 +109,8 @@ def names_with(python: str, project, environment=None) -> dict:
     return json.loads(line.partition("NAMES ")[2])
 
 
-def all_apart(found: dict, *others: str) -> None:
-    """Nobody has a name that somebody else has, and all were there."""
+def assert_no_collision(found: dict, *others: str) -> None:
+    """No two plugins share an option, ini key, marker or fixture of ours, and all are loaded."""
     assert {"mockllm_harness", *others} <= set(found["plugins"])
     for kind in ("options", "inis", "markers"):
         given = found[kind]
@@ -124,23 +124,23 @@ def all_apart(found: dict, *others: str) -> None:
 
 @pytest.mark.slow
 def test_no_name_collides_with_those_of_other_plugins(project):
-    """pytest-recording, pytest-httpx and pytest-asyncio keep all their names beside ours."""
-    all_apart(names_with(sys.executable, project), "recording", "pytest_httpx", "asyncio")
+    """No name of the plugin is one of pytest-recording, pytest-httpx or pytest-asyncio."""
+    assert_no_collision(names_with(sys.executable, project), "recording", "pytest_httpx", "asyncio")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not COLLISIONS.exists(), reason="`make test` makes .venv-collisions")
 def test_no_name_collides_with_those_of_other_mocks(project):
-    """aimock-pytest and pytest-mockllm, whose names are like ours, load and work beside us."""
+    """aimock-pytest and pytest-mockllm, with similar names, work in the same environment."""
     found = names_with(str(COLLISIONS), project)
-    all_apart(found, "aimock", "mockllm", "recording", "pytest_httpx")
+    assert_no_collision(found, "aimock", "mockllm", "recording", "pytest_httpx")
     project.makepyfile(
         test_it="""
-        from client import say
+        from client import reply_to
 
         def test_ours(mockllm_session):
             mockllm_session.reply("Hi")
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
 
         def test_theirs(mock_openai):
             assert mock_openai is not None
@@ -153,8 +153,8 @@ def test_no_name_collides_with_those_of_other_mocks(project):
 
 
 @pytest.mark.slow
-def test_the_wheel_brings_the_plugin(project, tmp_path_factory):
-    """Away from the checkout, the entry point of the built wheel is enough."""
+def test_the_wheel_registers_the_plugin(project, tmp_path_factory):
+    """The built wheel registers the plugin by its entry point, outside the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q",
@@ -170,11 +170,11 @@ def test_the_wheel_brings_the_plugin(project, tmp_path_factory):
         import mockllm
         import mockllm_pytest
         import pytest
-        from client import say
+        from client import reply_to
 
         @pytest.mark.mockllm("tick-tock", unplayed=True)
         def test_it():
-            assert say("Hello")
+            assert reply_to("Hello")
             for module in (mockllm, mockllm_pytest):
                 assert module.__file__.startswith({str(site)!r})
         """

@@ -1,4 +1,4 @@
-"""Sync tests and async ones, alone and side by side: the loop of the user is left alone."""
+"""Sync and async tests, alone and in parallel: the plugin does not touch the user's loop."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ ASYNC = """
     import pytest
     {head}
 
-    async def say(text):
+    async def reply_to(text):
         url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
         body = {{"model": "any", "messages": [{{"role": "user", "content": text}}]}}
-        async with httpx.AsyncClient(headers={{"authorization": "Bearer x"}}) as client:
+        async with httpx.AsyncClient(headers={{"authorization": "Bearer x"}}, timeout=60) as client:
             return (await client.post(url, json=body)).json()
 
     {marker}
     async def test_it(mockllm_session):
         mockllm_session.reply("Hi", repeat=True)
         before, tasks = asyncio.get_running_loop(), asyncio.all_tasks()
-        told = [say("Hello") for _ in range(5)]
-        for answer in await asyncio.gather(*told):
+        replies = [reply_to("Hello") for _ in range(5)]
+        for answer in await asyncio.gather(*replies):
             assert answer["choices"][0]["message"]["content"] == "Hi"
         assert asyncio.get_running_loop() is before
         assert len(mockllm_session.journal) == 5
@@ -34,11 +34,11 @@ ASYNC = """
     {marker}
     @pytest.mark.mockllm("secret-numbers")
     async def test_strict():
-        await say("secret numbers")
+        await reply_to("secret numbers")
 
     def test_sync(mockllm_session):
         mockllm_session.reply("Hi")
-        asyncio.run(say("Hello"))
+        asyncio.run(reply_to("Hello"))
 """
 
 
@@ -57,26 +57,26 @@ ASYNC = """
     ids=["asyncio-strict", "asyncio-auto", "anyio"],
 )
 def test_async_tests_are_served_and_judged(run, marker, head, arguments):
-    """pytest-asyncio in both its modes and anyio: served from another thread, and strict."""
+    """pytest-asyncio in both modes and anyio: tests are served from another thread, and judged."""
     result = run(ASYNC.format(marker=marker, head=head), *arguments)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["mockllm: turn 2 of 2 of secret-numbers was not played"])
 
 
 @pytest.mark.slow
-def test_no_loop_is_made_for_the_user(run):
-    """A sync test has no event loop, and the policy is the user's."""
+def test_a_sync_test_has_no_event_loop(run):
+    """A sync test has no running loop, and keeps its event loop policy."""
     run(
         """
         import asyncio
         import pytest
-        from client import say
+        from client import reply_to
 
         POLICY = asyncio.get_event_loop_policy()
 
         def test_it(mockllm_session):
             mockllm_session.reply("Hi")
-            say("Hello")
+            reply_to("Hello")
             assert asyncio.get_event_loop_policy() is POLICY
             with pytest.raises(RuntimeError):
                 asyncio.get_running_loop()
@@ -89,23 +89,23 @@ def test_no_loop_is_made_for_the_user(run):
 MANY = """
     import os
     import pytest
-    from client import say
+    from client import reply_to
 
     @pytest.mark.parametrize("number", range(12))
     def test_it(mockllm_session, mockllm_server, number):
         mockllm_session.reply(str(number))
-        assert say("Hello") == str(number)
+        assert reply_to("Hello") == str(number)
         assert len(mockllm_session.journal) == 1
 
     @pytest.mark.mockllm_cases(api="chat", scenarios="unicode", variations=5)
     def test_case(mockllm_case):
-        mockllm_case.check(mockllm_case.expected) if mockllm_case.case.right == "same" else None
+        mockllm_case.check(mockllm_case.expected) if mockllm_case.case.reaction == "same" else None
 """
 
 
 @pytest.mark.slow
-def test_workers_have_servers_of_their_own(run):
-    """Under `-n 2` both workers see the same cases and ask servers of their own."""
+def test_each_worker_has_its_own_server(run):
+    """Under `-n 2` both workers have the same cases, and each has its own server."""
     alone = run(MANY).parseoutcomes()
     result = run(MANY, "-n2")
     assert result.ret == 0
@@ -113,15 +113,15 @@ def test_workers_have_servers_of_their_own(run):
 
 
 @pytest.mark.slow
-def test_any_order_will_do(project, run):
-    """With pytest-randomly the tests come in another order, and pass."""
+def test_tests_pass_in_random_order(project, run):
+    """With pytest-randomly the tests run in random order, and pass."""
     project.makeini(INI.replace("-p no:randomly", ""))
     assert run(MANY, "-p", "randomly").ret == 0
 
 
 @pytest.mark.slow
-def test_the_official_sdk_needs_no_word(run):
-    """The openai SDK, sync and async, is led to the session by its variables alone."""
+def test_the_official_sdk_needs_no_configuration(run):
+    """The openai SDK, sync and async, finds the session by environment variables alone."""
     run(
         """
         import openai

@@ -1,4 +1,4 @@
-"""Options, their ini twins, and what is printed at the end of a run."""
+"""Options, their ini keys, and the reports at the end of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 SPEED = """
     import pytest
-    from client import say
+    from client import reply_to
 
     def speed(session):
         return session._thread.server.options.speed
@@ -32,17 +32,17 @@ SPEED = """
         (("--mockllm-speed=5",), "mockllm_speed = 2", "5.0", "5.0"),
     ],
 )
-def test_the_command_line_goes_before_the_marker_before_the_ini(
+def test_the_command_line_overrides_the_marker_and_the_marker_the_ini(
     project, run, arguments, ini, plain, marked
 ):
-    """Whoever is nearer to the keyboard decides."""
+    """The command line overrides the marker, and the marker overrides the ini file."""
     project.makeini(f"{INI}    {ini}\n")
     result = run(SPEED, "-s", *arguments)
     result.stdout.fnmatch_lines([f"*plain: {plain}*", f"*marked: {marked}*"])
 
 
-def test_speeds_are_played(run):
-    """A session at speed 0 leaves pauses out, whatever the others do."""
+def test_speed_zero_skips_pauses(run):
+    """A session at speed 0 skips a pause of ten minutes."""
     run(
         """
         import pytest
@@ -58,22 +58,22 @@ def test_speeds_are_played(run):
 
 
 def test_scenarios_of_the_command_line_replace_those_of_the_ini(project, run):
-    """Paths of the ini file begin where it is; the command line's replace them."""
+    """Paths in the ini file are relative to it; paths of the command line replace them."""
     project.makeini(f"{INI}    mockllm_scenarios = greetings.yaml\n")
     project.makefile(".yaml", other="scenario: other\nmatch: any\nturns: [{reply: {text: Other}}]")
     text = """
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
-            print("said:", say("hello"))
+            print("reply:", reply_to("hello"))
     """
-    run(text, "-s").stdout.fnmatch_lines(["*said: Hi there.*"])
+    run(text, "-s").stdout.fnmatch_lines(["*reply: Hi there.*"])
     given = "--mockllm-scenarios=other.yaml"
-    run(text, "-s", given).stdout.fnmatch_lines(["*said: Other*"])
+    run(text, "-s", given).stdout.fnmatch_lines(["*reply: Other*"])
 
 
-def test_broken_scenario_files_are_told_with_all_their_problems(project, run):
-    """A file that cannot be loaded fails the tests that need it, each problem on a line."""
+def test_a_broken_scenario_file_is_reported_with_all_its_problems(project, run):
+    """A file that cannot be loaded fails the tests that need it, with a line for each problem."""
     project.makefile(".yaml", bad="scenario: A\nturns: [{reply: {txt: a}}]")
     result = run(
         """
@@ -91,24 +91,23 @@ def test_broken_scenario_files_are_told_with_all_their_problems(project, run):
 
 
 @pytest.mark.parametrize(
-    ("argument", "ini", "words"),
+    ("argument", "ini", "message"),
     [
         ("--mockllm-speed=fast", "", "'fast' is not a number of at least 0"),
         ("--mockllm-variations=-1", "", "'-1' is not a whole number of at least 0"),
         ("", "mockllm_speed = fast", "ini option mockllm_speed: 'fast' is not a number"),
     ],
 )
-def test_a_wrong_value_is_told(project, run, argument, ini, words):
-    """What is no such value is refused with the name of the option."""
+def test_a_wrong_value_is_an_error(project, run, argument, ini, message):
+    """A wrong value is refused, and the message names the option."""
     project.makeini(f"{INI}    {ini}\n")
     result = run("def test_it(mockllm_session):\n    pass", *([argument] if argument else []))
     assert result.ret != 0
-    told = result.stdout.str() + result.stderr.str()
-    assert words in told
+    assert message in result.stdout.str() + result.stderr.str()
 
 
 def test_variations_and_seed_reach_the_cases(project, run):
-    """`--mockllm-variations` goes before the marker's number."""
+    """`--mockllm-variations` overrides the number of the marker."""
     text = """
         import pytest
 
@@ -116,19 +115,19 @@ def test_variations_and_seed_reach_the_cases(project, run):
         def test_it(mockllm_case):
             pass
     """
-    # Each of its two turns as it is, and with its variations.
+    # Two turns, each plain and with its variations.
     run(text).assert_outcomes(passed=8)
     run(text, "--mockllm-variations=1").assert_outcomes(passed=4)
 
 
 def test_exchanges_are_shown_on_request(project, run):
-    """`--mockllm-show` prints what tests asked that passed; those that fail show it anyway."""
+    """`--mockllm-show` prints the exchanges of tests that passed."""
     text = """
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
             mockllm_session.reply("Hi")
-            say("Hello")
+            reply_to("Hello")
 
         def test_failing(mockllm_session):
             mockllm_session.reply("Hi")
@@ -150,11 +149,11 @@ def test_exchanges_are_shown_on_request(project, run):
 
 UNUSED = """
     import pytest
-    from client import say
+    from client import reply_to
 
     @pytest.mark.mockllm("greeting")
     def test_one():
-        say("hello")
+        reply_to("hello")
 
     def test_other():
         pass
@@ -162,7 +161,7 @@ UNUSED = """
 
 
 def test_unused_scenarios_are_named_on_request(run):
-    """`--mockllm-unused` lists what nothing played; suites and cases play, too."""
+    """`--mockllm-unused` lists scenarios that nothing played; cases count as playing them."""
     given = "--mockllm-scenarios=greetings.yaml"
     result = run(UNUSED, given, "--mockllm-unused")
     result.stdout.fnmatch_lines(["*scenarios that nothing played*", "farewell"])
@@ -182,10 +181,10 @@ def test_unused_scenarios_are_named_on_request(run):
 
 
 def test_unused_scenarios_are_counted_over_all_workers(run):
-    """What one worker of pytest-xdist played is not unused."""
+    """A scenario that one worker of pytest-xdist played is not unused."""
     text = UNUSED.replace(
         "def test_other():\n        pass",
-        "@pytest.mark.mockllm('farewell')\n    def test_other():\n        say('bye')",
+        "@pytest.mark.mockllm('farewell')\n    def test_other():\n        reply_to('bye')",
     )
     given = ("--mockllm-scenarios=greetings.yaml", "--mockllm-unused", "-n2", "--dist=each")
     result = run(text, *given)
@@ -195,6 +194,6 @@ def test_unused_scenarios_are_counted_over_all_workers(run):
 
 
 def test_exchanges_of_workers_are_shown(run):
-    """`--mockllm-show` prints what tests in other processes asked."""
+    """`--mockllm-show` prints the exchanges of tests in other processes."""
     result = run(UNUSED, "--mockllm-scenarios=greetings.yaml", "--mockllm-show", "-n2")
     result.stdout.fnmatch_lines(["*= mockllm exchanges =*", "test_it.py::test_one"])

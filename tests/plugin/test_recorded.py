@@ -1,4 +1,4 @@
-"""A test's traffic, recorded once and replayed, from end to end."""
+"""The traffic of a test, recorded once and replayed, end to end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-# Imported here, and not anew in every run; see conftest.
+# Imported once here, and not again in every run: see conftest.
 import anthropic  # noqa: F401 - see above
 import openai  # noqa: F401 - see above
 import pytest
@@ -14,27 +14,27 @@ import pytest
 import mockllm.replay.ordered
 import mockllm.server.recorder  # noqa: F401 - see above
 import mockllm_pytest.recorded  # noqa: F401 - see above
-from tests.server.odd_upstream import EVENTS, OddUpstream, says
+from tests.server.odd_upstream import EVENTS, OddUpstream, text_events
 
 pytestmark = pytest.mark.slow
 
 KEY = "sk-live-4fQ9zTk2mVx7RbN1cYp8"
 PROMPT_KEY = "sk-proj-Zt81mQ4xV7bN2cKp9RwLdE6uYh3s"
 
-TALK = """
+CLIENTS = """
     import anthropic
     import openai
     import pytest
 
     def chat(text):
-        with openai.OpenAI(max_retries=0) as client:
+        with openai.OpenAI(max_retries=0, timeout=60) as client:
             with client.chat.completions.stream(
                 model="gpt-4o", messages=[{"role": "user", "content": text}]
             ) as stream:
                 return stream.get_final_completion().choices[0].message.content
 
     def messages(text):
-        with anthropic.Anthropic(max_retries=0) as client:
+        with anthropic.Anthropic(max_retries=0, timeout=60) as client:
             with client.messages.stream(
                 model="claude-x", max_tokens=9, messages=[{"role": "user", "content": text}]
             ) as stream:
@@ -43,22 +43,22 @@ TALK = """
 
 
 class Service(OddUpstream):
-    """Answers each request with a number; `asked` has what came."""
+    """A service that numbers its answers."""
 
     def __init__(self):
         super().__init__(self._answer)
 
     async def _answer(self, request, wire):
-        words = f"answer {len(self.asked)}"
+        text = f"answer {len(self.requests)}"
         if "/messages" in request.target:
-            await wire.events(*message(words))
+            await wire.events(*message(text))
         elif request.json.get("stream"):
-            await wire.events(*says(words))
+            await wire.events(*text_events(text))
         else:
-            await wire.body(json.dumps(completion(words)), "Content-Type: application/json")
+            await wire.body(json.dumps(completion(text)), "Content-Type: application/json")
 
 
-def message(words):
+def message(text):
     """A stream of the Messages API."""
     usage = {"input_tokens": 1, "output_tokens": 1}
     opened = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x"}
@@ -70,7 +70,7 @@ def message(words):
         {
             "type": "content_block_delta",
             "index": 0,
-            "delta": {"type": "text_delta", "text": words},
+            "delta": {"type": "text_delta", "text": text},
         },
         {"type": "content_block_stop", "index": 0},
         {
@@ -83,9 +83,9 @@ def message(words):
     return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events]
 
 
-def completion(words):
-    """An answer of Chat Completions that is not streamed."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": words}}
+def completion(text):
+    """An answer of Chat Completions as one JSON body."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -98,7 +98,7 @@ def completion(words):
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch):
-    """Keys of a user, and no service that is known by the environment."""
+    """Sets the keys of a user, and no service in the environment."""
     for name in ("", "_OPENAI", "_ANTHROPIC", "_GEMINI", "_AGUI"):
         monkeypatch.delenv(f"MOCKLLM_UPSTREAM{name}", raising=False)
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
@@ -127,27 +127,27 @@ def content(project):
 
 
 def both(*questions, expected="True"):
-    """A test that asks both services."""
-    asked = ", ".join(f"chat({text!r}), messages({text!r})" for text in questions)
-    return f"""{TALK}
+    """A test that sends each question to both services."""
+    requests = ", ".join(f"chat({text!r}), messages({text!r})" for text in questions)
+    return f"""{CLIENTS}
     @pytest.mark.mockllm_recorded
     def test_it(mockllm_session):
-        said = [{asked}]
-        print("said:", said)
-        print("became:", [(one.outcome, one.recorded) for one in mockllm_session.journal])
+        answers = [{requests}]
+        print("answers:", answers)
+        print("outcomes:", [(one.outcome, one.recorded) for one in mockllm_session.journal])
         assert {expected}
     """
 
 
 def test_official_clients_are_recorded_once_and_replayed(project, run):
-    """The first run asks the services, the second nobody: the same answers, byte for byte."""
+    """The first run records the services; later runs replay the same answers without them."""
     with Service() as service:
         result = run(both("Hello"), "-s", *recording("once", service))
         result.assert_outcomes(passed=1)
         result.stdout.fnmatch_lines(
             [
-                "*said: [[]'answer 1', 'answer 2']",
-                "became: [[]('forwarded', ''), ('forwarded', '')]",
+                "*answers: [[]'answer 1', 'answer 2']",
+                "outcomes: [[]('forwarded', ''), ('forwarded', '')]",
                 "*= mockllm recordings =*",
                 "test_it.py::test_it",
                 "2 exchanges recorded in recorded/test_it/test_it",
@@ -155,7 +155,7 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
                 "  POST /v1/messages: turn 1 of hello-2;*",
             ]
         )
-        sent = [one.header("authorization") + one.header("x-api-key") for one in service.asked]
+        sent = [one.header("authorization") + one.header("x-api-key") for one in service.requests]
         assert [keys[-1].removeprefix("Bearer ") for keys in sent] == [KEY, KEY]
     assert files(project) == [
         f"test_it/test_it/hello{end}" for end in ("-2.1.jsonl", "-2.yaml", ".1.jsonl", ".yaml")
@@ -165,15 +165,15 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
         result.assert_outcomes(passed=1)
         result.stdout.fnmatch_lines(
             [
-                "*said: [[]'answer 1', 'answer 2']",
-                "became: [[]('played', 'exact'), ('played', 'exact')]",
+                "*answers: [[]'answer 1', 'answer 2']",
+                "outcomes: [[]('played', 'exact'), ('played', 'exact')]",
             ]
         )
         result.stdout.no_fnmatch_line("*mockllm recordings*")
 
 
-def test_what_is_not_in_a_recording_fails_with_the_command_that_records_it(project, run, service):
-    """A replay is strict; the message names both ways to record."""
+def test_an_unrecorded_request_fails_with_the_command_that_records_it(project, run, service):
+    """An unrecorded request fails the test; the message has both commands to record it."""
     run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
     before = content(project)
     result = run(both("Hello", "More"), "--mockllm-record=once")
@@ -186,12 +186,12 @@ def test_what_is_not_in_a_recording_fails_with_the_command_that_records_it(proje
             f"To record it all again{again}all --mockllm-upstream openai=https://api.openai.com",
         ]
     )
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
     assert content(project) == before
 
 
-def test_a_test_without_a_recording_fails_with_the_command_that_makes_one(run):
-    """Nothing else answers it, even if it catches what its client raises."""
+def test_a_test_without_a_recording_fails_with_the_command_that_records_it(run):
+    """Scenarios do not answer it, and the verdict fails it even if the client's error is caught."""
     result = run(
         """
         import pytest
@@ -214,27 +214,27 @@ def test_a_test_without_a_recording_fails_with_the_command_that_makes_one(run):
 
 
 def test_new_episodes_are_added(project, run, service):
-    """What is known is replayed, what is not is asked for and kept beside it."""
+    """Recorded requests are replayed; new ones are forwarded and recorded in addition."""
     run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
     before = content(project)
     result = run(both("Hello", "More"), "-s", *recording("new_episodes", service))
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*said: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
+    result.stdout.fnmatch_lines(["*answers: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
     after = content(project)
     assert before.items() <= after.items()
     assert len(after) == 8
     result = run(both("Hello", "More"), "-s")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*said: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
+    result.stdout.fnmatch_lines(["*answers: [[]'answer 1', 'answer 2', 'answer 3', 'answer 4']"])
 
 
-def test_new_episodes_tell_what_is_not_asked_for_any_more(run, service):
-    """It stays, since another run may ask for it; a strict replay would fail, so it is named."""
+def test_new_episodes_names_recordings_that_are_no_longer_requested(run, service):
+    """The report names recordings that were not requested: a strict replay fails on them."""
     run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
     result = run(both("More"), *recording("new_episodes", service))
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["  not asked for any more: hello, hello-2", "  to record it all again: pytest *=all"]
+        ["  no longer requested: hello, hello-2", "  to record it all again: pytest *=all"]
     )
     result = run(both("More"))
     result.assert_outcomes(failed=1)
@@ -243,23 +243,23 @@ def test_new_episodes_tell_what_is_not_asked_for_any_more(run, service):
     )
 
 
-def test_all_takes_the_place_of_what_was_recorded(project, run, service):
-    """Nothing of the old recording is left, but what a person put beside it."""
+def test_all_replaces_the_recording(project, run, service):
+    """`all` replaces the old recording, and keeps files that a person added."""
     run(both("Hello", "Old"), *recording("once", service)).assert_outcomes(passed=1)
     own = project.path / "recorded" / "test_it" / "test_it" / "notes.yaml"
     own.write_text("scenario: notes\nmatch: {user: never}\nturns: [{reply: {text: a}}]\n")
     result = run(both("Hello"), "-s", *recording("all", service))
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*said: [[]'answer 5', 'answer 6']"])
+    result.stdout.fnmatch_lines(["*answers: [[]'answer 5', 'answer 6']"])
     assert len(files(project)) == 5
     own.unlink()
     result = run(both("Hello"), "-s")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*said: [[]'answer 5', 'answer 6']"])
+    result.stdout.fnmatch_lines(["*answers: [[]'answer 5', 'answer 6']"])
 
 
-def test_a_service_that_does_not_answer_costs_no_recording(project, run):
-    """What is there stays where nothing takes its place."""
+def test_all_keeps_the_recording_if_the_service_does_not_answer(project, run):
+    """`all` keeps the old recording if the service does not answer."""
     with Service() as service:
         run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
     before = content(project)
@@ -272,7 +272,7 @@ def test_a_service_that_does_not_answer_costs_no_recording(project, run):
 
 
 def test_secrets_reach_no_file(project, run, service):
-    """Neither the keys of the client nor one in a prompt, nor what mockllm.toml names."""
+    """No file has the client's keys, a key or address in a prompt, or a match of mockllm.toml."""
     (project.path / "mockllm.toml").write_text("[redact]\npatterns = ['cust_[0-9]+']\n")
     text = f"My key is {PROMPT_KEY}, I am cust_4711, mail jane@example.org"
     run(both(text), *recording("once", service)).assert_outcomes(passed=1)
@@ -283,8 +283,8 @@ def test_secrets_reach_no_file(project, run, service):
         assert secret.encode() not in written
 
 
-def test_a_failed_test_keeps_what_was_recorded(project, run, service):
-    """The recording stays, and the report says how to make it anew."""
+def test_a_failed_test_keeps_its_recording(project, run, service):
+    """The recording is kept, and the report has the command to replace it."""
     result = run(both("Hello", expected="False"), *recording("once", service))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -296,21 +296,21 @@ def test_a_failed_test_keeps_what_was_recorded(project, run, service):
     )
     assert len(files(project)) == 4
     run(both("Hello")).assert_outcomes(passed=1)
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
 
 
-def test_a_test_of_unittest_is_told_alike(run, service):
-    """It has a recording, too, and its failure says how to make one."""
+def test_a_unittest_method_is_recorded(run, service):
+    """A unittest method is recorded, and its failure has the command to record it."""
     text = """
     import unittest
 
     import pytest
-    from client import said, post, user
+    from client import message, post, user
 
     @pytest.mark.mockllm_recorded
     class TestIt(unittest.TestCase):
         def test_it(self):
-            assert said(post(user("Hello")))["content"] == {expected!r}
+            assert message(post(user("Hello")))["content"] == {expected!r}
     """
     result = run(text.format(expected="answer 1"))
     result.assert_outcomes(failed=1)
@@ -322,21 +322,22 @@ def test_a_test_of_unittest_is_told_alike(run, service):
 
 
 def test_the_same_question_twice_is_replayed_in_order(run, service):
-    """The second answer is the second time's, over conversations that go on, too."""
+    """Equal requests get their answers in the recorded order, also in longer conversations."""
     text = """
     import pytest
-    from client import post, said, user
+    from client import message, post, user
 
     @pytest.mark.mockllm_recorded
     def test_it(mockllm_session):
-        told = []
+        replies = []
         for _ in range(3):
-            first = said(post(user("Roll a die")))
-            told.append(first["content"])
-            told.append(said(post(user("Roll a die"), first, user("Again")))["content"])
-        print("told:", [words.removeprefix("answer ") for words in told])
+            first = message(post(user("Roll a die")))
+            replies.append(first["content"])
+            again = message(post(user("Roll a die"), first, user("Again")))
+            replies.append(again["content"])
+        print("replies:", [reply.removeprefix("answer ") for reply in replies])
     """
-    expected = ["*told: [[]'1', '2', '3', '4', '5', '6']"]
+    expected = ["*replies: [[]'1', '2', '3', '4', '5', '6']"]
     result = run(text, "-s", *recording("once", service))
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(expected)
@@ -345,23 +346,23 @@ def test_the_same_question_twice_is_replayed_in_order(run, service):
     result.stdout.fnmatch_lines(expected)
 
 
-def test_turns_in_common_and_turns_that_the_client_told_need_not_be_played(run, service):
-    """Conversations that part share their beginning; a history that was brought along was
-    never asked for."""
+def test_shared_turns_and_given_turns_need_not_be_played(run, service):
+    """A turn that two conversations share is played once, and a turn in the history of the
+    first request was never requested: neither counts as unplayed."""
     text = """
     import pytest
-    from client import post, said, user
+    from client import message, post, user
 
     CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
     @pytest.mark.mockllm_recorded
-    def test_parting():
-        first = said(post(user("Hello")))
-        for words in ("left", "right"):
-            assert post(user("Hello"), first, user(words)).status_code == 200
+    def test_branches():
+        first = message(post(user("Hello")))
+        for text in ("left", "right"):
+            assert post(user("Hello"), first, user(text)).status_code == 200
 
     @pytest.mark.mockllm_recorded
-    def test_told():
+    def test_given_history():
         history = [
             user("Look"),
             {"role": "assistant", "content": None, "tool_calls": [CALL]},
@@ -375,23 +376,22 @@ def test_turns_in_common_and_turns_that_the_client_told_need_not_be_played(run, 
 
 KINDS = """
     import pytest
-    from client import say
+    from client import reply_to
 
     pytestmark = pytest.mark.mockllm_recorded
 
     @pytest.mark.parametrize("text", ["a/b", "a-b", "A-b"])
     def test_each(text):
-        assert say("Hello " + text)
+        assert reply_to("Hello " + text)
 
     class TestGroup:
         def test_each(self):
-            assert say("Hello")
+            assert reply_to("Hello")
 """
 
 
-def test_every_test_has_a_recording_of_its_own(project, run, service):
-    """Parametrised and in classes, in folders that any file system can hold apart; whichever
-    worker of pytest-xdist runs them."""
+def test_every_test_has_its_own_recording(project, run, service):
+    """Parametrised tests and methods have separate folders, with pytest-xdist as well."""
     result = run(KINDS, "-n2", *recording("once", service))
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*= mockllm recordings =*", "test_it.py::TestGroup::test_each"])
@@ -402,12 +402,12 @@ def test_every_test_has_a_recording_of_its_own(project, run, service):
         "test_it/test_each-a-b",
         "test_it/test_each-a-b-#",
     ]
-    assert len(service.asked) == 4
+    assert len(service.requests) == 4
     run(KINDS).assert_outcomes(passed=4)
 
 
 def test_an_asynchronous_test_is_recorded(project, run, service):
-    """The loop of the test is not asked to wait for the disk."""
+    """Five requests at once in an async test are recorded and replayed."""
     text = """
     import asyncio
 
@@ -417,7 +417,7 @@ def test_an_asynchronous_test_is_recorded(project, run, service):
     @pytest.mark.asyncio
     @pytest.mark.mockllm_recorded
     async def test_it():
-        async with openai.AsyncOpenAI(max_retries=0) as client:
+        async with openai.AsyncOpenAI(max_retries=0, timeout=60) as client:
             answers = await asyncio.gather(
                 *[
                     client.chat.completions.create(
@@ -431,17 +431,17 @@ def test_an_asynchronous_test_is_recorded(project, run, service):
     run(text, *recording("once", service)).assert_outcomes(passed=1)
     assert len(files(project)) == 10
     run(text).assert_outcomes(passed=1)
-    assert len(service.asked) == 5
+    assert len(service.requests) == 5
 
 
-def test_a_test_that_reads_half_of_an_answer_is_complete_on_the_disk(project, run):
-    """What is still open when the test ends is cut, recorded, and replayed."""
+def test_a_half_read_answer_is_recorded_and_replayed(project, run):
+    """A stream that is open when the test ends is cut, recorded and replayed."""
 
     async def endless(request, wire):
         await wire.head(EVENTS, "Transfer-Encoding: chunked")
-        for one in says("one", "two")[:1]:
+        for one in text_events("one", "two")[:1]:
             await wire.chunk(one)
-        await wire.gone()
+        await wire.closed_by_peer()
 
     text = """
     import os
@@ -454,7 +454,7 @@ def test_a_test_that_reads_half_of_an_answer_is_complete_on_the_disk(project, ru
     @pytest.mark.mockllm_recorded
     def test_it():
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
-        client = httpx.Client()
+        client = httpx.Client(timeout=60)
         request = client.build_request(
             "POST", os.environ["OPENAI_BASE_URL"] + "/chat/completions", json=body
         )

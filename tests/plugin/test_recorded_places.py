@@ -1,4 +1,4 @@
-"""Where recordings lie, what markers and options say of them, and what goes with them."""
+"""The folder of a recording, and the options and markers that configure it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import mockllm_pytest.recorded  # noqa: F401 - imported once, see conftest
 from mockllm.protocols.environment import MOCK_KEY, client_environment
-from mockllm_pytest.recording import place
+from mockllm_pytest.recording import recording_folder
 from tests.plugin.conftest import INI
 from tests.server.odd_upstream import OddUpstream
 
@@ -35,11 +35,11 @@ def folders(project, names):
             pass
         """
     )
-    return [place(item) for item in items]
+    return [recording_folder(item) for item in items]
 
 
-def test_a_recording_lies_beside_the_module_of_its_test(project):
-    """`recorded/MODULE/TEST`, with the classes in the name."""
+def test_a_recording_is_beside_the_module_of_its_test(project):
+    """The folder is `recorded/MODULE/TEST` beside the module, with the classes in the name."""
     (item,) = project.getitems(
         """
         class TestThis:
@@ -49,18 +49,18 @@ def test_a_recording_lies_beside_the_module_of_its_test(project):
         """
     )
     folder = item.path.parent / "recorded" / item.path.stem
-    assert place(item) == folder / "TestThis.TestThat.test_it"
+    assert recording_folder(item) == folder / "TestThis.TestThat.test_it"
 
 
 def test_the_parameters_of_a_test_are_in_the_name(project):
-    """As pytest names them, without brackets."""
+    """The folder has the id of the parameters as pytest writes it, without brackets."""
     plain = folders(project, ["gpt-4o", "1.5", "a_b"])
     assert [one.name for one in plain] == ["test_it-gpt-4o", "test_it-1.5", "test_it-a_b"]
 
 
-def test_names_are_safe_and_apart_on_every_file_system(project):
-    """Letters that are special somewhere are replaced; a checksum keeps apart what is then
-    alike, or is where upper case is not told from lower case."""
+def test_folder_names_are_safe_and_unique_on_every_file_system(project):
+    """Special characters are replaced. A checksum separates names that are then equal, or that
+    differ in upper and lower case alone."""
     names = ["x/y", "x-y", "x\\\\y", "X-y", "..", "a" * 200, "a" * 201, "a b", "a:b", "ü", "x-y."]
     found = [one.name for one in folders(project, names)]
     assert len({name.lower() for name in found}) == len(names)
@@ -72,9 +72,9 @@ def test_names_are_safe_and_apart_on_every_file_system(project):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        ('("hello")', "takes names only, got 'hello'"),
+        ('("hello")', "takes keyword arguments only, got 'hello'"),
         ('(mode="often")', "mode 'often' is none of none, once, new_episodes, all"),
         ('(match="words")', "match 'words' is none of user, system, model, tools"),
         ('(modus="once")', "has no argument 'modus'. Did you mean 'mode'?"),
@@ -82,11 +82,11 @@ def test_names_are_safe_and_apart_on_every_file_system(project):
         ('(mode="all", upstream="nowhere")', "needs a base URL such as https://api.openai.com"),
     ],
 )
-def test_a_wrong_marker_is_told(run, arguments, words):
-    """The test does not begin, and the message says what may be said."""
+def test_a_wrong_marker_is_an_error(run, arguments, message):
+    """The test does not begin, and the message names the allowed values."""
     result = run(MARKED.format(arguments=arguments, body="pass"))
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"*{words}*"])
+    result.stdout.fnmatch_lines([f"*{message}*"])
 
 
 @pytest.mark.slow
@@ -100,15 +100,15 @@ def test_a_wrong_marker_is_told(run, arguments, words):
     ],
 )
 def test_a_recorded_test_is_answered_by_its_recording_alone(run, body, more):
-    """Scenarios and replies beside a recording would leave open which of them answers."""
+    """Scenarios and replies are refused, since they could answer in place of the recording."""
     result = run(MARKED.format(arguments=more, body=body))
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*marked mockllm_recorded is answered by its recording alone*"])
 
 
 @pytest.mark.slow
-def test_a_wrong_mode_is_told(project, run):
-    """On the command line and in the ini file."""
+def test_a_wrong_mode_is_an_error(project, run):
+    """A wrong mode on the command line or in the ini file is an error with the known modes."""
     text = MARKED.format(arguments="", body="pass")
     result = run(text, "--mockllm-record=often")
     assert "'often' is none of none, once, new_episodes, all" in result.stderr.str()
@@ -119,25 +119,25 @@ def test_a_wrong_mode_is_told(project, run):
 
 
 @pytest.mark.slow
-def test_services_are_named_by_whoever_is_nearest_to_the_keyboard(project, run, monkeypatch):
-    """Command line, marker, environment, ini; each may name the service of one API only."""
+def test_the_precedence_of_upstreams(project, run, monkeypatch):
+    """Command line, marker, environment, ini; each may name the service for one API alone."""
     body = """
         for path in ("chat/completions", "responses"):
             import httpx
             import os
-            httpx.post(os.environ["OPENAI_BASE_URL"] + "/" + path, json={"model": "m"})
+            httpx.post(os.environ["OPENAI_BASE_URL"] + "/" + path, json={"model": "m"}, timeout=60)
     """
-    heard = []
+    received = []
 
     async def answer(request, wire):
-        heard.append((wire.writer.get_extra_info("sockname")[1], request.target))
+        received.append((wire.writer.get_extra_info("sockname")[1], request.target))
         await wire.body("{}", status="404 Not Found")
 
-    def asked(arguments, *given):
-        heard.clear()
+    def services_that_answered(arguments, *given):
+        received.clear()
         run(MARKED.format(arguments=arguments, body=body), "--mockllm-record=all", *given)
         by_port = {int(one.url.rpartition(":")[2]): name for name, one in running.items()}
-        return [by_port[port] for port, _ in heard]
+        return [by_port[port] for port, _ in received]
 
     with (
         OddUpstream(answer) as ini,
@@ -147,16 +147,19 @@ def test_services_are_named_by_whoever_is_nearest_to_the_keyboard(project, run, 
     ):
         running = {"ini": ini, "environment": environment, "marker": marker, "line": line}
         project.makeini(f"{INI}    mockllm_upstream =\n        openai={ini.url}\n")
-        assert asked("") == ["ini", "ini"]
+        assert services_that_answered("") == ["ini", "ini"]
         monkeypatch.setenv("MOCKLLM_UPSTREAM_OPENAI", environment.url)
-        assert asked("") == ["environment", "environment"]
+        assert services_that_answered("") == ["environment", "environment"]
         marked = f'(upstream="chat={marker.url}")'
-        assert asked(marked) == ["marker", "environment"]
-        assert asked(marked, f"--mockllm-upstream=responses={line.url}") == ["marker", "line"]
+        assert services_that_answered(marked) == ["marker", "environment"]
+        assert services_that_answered(marked, f"--mockllm-upstream=responses={line.url}") == [
+            "marker",
+            "line",
+        ]
 
 
 def test_a_client_keeps_its_own_credentials():
-    """Where it has one for an API, no key of ours stands beside it or in its place."""
+    """Where the client has a key for an API, mockllm sets none for that API."""
     alone = client_environment(BASES)
     assert {alone[name] for name in alone if name.endswith("KEY")} == {MOCK_KEY}
     own = {"GEMINI_API_KEY": "a", "ANTHROPIC_AUTH_TOKEN": "b", "OPENAI_API_KEY": ""}
@@ -170,15 +173,15 @@ def test_a_client_keeps_its_own_credentials():
 
 @pytest.mark.slow
 def test_other_tests_are_not_recorded(project, run):
-    """A mode on the command line changes nothing for tests without the marker."""
+    """`--mockllm-record` changes nothing for tests without the marker."""
     result = run(
         """
         import os
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
             mockllm_session.reply("Hi")
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
             assert os.environ["OPENAI_API_KEY"] == "mock-key"
         """,
         "--mockllm-record=all",
@@ -189,8 +192,8 @@ def test_other_tests_are_not_recorded(project, run):
 
 
 @pytest.mark.slow
-def test_conditions_of_the_marker_decide_what_a_recording_matches(project, run, monkeypatch):
-    """`match` makes a replay as strict as a test wants it."""
+def test_the_match_argument_decides_what_a_recording_matches(project, run, monkeypatch):
+    """`match` names the parts of a request that a replay compares."""
 
     async def answer(request, wire):
         await wire.body('{"error": {"message": "no", "type": "a", "code": "b", "param": null}}',

@@ -1,4 +1,4 @@
-"""Answers that are composed in the test, in the words of the scenario files."""
+"""Replies that are composed in a test, with the keys of scenario files."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from mockllm_pytest.sessions import MockSession
 
 @pytest.mark.parametrize("kind", [name for name in TABLES if name.endswith("_part")])
 def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
-    """Nothing that a file can say of a part is missing."""
+    """The function of a part accepts every key that the part has in a file."""
     name = kind.removesuffix("_part")
     given = set(inspect.signature(getattr(mockllm_pytest, name)).parameters)
     keys = set(TABLES[kind]) - {name}
-    # These are said by the first argument, or stand under the part's own key.
+    # These keys are inside the first argument, or under the key of the part itself.
     keys |= {"frame": set(TABLES["frame"]), "error": set(TABLES["error"])}.get(name, set())
     assert keys <= given
 
 
 def test_a_reply_has_the_keys_of_a_turn() -> None:
-    """A turn can be told but for what belongs to several protocols or to recordings."""
+    """`reply` accepts the keys of a turn, except those for several protocols or recordings."""
     given = set(inspect.signature(MockSession.reply).parameters)
     assert set(TABLES["turn"]) - given == {"reply", "expect", "when", "fault", "recorded"}
 
 
-def test_parts_say_only_what_was_given() -> None:
-    """A function gives the mapping that a file would have."""
+def test_parts_have_only_the_given_keys() -> None:
+    """A function returns the mapping that a file would have, without unset keys."""
     assert parts.text("Hi", split=3) == {"text": "Hi", "split": 3}
     assert parts.text("Hi", split=0) == {"text": "Hi", "split": 0}
     assert parts.tool("f", {}, id="call_1") == {"tool": "f", "arguments": {}, "id": "call_1"}
@@ -40,11 +40,11 @@ def test_parts_say_only_what_was_given() -> None:
         mockllm_pytest.texts  # noqa: B018
 
 
-def test_an_answer_is_composed_turn_by_turn(run):
-    """Each call of `reply` is one turn; later ones may be added while the test goes on."""
+def test_a_reply_is_composed_turn_by_turn(run):
+    """Each call of `reply` adds one turn, also in the middle of a test."""
     run(
         """
-        from client import post, results, said, user
+        from client import message, post, results, user
         from mockllm_pytest import parallel, reasoning, text, tool
 
         def test_it(mockllm_session):
@@ -60,21 +60,21 @@ def test_an_answer_is_composed_turn_by_turn(run):
             question = user("What?")
             first = post(question)
             assert first.json()["usage"]["completion_tokens"] == 4
-            asked = said(first)
-            assert [call["id"] for call in asked["tool_calls"]] == ["call_1", "call_2"]
+            call_message = message(first)
+            assert [call["id"] for call in call_message["tool_calls"]] == ["call_1", "call_2"]
             mockllm_session.reply(text("Done.", split="words"), finish="length")
-            last = post(question, *results(asked, "1", "2"))
-            assert said(last)["content"] == "Done."
+            last = post(question, *results(call_message, "1", "2"))
+            assert message(last)["content"] == "Done."
             assert last.json()["choices"][0]["finish_reason"] == "length"
         """
     ).assert_outcomes(passed=1)
 
 
-def test_errors_are_replies_too(run):
+def test_replies_may_be_errors(run):
     """HTTP errors, earlier attempts and errors in the stream can be composed."""
     run(
         """
-        from client import post, say, user
+        from client import post, reply_to, user
         from mockllm_pytest import error, text
 
         def test_http(mockllm_session):
@@ -85,7 +85,7 @@ def test_errors_are_replies_too(run):
         def test_attempts(mockllm_session):
             mockllm_session.reply("Hi", attempts=[{"http": 429, "retry_after": "1s"}])
             assert post(user("Hello")).status_code == 429
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
 
         def test_stream(mockllm_session):
             mockllm_session.reply("Hi", error("Broken.", type="server_error"))
@@ -93,17 +93,17 @@ def test_errors_are_replies_too(run):
 
         def test_condition(mockllm_session):
             mockllm_session.reply("Hi", request={"user": "Hello"}, repeat=True)
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
         """
     ).assert_outcomes(passed=4)
 
 
-def test_a_wrong_reply_is_refused_as_a_file_would_be(run):
-    """The error names the place; the turns before it stay."""
+def test_a_wrong_reply_is_a_scenario_error(run):
+    """The error names the location in the turn, and earlier turns are kept."""
     run(
         """
         import pytest
-        from client import say
+        from client import reply_to
         from mockllm import ScenarioError
         from mockllm_pytest import text, tool
 
@@ -113,6 +113,6 @@ def test_a_wrong_reply_is_refused_as_a_file_would_be(run):
                 mockllm_session.reply(text("Hi", split="letters"))
             with pytest.raises(ScenarioError, match="a tool name"):
                 mockllm_session.reply(tool("not a name"))
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
         """
     ).assert_outcomes(passed=1)

@@ -1,10 +1,10 @@
-"""`mockllm_session`: the server of one test, by its variables and its attributes."""
+"""`mockllm_session`: the session of one test, its variables, attributes and methods."""
 
 from __future__ import annotations
 
 
-def test_the_environment_leads_to_the_session(run):
-    """SDKs that read their base URL and key from the environment need nothing else."""
+def test_the_environment_has_the_urls_of_the_session(run):
+    """Base URLs and keys are in the environment and in attributes of the session."""
     run(
         """
         import os
@@ -28,8 +28,8 @@ def test_the_environment_leads_to_the_session(run):
     ).assert_outcomes(passed=2)
 
 
-def test_the_environment_is_put_back(run):
-    """After the test the variables are what they were."""
+def test_the_environment_is_restored(run):
+    """After the test the variables have their old values."""
     run(
         """
         import os
@@ -43,36 +43,36 @@ def test_the_environment_is_put_back(run):
     ).assert_outcomes(passed=2)
 
 
-def test_a_proxy_does_not_stand_between(run, monkeypatch):
-    """Where a proxy is set, requests to the server stay off it."""
+def test_a_proxy_is_bypassed(run, monkeypatch):
+    """With HTTP_PROXY set, requests to the server bypass the proxy."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "example.org")
     run(
         """
         import os
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
             mockllm_session.reply("Hi")
-            assert say("Hello") == "Hi"
+            assert reply_to("Hello") == "Hi"
             assert os.environ["no_proxy"].startswith("example.org,")
         """
     ).assert_outcomes(passed=1)
 
 
-def test_sessions_are_apart(run):
-    """Each test has a session with a name and a journal of its own."""
+def test_each_test_has_its_own_session(run):
+    """Each test has its own session, with its own name and journal."""
     run(
         """
         import pytest
-        from client import say
+        from client import reply_to
 
         NAMES = set()
 
         @pytest.mark.parametrize("text", ["one", "two"])
         def test_it(mockllm_session, text):
             mockllm_session.reply(text)
-            assert say("Hello") == text
+            assert reply_to("Hello") == text
             (exchange,) = mockllm_session.journal
             assert exchange.outcome == "played"
             assert "test_it" in mockllm_session.session
@@ -82,15 +82,15 @@ def test_sessions_are_apart(run):
     ).assert_outcomes(passed=2)
 
 
-def test_the_server_forgets_a_session(run):
-    """What a test left behind is gone when it is over."""
+def test_a_session_is_removed_after_its_test(run):
+    """The session of a test is removed from the server at its end."""
     run(
         """
-        from client import say
+        from client import reply_to
 
         def test_one(mockllm_session, mockllm_server):
             mockllm_session.reply("Hi")
-            say("Hello")
+            reply_to("Hello")
             assert mockllm_server.base_urls["chat"] == mockllm_server.url + "/v1"
 
         def test_other(mockllm_server):
@@ -100,59 +100,59 @@ def test_the_server_forgets_a_session(run):
     ).assert_outcomes(passed=2)
 
 
-def test_without_a_scenario_the_library_answers(run):
-    """A session without scenarios of its own is served from all there are."""
+def test_without_a_scenario_all_loaded_scenarios_answer(run):
+    """A session without its own scenarios is served from all loaded ones."""
     run(
         """
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
-            assert say("hello") == "Hi there."
+            assert reply_to("hello") == "Hi there."
         """,
         "--mockllm-scenarios=greetings.yaml",
     ).assert_outcomes(passed=1)
 
 
 def test_one_scenario_answers_everything(run):
-    """`use` of a single scenario asks no conditions; of several, they match as usual."""
+    """`use` of one scenario ignores its conditions; several match as usual."""
     run(
         """
-        from client import say
+        from client import reply_to
 
         def test_one(mockllm_session):
             (scenario,) = mockllm_session.use("farewell")
             assert scenario.name == "farewell"
-            assert say("whatever") == "See you."
+            assert reply_to("whatever") == "See you."
 
         def test_two(mockllm_session):
             mockllm_session.use("farewell", "greeting")
-            assert say("hello") == "Hi there."
-            assert say("bye") == "See you."
+            assert reply_to("hello") == "Hi there."
+            assert reply_to("bye") == "See you."
 
         def test_path(mockllm_session):
             assert len(mockllm_session.use("greetings.yaml")) == 2
-            assert [say("hello"), say("bye")] == ["Hi there.", "See you."]
+            assert [reply_to("hello"), reply_to("bye")] == ["Hi there.", "See you."]
         """,
         "--mockllm-scenarios=greetings.yaml",
     ).assert_outcomes(passed=3)
 
 
 def test_a_scenario_can_be_written_in_the_test(run):
-    """`add` takes YAML text and mappings, and tells everything that is wrong with them."""
+    """`add` accepts YAML text and mappings, and its error lists all problems."""
     run(
         """
         import pytest
-        from client import say
+        from client import reply_to
         from mockllm import ScenarioError
 
         def test_text(mockllm_session):
             mockllm_session.add("{scenario: a, turns: [{reply: {text: A}}]}")
-            assert say("Hello") == "A"
+            assert reply_to("Hello") == "A"
 
         def test_mapping(mockllm_session):
             text = 'A "quoted" \\u2028 \\U0001f600 \\x85 text'
             mockllm_session.add({"scenario": "a", "turns": [{"reply": {"text": text}}]})
-            assert say("Hello") == text
+            assert reply_to("Hello") == text
 
         def test_wrong(mockllm_session):
             with pytest.raises(ScenarioError) as found:
@@ -164,13 +164,13 @@ def test_a_scenario_can_be_written_in_the_test(run):
             mockllm_session.add({"scenario": "a", "turns": [{"reply": {"text": "a"}}]})
             with pytest.raises(Exception, match="has a scenario 'a' already"):
                 mockllm_session.add({"scenario": "a", "turns": [{"reply": {"text": "b"}}]})
-            say("Hello")
+            reply_to("Hello")
         """
     ).assert_outcomes(passed=4)
 
 
 def test_quirks_are_played(run):
-    """A session's quirks change every stream of it."""
+    """The quirks of a session change all its streams."""
     run(
         """
         import pytest
@@ -201,19 +201,19 @@ def test_quirks_are_played(run):
     ).assert_outcomes(passed=4)
 
 
-def test_verify_can_be_asked_in_the_middle(run):
-    """`verify()` judges what was asked so far, with the exchanges in its message."""
+def test_verify_in_the_middle_of_a_test(run):
+    """`verify()` in the middle of a test judges the exchanges so far."""
     run(
         """
         import pytest
-        from client import say
+        from client import reply_to
 
         def test_it(mockllm_session):
             mockllm_session.reply("one")
             with pytest.raises(AssertionError, match="no turn of inline was played"):
                 mockllm_session.verify()
             mockllm_session.verify(unplayed=True)
-            say("Hello")
+            reply_to("Hello")
             mockllm_session.verify()
         """
     ).assert_outcomes(passed=1)

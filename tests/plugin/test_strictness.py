@@ -1,4 +1,4 @@
-"""Strict by default: what a test's verdict finds, how it is told, and how it is allowed."""
+"""Strict by default: what fails a test, the message, and the marker that allows it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def verdict(run, body: str, *arguments: str):
 
 
 def test_the_marker_gives_a_session_without_the_fixture(run):
-    """A test that has the marker need not name the fixture; fixtures that ask are served."""
+    """A test with the marker needs no fixture; its other fixtures are served as well."""
     run(
         """
         import pytest
-        from client import say
+        from client import reply_to
 
         @pytest.fixture
         def answer():
-            return say("Hello")
+            return reply_to("Hello")
 
         @pytest.mark.mockllm("greeting")
         def test_it(answer):
@@ -39,15 +39,15 @@ def test_the_marker_gives_a_session_without_the_fixture(run):
         @pytest.mark.mockllm("farewell")
         class TestThem:
             def test_class(self):
-                assert say("x") == "See you."
+                assert reply_to("x") == "See you."
 
             @pytest.mark.mockllm("greeting")
             def test_nearest(self):
-                assert say("x") == "Hi there."
+                assert reply_to("x") == "Hi there."
 
         @pytest.mark.mockllm(scenarios="greetings.yaml")
         def test_file():
-            assert [say("hello"), say("bye")] == ["Hi there.", "See you."]
+            assert [reply_to("hello"), reply_to("bye")] == ["Hi there.", "See you."]
         """,
         "--mockllm-scenarios=greetings.yaml",
     ).assert_outcomes(passed=4)
@@ -59,12 +59,12 @@ def test_unittest_classes_are_served_too(run):
         """
         import unittest
         import pytest
-        from client import say
+        from client import reply_to
 
         class Tests(unittest.TestCase):
             @pytest.mark.mockllm("tick-tock", unplayed=True)
             def test_it(self):
-                self.assertTrue(say("Hello"))
+                self.assertTrue(reply_to("Hello"))
 
             @pytest.mark.mockllm("tick-tock")
             def test_strict(self):
@@ -75,7 +75,7 @@ def test_unittest_classes_are_served_too(run):
 
 
 def test_unplayed_turns_fail_the_test_itself(run):
-    """A bad verdict is the test's own failure, with the exchange drawn and the way out."""
+    """A bad verdict fails the test, with its exchanges and the marker that allows it."""
     result = verdict(
         run,
         """
@@ -96,8 +96,8 @@ def test_it(mockllm_session):
     )
 
 
-def test_a_stream_is_drawn_with_its_chunks(run):
-    """What is told of a streamed answer counts its events."""
+def test_a_stream_is_described_with_its_chunks(run):
+    """The description of a streamed answer counts its chunks."""
     result = verdict(
         run,
         """
@@ -110,7 +110,7 @@ def test_it(mockllm_session):
 
 
 def test_a_scenario_that_nothing_played_fails(run):
-    """A scenario that a test names has to be played; the words say what may be the matter."""
+    """A scenario that a test names must be played; the message gives a likely reason."""
     result = run(
         """
         import pytest
@@ -129,10 +129,10 @@ def test_a_scenario_that_nothing_played_fails(run):
     )
 
 
-WRONGS = {
-    "unmatched": 'mockllm_session.use("greeting", "farewell"); say2("hello"); '
-    'say2("bye"); say2("what?")',
-    "invalid": 'mockllm_session.use("greeting"); say2("hello"); post(user("x"), n=-1)',
+FAILURES = {
+    "unmatched": 'mockllm_session.use("greeting", "farewell"); post_user("hello"); '
+    'post_user("bye"); post_user("what?")',
+    "invalid": 'mockllm_session.use("greeting"); post_user("hello"); post(user("x"), n=-1)',
     "unplayed": 'mockllm_session.use("greeting")',
     "violations": 'turns(mockllm_session); post(user("x")); post(user("x"), FORGED, RESULT)',
 }
@@ -141,19 +141,19 @@ FORGED = """
         {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 2}'}}]}
     RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
 
-    def say2(text):
+    def post_user(text):
         return post(user(text))
 
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("argument", WRONGS)
-def test_the_suggested_marker_allows_it(project, argument: str):
-    """Each kind of wrong fails, and the line that the message suggests makes it pass."""
+@pytest.mark.parametrize("argument", FAILURES)
+def test_the_suggested_marker_allows_the_failure(project, argument: str):
+    """Each kind of failure passes with the marker that its message suggests."""
 
     def outcome(marker: str):
-        test = f"{marker}\ndef test_it(mockllm_session):\n    {WRONGS[argument]}\n"
+        test = f"{marker}\ndef test_it(mockllm_session):\n    {FAILURES[argument]}\n"
         text = "".join(f"    {line}\n" for line in test.splitlines())
         project.makepyfile(test_it=TWO_TURNS + FORGED + text)
         return project.runpytest_inprocess("--mockllm-scenarios=greetings.yaml")
@@ -167,13 +167,13 @@ def test_the_suggested_marker_allows_it(project, argument: str):
 
 @pytest.mark.slow
 def test_all_violations_may_be_allowed(project):
-    """`violations=True` allows whatever a client may get wrong between turns."""
+    """`violations=True` allows violations of every invariant."""
     text = "".join(
         f"    {line}\n"
         for line in (
             "@pytest.mark.mockllm(violations=True)",
             "def test_it(mockllm_session):",
-            f"    {WRONGS['violations']}",
+            f"    {FAILURES['violations']}",
         )
     )
     project.makepyfile(test_it=TWO_TURNS + FORGED + text)
@@ -181,7 +181,7 @@ def test_all_violations_may_be_allowed(project):
 
 
 def test_a_failing_test_shows_its_exchanges(run):
-    """The exchanges come as a section of their own beside the test's own failure."""
+    """A failing test shows its exchanges in a section, and no verdict."""
     result = verdict(
         run,
         """
@@ -196,8 +196,8 @@ def test_it(mockllm_session):
     result.stdout.no_fnmatch_line("*not played*")
 
 
-def test_a_verdict_counts_for_xfail(run):
-    """A test that is expected to fail may do so by its verdict."""
+def test_a_bad_verdict_counts_as_xfail(run):
+    """A bad verdict fulfils `xfail(strict=True)`."""
     verdict(
         run,
         """
@@ -209,7 +209,7 @@ def test_it(mockllm_session):
 
 
 def test_skipping_is_not_judged(run):
-    """A test that skips itself is skipped, whatever it left unplayed."""
+    """A test that skips itself is skipped, even with unplayed turns."""
     verdict(
         run,
         """
@@ -222,7 +222,7 @@ def test_it(mockllm_session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("marker", "words"),
+    ("marker", "message"),
     [
         ('mockllm("secret-number")', "Did you mean 'secret-numbers'?"),
         ("mockllm(unplaid=True)", "Did you mean 'unplayed'?"),
@@ -230,20 +230,20 @@ def test_it(mockllm_session):
         ('mockllm("greeting", violations="history-faithfull")', "Did you mean 'history-faithful'"),
     ],
 )
-def test_a_marker_with_a_mistake_is_told_shortly(run, marker: str, words: str):
-    """A wrong name in a marker is told with the nearest right one, without a traceback."""
+def test_a_mistake_in_a_marker_is_a_short_error(run, marker: str, message: str):
+    """A wrong name in a marker is an error that suggests the nearest, without a traceback."""
     result = run(
         f"""
         import pytest
-        from client import say
+        from client import reply_to
 
         @pytest.mark.{marker}
         def test_it():
-            say("hello")
+            reply_to("hello")
         """,
         "--mockllm-scenarios=greetings.yaml",
     )
     assert result.ret == 1
-    result.stdout.fnmatch_lines([f"*{words}*"])
+    result.stdout.fnmatch_lines([f"*{message}*"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*During handling*")

@@ -1,11 +1,13 @@
-"""`AccumulatorSuite` and `ClientSuite`: every invariant as a test of its own."""
+"""`AccumulatorSuite` and `ClientSuite`: each invariant is one test."""
 
 from __future__ import annotations
 
 import pytest
 
 from mockllm.checking import INVARIANTS
-from mockllm.scenario.model import APIS
+from mockllm.protocols import PROTOCOLS
+
+APIS = tuple(PROTOCOLS)
 
 pytestmark = pytest.mark.slow
 
@@ -17,21 +19,21 @@ HEAD = """
     from mockllm.checking.reference.lines import ReferenceBytes
     from mockllm_pytest import AccumulatorSuite, ClientSuite
 
-    class Appending(REFERENCES["chat"]):
-        '''Takes the whole text so far for a fragment.'''
+    class ReportsTheSum(REFERENCES["chat"]):
+        '''Reports the whole text so far as a delta.'''
 
         def feed(self, payload, event=None):
-            told = super().feed(payload, event)
-            if told is not None and told.text:
-                return replace(told, text=self.outcome().text)
-            return told
+            delta = super().feed(payload, event)
+            if delta is not None and delta.text:
+                return replace(delta, text=self.outcome().text)
+            return delta
 
 """
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_right_accumulator_passes_every_test(run, api):
-    """Each invariant is a test; those that cannot be seen are skipped, and say why."""
+def test_a_correct_accumulator_passes_every_test(run, api):
+    """Each invariant is a test that passes, or that is skipped with a reason."""
     result = run(
         HEAD
         + f"""
@@ -50,8 +52,8 @@ def test_a_right_accumulator_passes_every_test(run, api):
     result.stdout.fnmatch_lines(["*give the suite a method body(value) to compare"])
 
 
-def test_what_is_seen_on_the_way_is_asked_for(run):
-    """Without `intermediate`, the tests that need a look at every chunk are skipped."""
+def test_intermediate_invariants_are_skipped_by_default(run):
+    """Without `intermediate`, the tests that need the outcome after every chunk are skipped."""
     result = run(
         HEAD
         + """
@@ -69,8 +71,8 @@ def test_what_is_seen_on_the_way_is_asked_for(run):
     result.stdout.fnmatch_lines(["*policy = Policy(intermediate=True)"])
 
 
-def test_a_mistake_fails_under_its_name(run):
-    """The invariant that is broken fails with the smallest stream, and no other does."""
+def test_a_mistake_fails_one_invariant(run):
+    """Only the broken invariant fails, and its message has the smallest stream."""
     result = run(
         HEAD
         + """
@@ -81,7 +83,7 @@ def test_a_mistake_fails_under_its_name(run):
         policy = Policy(intermediate=True)
 
         def probe(self):
-            return Appending()
+            return ReportsTheSum()
     """
     )
     result.assert_outcomes(failed=1, passed=len(INVARIANTS) - 2, skipped=1)
@@ -98,8 +100,8 @@ def test_a_mistake_fails_under_its_name(run):
     )
 
 
-def test_what_is_known_may_fail(run):
-    """`xfail` names invariants; one that holds nevertheless, or does not exist, is told."""
+def test_xfail_marks_known_failures(run):
+    """`xfail` names invariants; one that holds, or that does not exist, is a failure."""
     result = run(
         HEAD
         + """
@@ -110,10 +112,10 @@ def test_what_is_known_may_fail(run):
         policy = Policy(intermediate=True)
 
         def probe(self):
-            return Appending()
+            return ReportsTheSum()
 
     class TestKnown(Wrong):
-        xfail = {"delta-is-fragment": "hands on all of it", "id-kept": "was fixed"}
+        xfail = {"delta-is-fragment": "reports the sum", "id-kept": "was fixed"}
 
     class TestUnknown(Wrong):
         xfail = {"delta-is-fragments": "?"}
@@ -128,8 +130,8 @@ def test_what_is_known_may_fail(run):
     )
 
 
-def test_bytes_and_bodies_are_taken_through_too(run):
-    """At the level of bytes probes get chunks; a `body` is compared with the stream."""
+def test_suites_of_bytes_and_of_bodies(run):
+    """`level = "bytes"` feeds bytes to probes; `body` is compared with the stream."""
     run(
         HEAD
         + """
@@ -167,8 +169,8 @@ def test_bytes_and_bodies_are_taken_through_too(run):
     ).assert_outcomes(passed=3, failed=1, skipped=2, deselected=2 * len(INVARIANTS) - 6)
 
 
-def test_a_suite_that_lacks_something_says_so(run):
-    """Without an API or a probe there is nothing to test, and the error says what to add."""
+def test_an_incomplete_suite_names_what_is_missing(run):
+    """A suite without an API or a probe fails, and the error names what to add."""
     result = run(
         HEAD
         + """
@@ -202,11 +204,11 @@ CLIENT_SUITE = """
             probe = ReferenceBytes("chat")
             url = base_url + "/chat/completions"
             try:
-                with httpx.stream("POST", url, json=body, headers=headers) as answer:
+                with httpx.stream("POST", url, json=body, headers=headers, timeout=60) as answer:
                     for data in answer.iter_raw():
                         probe.feed(data)
             except httpx.TransportError:
-                pass  # the accumulator sees by itself that something is missing
+                pass  # the accumulator reports that the stream was cut
             probe.close()
             return probe.outcome()
 
@@ -215,15 +217,15 @@ CLIENT_SUITE = """
 """
 
 
-def test_a_whole_client_is_taken_through_over_http(run):
-    """A client that is right passes; what only an accumulator can show is skipped."""
+def test_a_whole_client_is_tested_over_http(run):
+    """A correct client passes; invariants that only an accumulator can show are skipped."""
     result = run(HEAD + CLIENT_SUITE, "-rs")
     result.assert_outcomes(passed=len(INVARIANTS) - 8, skipped=8)
     result.stdout.fnmatch_lines(["*is seen at the end of its streams only*"])
 
 
 def test_a_wrong_client_fails_with_a_small_stream(run):
-    """What a whole client gets wrong is made small, too."""
+    """The failure of a whole client is shrunk to a small stream."""
     result = run(
         HEAD
         + CLIENT_SUITE.replace("    class TestRight(Base):\n        pass\n", "")
@@ -232,9 +234,12 @@ def test_a_wrong_client_fails_with_a_small_stream(run):
         quirks = False
 
         def run(self, base_url, case):
-            told = super().run(base_url, case)
+            outcome = super().run(base_url, case)
             return Outcome.of(
-                told.text, tool_calls=told.tool_calls[:1], finish=told.finish, usage=told.usage
+                outcome.text,
+                tool_calls=outcome.tool_calls[:1],
+                finish=outcome.finish,
+                usage=outcome.usage,
             )
     """
     )

@@ -1,4 +1,4 @@
-"""`ServerThread.ask` and `call`: what other threads have the server's thread do."""
+"""`ServerThread.ask` and `call`: functions that run in the server's thread."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import pytest
 from mockllm import ServerThread
 
 
-def test_what_is_asked_is_done_in_the_servers_thread():
-    """`ask` gives what the function gives, from the thread that serves."""
+def test_ask_runs_in_the_servers_thread():
+    """`ask` returns the result of a function that runs in the server's thread."""
     with ServerThread(()) as thread:
         assert thread.ask(threading.current_thread).name == "mockllm-server"
         assert thread.ask(int, "11", base=2) == 3
 
 
-def test_what_is_raised_comes_back():
-    """An error is the asking thread's, and the server goes on."""
+def test_ask_raises_the_exception_of_the_function():
+    """`ask` raises the exception of the function, and the server goes on."""
     with ServerThread(()) as thread:
         with pytest.raises(ZeroDivisionError):
             thread.ask(divmod, 1, 0)
         assert thread.ask(len, "abc") == 3
 
 
-def test_calls_are_made_in_their_order():
-    """`call` does not wait; what is asked later sees that it was done."""
+def test_calls_run_in_order():
+    """`call` does not wait; functions run in the order of the calls."""
     done: list[int] = []
     with ServerThread(()) as thread:
         for number in range(100):

@@ -1,4 +1,4 @@
-"""Turns, frames and readers that the tests of Anthropic Messages share."""
+"""Turns, frames and readers for the tests of Anthropic Messages."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def values(turn: Turn) -> list[Json]:
 
 
 def decoded(given: list[Frame]) -> list[Timed]:
-    """The events that frames give, those at the end of the stream included."""
+    """The events of frames, those at the end of the stream included."""
     decoder = PROTOCOL.decoder()
     events = [event for frame in given for event in decoder.decode(frame)]
     return [Timed(0, event) for event in [*events, *decoder.close()]]
 
 
 def read(*given: Frame) -> Turn:
-    """The turn that frames add up to."""
+    """The turn of these frames."""
     return fold(decoded(list(given)))
 
 
 def hosted(index: int) -> list[Opaque]:
-    """The frames of a hosted tool's block, as a recording has them."""
+    """The frames of a hosted tool's block, as recordings have them."""
     block = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     delta = {"type": "input_json_delta", "partial_json": '{"query":"x"}'}
     return [

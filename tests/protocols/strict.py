@@ -29,11 +29,10 @@ ALLOWED_EXTENSIONS: dict[tuple[str, str], str] = {
 
 
 def problems(model_or_type: Any, value: Any) -> list[str]:
-    """What is wrong with a JSON value, as `path: what`; empty if it is exactly of the type.
+    """The type errors of a JSON value as `path: problem`; empty if its type is exact.
 
-    Args:
-        model_or_type: a model of the package, or a union of them such as
-            `ResponseStreamEvent`; of a union, the members with the value's `type` are meant.
+    Args: model_or_type: a model of the package, or a union of them such as `ResponseStreamEvent`;
+    of a union, the members with the value's `type` are checked.
     """
     candidates = _candidates(model_or_type, value)
     if not candidates:
@@ -77,7 +76,7 @@ def _types(member: Any) -> tuple[Any, ...]:
 
 
 def _unknown(value: Any, path: str) -> Iterator[str]:
-    """The fields that the types do not have, wherever they are."""
+    """The fields that the types do not have, at any depth."""
     if isinstance(value, BaseModel):
         name = type(value).__name__
         for field in value.model_extra or {}:

@@ -1,4 +1,4 @@
-"""AG-UI: the stream of a run, there and back, and what its clients demand of it."""
+"""AG-UI: encoding and decoding a run, and the rules of its official clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def played(turn: Turn, reply: Reply = REPLY) -> list[tuple[int, sse.Frame]]:
 
 
 def read(frames: list[tuple[int, sse.Frame]]) -> Turn:
-    """The turn that timed frames tell."""
+    """The turn of timed frames."""
     decoder = Decoder()
     events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
     last = frames[-1][0] if frames else 0
@@ -98,7 +98,7 @@ parts = strategies.parts | signed_calls
 
 
 def distinct(turn: Turn) -> bool:
-    """Whether no two calls of a turn share an id, as scenario files demand."""
+    """Whether no two calls of a turn share an id, as scenario files require."""
     ids = [call.id for call in turn.tool_calls]
     return len(ids) == len(set(ids))
 
@@ -106,27 +106,28 @@ def distinct(turn: Turn) -> bool:
 turns = strategies.turns(parts).filter(distinct)
 
 
-# There and back
+# Round trips
 
 
 @settings(deadline=None)
 @given(turns)
-def test_stream_tells_the_turn(turn: Turn) -> None:
-    """What a stream says is exactly what `project` promises, timing and cutting included."""
+def test_the_stream_decodes_to_the_projection(turn: Turn) -> None:
+    """The stream has exactly what `project` promises, timing and fragments included."""
     assert read(played(turn)) == PROTOCOL.project(turn)
 
 
 @settings(deadline=None)
 @given(strategies.turns(parts | frames, interleaved=False).filter(distinct))
-def test_frames_keep_their_place(turn: Turn) -> None:
-    """Frames without neutral words come back where they were; those of others are left out."""
+def test_opaque_frames_keep_their_position(turn: Turn) -> None:
+    """AG-UI frames without a neutral form come back at their position; those of other APIs are left
+    out."""
     assert read(played(turn)) == PROTOCOL.project(turn)
 
 
 @settings(deadline=None)
 @given(strategies.turns(strategies.tool_calls(well_formed=False)).filter(distinct))
-def test_malformed_arguments_come_back_letter_for_letter(turn: Turn) -> None:
-    """Arguments need not be JSON, or whole, to travel."""
+def test_malformed_arguments_survive(turn: Turn) -> None:
+    """Arguments survive verbatim, even where they are no JSON or incomplete."""
     assert read(played(turn)) == PROTOCOL.project(turn)
 
 
@@ -134,7 +135,7 @@ def test_malformed_arguments_come_back_letter_for_letter(turn: Turn) -> None:
 @given(turns)
 def test_losses_are_those_listed(turn: Turn) -> None:
     """Apart from order and the listed losses, a projected turn is the turn."""
-    told = PROTOCOL.project(turn)
+    projected = PROTOCOL.project(turn)
     opened = list(dict.fromkeys(turn.order or range(len(turn.parts))))
     kept = []
     for part in (turn.parts[i] for i in opened):
@@ -145,18 +146,18 @@ def test_losses_are_those_listed(turn: Turn) -> None:
                 kept.append(replace(part, summary=False))
             case _:
                 kept.append(part)
-    assert list(told.parts) == kept
+    assert list(projected.parts) == kept
     ended = turn.finish is not None or turn.error is not None
-    assert told.usage == (turn.usage if ended else None)
-    assert told.finish == (turn.finish and ("tool_calls" if turn.tool_calls else "stop"))
-    assert (told.error and told.error.message) == (turn.error and turn.error.message)
-    assert sum(told.gaps) == sum(turn.gaps) or not ended
+    assert projected.usage == (turn.usage if ended else None)
+    assert projected.finish == (turn.finish and ("tool_calls" if turn.tool_calls else "stop"))
+    assert (projected.error and projected.error.message) == (turn.error and turn.error.message)
+    assert sum(projected.gaps) == sum(turn.gaps) or not ended
 
 
 @settings(deadline=None)
 @given(turns, st.lists(st.integers(1, 40), min_size=1, max_size=5))
-def test_any_cut_of_the_bytes_tells_the_same(turn: Turn, sizes: list[int]) -> None:
-    """However the bytes are cut, the same turn is read."""
+def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
+    """The turn is the same, however the bytes are cut."""
     data = b"".join(sse.encode(frame) for _, frame in played(turn))
     bytes_, decoder, got, at = sse.Decoder(), Decoder(), [], 0
     while at < len(data):
@@ -170,8 +171,8 @@ def test_any_cut_of_the_bytes_tells_the_same(turn: Turn, sizes: list[int]) -> No
 
 @settings(deadline=None)
 @given(turns)
-def test_body_tells_the_turn(turn: Turn) -> None:
-    """The list of events that mockllm shows as a body says the same, in whole parts."""
+def test_the_body_decodes_to_the_turn(turn: Turn) -> None:
+    """The list of events that mockllm sends as a body has the same turn, in whole parts."""
     body = PROTOCOL.encode_body(turn, REPLY)
     assert PROTOCOL.decode_body(body) == normal(PROTOCOL.project(turn).whole())
 
@@ -182,25 +183,25 @@ def test_body_leaves_out_frames_without_an_event(turn: Turn) -> None:
     """A body has all frames of AG-UI, except comments and what is no JSON event."""
     whole = PROTOCOL.project(turn).whole()
     kept = [p for p in whole.parts if not isinstance(p, Opaque) or '"type"' in str(p.frame.data)]
-    told = PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY))
-    assert list(told.parts) == kept
+    projected = PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY))
+    assert list(projected.parts) == kept
 
 
 @settings(deadline=None)
 @given(turns)
 def test_project_is_idempotent(turn: Turn) -> None:
-    """A turn that has been through the protocol loses nothing more."""
+    """Projecting a projected turn changes nothing."""
     once = PROTOCOL.project(turn)
     assert PROTOCOL.project(once) == once
 
 
 def test_body_of_something_else_is_an_error() -> None:
-    """What is no list of events is refused with a hint."""
+    """A value that is no list of events is refused with a hint."""
     with pytest.raises(WireError, match=r"needs `events`.*'choices'"):
         PROTOCOL.decode_body({"choices": []})
 
 
-# What clients demand
+# The rules of clients
 
 
 def broken_rules(events: Iterable[dict[str, Any]]) -> list[str]:
@@ -306,7 +307,8 @@ def test_zero_argument_call_has_no_arguments() -> None:
 
 
 def test_calls_interleave_in_one_message() -> None:
-    """Fragments of several calls alternate, told apart by id; the calls share a message."""
+    """Fragments of several calls alternate, with the id of their call; the calls share a
+    message."""
     calls = ToolCall("f", "c1", ("{", "}")), ToolCall("g", "c2", ("{", " }"))
     events = values(Turn(calls, "tool_calls", order=(0, 1, 0, 1, 1, 0)))[1:-1]
     assert [(value["type"][10:], value["toolCallId"]) for value in events] == [
@@ -337,7 +339,7 @@ def test_reasoning_with_its_proof() -> None:
 
 
 def test_signature_of_a_call() -> None:
-    """A call's signature is told by the id of the call."""
+    """A call's signature has the id of the call."""
     (*_, last) = data(Turn((ToolCall("now", "c1", signature="c2ln"),), "tool_calls"))
     assert last == (
         '{"type":"REASONING_ENCRYPTED_VALUE","subtype":"tool-call","entityId":"c1",'
@@ -346,7 +348,7 @@ def test_signature_of_a_call() -> None:
 
 
 def test_usage() -> None:
-    """The end of the run tells the tokens, for one model."""
+    """The end of the run has the tokens, for one model."""
     assert values(Turn((), "stop", USAGE))[-1]["usage"] == [
         {
             "model": "mock-model",
@@ -360,7 +362,7 @@ def test_usage() -> None:
 
 
 def test_error_in_the_stream() -> None:
-    """An error ends the run in place of its end; the type stands in for a missing code."""
+    """An error replaces the end of the run; without a code it has its type as code."""
     turn = Turn((Text(("Par",)),), error=StreamError("boom", "server_error"))
     (*_, last) = values(turn)
     assert last == {"type": "RUN_ERROR", "message": "boom", "code": "server_error"}
@@ -368,7 +370,7 @@ def test_error_in_the_stream() -> None:
 
 
 def test_frame_that_ends_the_run_replaces_its_end() -> None:
-    """An interrupt can be written as a frame: the run does not end a second time."""
+    """An interrupt can be an opaque frame: the run does not end a second time."""
     turn = Turn((Text(("Sure?",)), Opaque("agui", INTERRUPTED)), "stop", USAGE)
     *_, last = played(turn)
     assert last[1] is INTERRUPTED
@@ -376,15 +378,16 @@ def test_frame_that_ends_the_run_replaces_its_end() -> None:
 
 
 def test_message_ids_differ_from_run_to_run() -> None:
-    """The same turn in another run has other ids, for clients append to ids they know."""
+    """The same turn has other ids in another run, because clients append to messages with known
+    ids."""
     turn = Turn((Text(("Hi",)),), "stop")
     other = replace(REPLY, options=Options("th_1", "run_2"))
     assert values(turn)[1]["messageId"] != values(turn, other)[1]["messageId"]
     assert values(turn) == values(turn)
 
 
-def test_what_has_no_event_is_not_sent() -> None:
-    """Citations and log probabilities leave no trace."""
+def test_parts_without_an_event_are_not_sent() -> None:
+    """Citations and log probabilities are dropped."""
     plain = Turn((Text(("Hi",)),), "stop")
     rich = Turn((Text(("Hi",), (Cite(0, "https://example.com/"),), logprobs=True),), "stop")
     assert played(rich) == played(plain)
@@ -410,7 +413,7 @@ def test_error_bodies(error: RequestError, code: str) -> None:
 
 
 def test_headers() -> None:
-    """Streams are event streams that nobody caches; waits are whole seconds, rounded up."""
+    """Streams are event streams that must not be cached; waits are whole seconds, rounded up."""
     assert PROTOCOL.headers(REPLY, True)["content-type"].startswith("text/event-stream")
     assert PROTOCOL.headers(REPLY, False) == {"content-type": "application/json"}
     error = RequestError("slow down", status=429)

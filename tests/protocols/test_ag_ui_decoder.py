@@ -1,4 +1,4 @@
-"""AG-UI: what the decoder makes of streams that are not written as mockllm writes them."""
+"""AG-UI: the decoder with streams that mockllm would write in another way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def frame(value: Json) -> Frame:
 
 
 def read(*values: Json) -> Turn:
-    """The turn that a stream of events tells."""
+    """The turn of a stream of events."""
     decoder = Decoder()
     events = [event for value in values for event in decoder.decode(frame(value))]
     return fold(Timed(0, event) for event in [*events, *decoder.close()])
@@ -86,7 +86,7 @@ def test_thinking_of_older_versions() -> None:
 
 
 def test_missing_ends() -> None:
-    """What is still open when the run ends, or the stream, is closed then."""
+    """Open messages and calls are closed when the run or the stream ends."""
     opened = [
         {"type": "TEXT_MESSAGE_START", "messageId": "m1"},
         {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "f"},
@@ -111,20 +111,20 @@ def test_messages_reuse_an_id() -> None:
 
 
 def test_messages_of_others_are_kept_as_frames() -> None:
-    """A streamed message of a user or of the system is none of the model's."""
+    """A streamed message of a user or the system is not part of the model's text."""
     spoken = message("u1", "Hi")
     spoken[0]["role"] = "user"
-    told = read(START, *spoken, *message("m1", "Hello"), END)
-    assert told.parts == (*(Opaque("agui", frame(value)) for value in spoken), Text(("Hello",)))
+    decoded = read(START, *spoken, *message("m1", "Hello"), END)
+    assert decoded.parts == (*(Opaque("agui", frame(value)) for value in spoken), Text(("Hello",)))
 
 
 def test_results_of_tools_that_the_agent_ran() -> None:
-    """The result of a server-side tool keeps its place between call and text."""
+    """The result of a server-side tool keeps its position between call and text."""
     call = {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "f"}
     end = {"type": "TOOL_CALL_END", "toolCallId": "c1"}
     result = {"type": "TOOL_CALL_RESULT", "messageId": "t1", "toolCallId": "c1", "content": "21C"}
-    told = read(START, call, end, result, *message("m1", "21C"), END)
-    assert told.parts == (ToolCall("f", "c1"), Opaque("agui", frame(result)), Text(("21C",)))
+    decoded = read(START, call, end, result, *message("m1", "21C"), END)
+    assert decoded.parts == (ToolCall("f", "c1"), Opaque("agui", frame(result)), Text(("21C",)))
 
 
 def test_several_runs_are_one_answer() -> None:
@@ -147,10 +147,10 @@ def test_error_after_the_end() -> None:
 
 
 def test_run_with_a_result_keeps_its_frame() -> None:
-    """A result, an interrupt and a cancellation are kept; a plain success says nothing more."""
+    """A result, an interrupt and a cancellation are kept; a plain success leaves no frame."""
     for extra in ({"result": 1}, {"outcome": {"type": "cancelled"}}):
-        told = read(START, {**END, **extra})
-        assert told == Turn((Opaque("agui", frame({**END, **extra})),), "stop")
+        decoded = read(START, {**END, **extra})
+        assert decoded == Turn((Opaque("agui", frame({**END, **extra})),), "stop")
     success = {"outcome": {"type": "success", "pendingToolCallIds": []}, "result": None}
     assert read(START, {**END, **success}) == Turn((), "stop")
 
@@ -165,12 +165,12 @@ def test_proof_of_hidden_reasoning() -> None:
     }
     assert read(START, proof, END).parts == (Reasoning(("",), "c2ln"),)
     of_text = {**proof, "entityId": "m1"}
-    told = read(START, *message("m1", "Hi"), of_text, END)
-    assert told.parts == (Text(("Hi",)), Opaque("agui", frame(of_text)))
+    decoded = read(START, *message("m1", "Hi"), of_text, END)
+    assert decoded.parts == (Text(("Hi",)), Opaque("agui", frame(of_text)))
 
 
-def test_what_makes_no_sense_is_kept() -> None:
-    """Fragments of calls that never opened, and ends of what is not open, stay frames."""
+def test_stray_events_are_kept() -> None:
+    """Fragments of calls that were never opened, and ends of closed ones, stay frames."""
     strange = [
         {"type": "TOOL_CALL_ARGS", "toolCallId": "c1", "delta": "{}"},
         {"type": "TOOL_CALL_END", "toolCallId": "c1"},
@@ -180,8 +180,8 @@ def test_what_makes_no_sense_is_kept() -> None:
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m1", "delta": None},
         {"type": "NEW_IN_2_0"},
     ]
-    told = read(START, *strange, END)
-    assert told.parts == tuple(Opaque("agui", frame(value)) for value in strange)
+    decoded = read(START, *strange, END)
+    assert decoded.parts == tuple(Opaque("agui", frame(value)) for value in strange)
 
 
 anything = st.recursive(
@@ -201,5 +201,5 @@ strange_events = st.builds(
 @settings(deadline=None)
 @given(st.lists(strange_events, max_size=8))
 def test_nothing_makes_the_decoder_fail(values: list[Json]) -> None:
-    """Whatever the fields of the events hold, they add up to a turn."""
+    """Events with any field values decode to a turn."""
     assert isinstance(read(*values), Turn)

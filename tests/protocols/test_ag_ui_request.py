@@ -1,4 +1,4 @@
-"""AG-UI: how the input of a run is read, and what is refused."""
+"""AG-UI: reading and refusing the input of a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.ag_ui import PROTOCOL
 from mockllm.protocols.ag_ui.objects import Options
@@ -28,14 +29,14 @@ def body(*messages: Json, **fields: Any) -> Json:
 
 
 def parse(value: Any, *, strict: bool = True, scenario: str | None = None) -> Request:
-    return PROTOCOL.parse(value, {} if scenario is None else {"scenario": scenario}, strict)
+    return PROTOCOL.parse(value, Target({"scenario": scenario} if scenario else {}), strict)
 
 
 def call(id: str, arguments: str = "{}") -> Json:
     return {"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}}
 
 
-def made(id: str, *calls: str) -> Json:
+def calling(id: str, *calls: str) -> Json:
     return {"id": id, "role": "assistant", "toolCalls": [call(one) for one in calls]}
 
 
@@ -44,7 +45,7 @@ def result(id: str, content: str = "42") -> Json:
 
 
 def test_first_request() -> None:
-    """A first input gives the user's words, the tools, and always asks for a stream."""
+    """A first input gives the user message and the tools, and is always streamed."""
     value = body(USER)
     assert parse(value) == Request(
         api="agui",
@@ -65,8 +66,8 @@ def test_scenario_in_the_path() -> None:
 
 
 @pytest.mark.parametrize("props", [None, "model", [], {}, {"model": 5}])
-def test_model_is_made_up(props: Any) -> None:
-    """An input without a model has one called `ag-ui`."""
+def test_the_default_model(props: Any) -> None:
+    """An input without a model has the model `ag-ui`."""
     assert parse(body(USER, forwardedProps=props)).model == "ag-ui"
 
 
@@ -83,13 +84,13 @@ def test_identifiers_are_options() -> None:
 
 
 def test_identifiers_survive_anything() -> None:
-    """Input that is not checked still gives identifiers that can be sent."""
+    """Unchecked input gives identifiers that can be sent."""
     broken = parse({"threadId": 5, "runId": json.loads('"\\ud800"')}, strict=False)
     assert PROTOCOL.options(broken) == Options("thread", "\ufffd")
 
 
 def test_roles() -> None:
-    """System and developer messages are the system prompt; reasoning has no words."""
+    """System and developer messages are the system prompt; reasoning gives no text."""
     request = parse(
         body(
             {"id": "1", "role": "system", "content": "Be brief."},
@@ -111,7 +112,7 @@ def test_roles() -> None:
 def test_continuation() -> None:
     """Calls and their results come back by id; a result may be an error."""
     failed = {**result("c2", ""), "error": "no such number"}
-    request = parse(body(USER, made("c1", "c1", "c2"), result("c1"), failed))
+    request = parse(body(USER, calling("c1", "c1", "c2"), result("c1"), failed))
     assert request.messages[1:] == (
         Message("assistant", "", (CallEcho("c1", "f", "{}"), CallEcho("c2", "f", "{}"))),
         Message("tool", "42", call_id="c1"),
@@ -128,7 +129,7 @@ def test_content_in_parts() -> None:
 
 def test_messages_of_one_answer_come_together() -> None:
     """Clients that put a result in the middle of an answer do not make two turns of it."""
-    first, second = made(f"{ANSWER}_1", "c1"), made(f"{ANSWER}_3", "c2")
+    first, second = calling(f"{ANSWER}_1", "c1"), calling(f"{ANSWER}_3", "c2")
     thought = {"id": f"{ANSWER}_2", "role": "reasoning", "content": "Hm."}
     request = parse(body(USER, first, result("c1"), thought, second, result("c2")))
     roles = [message.role for message in request.messages]
@@ -137,10 +138,10 @@ def test_messages_of_one_answer_come_together() -> None:
 
 
 def test_answers_of_others_stay_where_they_are() -> None:
-    """Messages with ids that are not ours, or behind later words of the user, do not move."""
+    """Messages whose ids are not ours, or that come after a later user message, are not moved."""
     roles = ["assistant", "tool", "user", "assistant"]
     for id in ("m1", f"{ANSWER}_1"):
-        history = made(id, "c1"), result("c1"), USER, {"id": id, "role": "assistant"}
+        history = calling(id, "c1"), result("c1"), USER, {"id": id, "role": "assistant"}
         assert [message.role for message in parse(body(*history)).messages] == roles
 
 
@@ -167,11 +168,14 @@ ILL_TYPED = [
     (body({**USER, "content": ["a"]}), "messages[0].content[0] must be an object"),
     (body({**USER, "content": [{"type": "x"}]}), "messages[0].content[0].type must be one of"),
     (body({**USER, "content": [{"type": "text"}]}), "messages[0].content[0].text is missing"),
-    (body({**made("1"), "content": ["a"]}), "messages[0].content must be a string, got an array"),
-    (body({**made("1"), "toolCalls": {}}), "messages[0].toolCalls must be an array"),
-    (body({**made("1"), "toolCalls": [{"id": "c"}]}), "toolCalls[0].function is missing"),
     (
-        body({**made("1"), "toolCalls": [{"id": "c", "function": {"name": "f"}}]}),
+        body({**calling("1"), "content": ["a"]}),
+        "messages[0].content must be a string, got an array",
+    ),
+    (body({**calling("1"), "toolCalls": {}}), "messages[0].toolCalls must be an array"),
+    (body({**calling("1"), "toolCalls": [{"id": "c"}]}), "toolCalls[0].function is missing"),
+    (
+        body({**calling("1"), "toolCalls": [{"id": "c", "function": {"name": "f"}}]}),
         "messages[0].toolCalls[0].function.arguments is missing",
     ),
     (
@@ -190,27 +194,27 @@ ILL_TYPED = [
     (body(USER, parentRunId=True), "parentRunId must be a string, got a boolean"),
 ]
 STRICTER = ("tools[0].name must be", "tools[0].parameters must be", "toolCallId is missing")
-"""What is refused though the official types, which are laxer here, accept it."""
+"""Refused input that the official types, which are laxer here, accept."""
 
 
 @pytest.mark.parametrize(("value", "message"), ILL_TYPED, ids=[m for _, m in ILL_TYPED])
 def test_ill_typed_input_is_refused(value: Any, message: str) -> None:
-    """Input that is not of AG-UI's types gets 422, with its place in the message."""
+    """Input of another type gets 422, with its path in the message."""
     with pytest.raises(RequestError) as caught:
         parse(value)
     assert message in caught.value.message
     assert (caught.value.status, caught.value.code) == (422, "invalid_input")
-    if not any(words in message for words in STRICTER):
+    if not any(part in message for part in STRICTER):
         with pytest.raises(ValidationError):
             RunAgentInput.model_validate(value)
 
 
 IMPOSSIBLE = [
     (body(USER, result("c1")), "call 'c1', which was never made"),
-    (body(USER, made("1", "c1"), result("c2")), "call 'c2', which was never made"),
-    (body(USER, made("1", "c1"), result("c1"), result("c1")), "'c1', which is answered twice"),
-    (body(USER, made("1", "c1", "c2"), result("c1")), "toolCalls[1], call 'c2', has no result"),
-    (body(USER, made("1", "c1"), USER), "messages[1].toolCalls[0], call 'c1', has no result"),
+    (body(USER, calling("1", "c1"), result("c2")), "call 'c2', which was never made"),
+    (body(USER, calling("1", "c1"), result("c1"), result("c1")), "'c1', which is answered twice"),
+    (body(USER, calling("1", "c1", "c2"), result("c1")), "toolCalls[1], call 'c2', has no result"),
+    (body(USER, calling("1", "c1"), USER), "messages[1].toolCalls[0], call 'c1', has no result"),
 ]
 
 
@@ -226,7 +230,7 @@ def test_impossible_histories_are_refused(value: Any, message: str) -> None:
 
 @pytest.mark.parametrize("value", [v for v, _ in ILL_TYPED[1:] + IMPOSSIBLE])
 def test_lenient_parsing_refuses_nothing(value: Any) -> None:
-    """What is not judged strictly is read as far as it makes sense."""
+    """Input that is not checked is read as far as possible."""
     assert isinstance(parse(value, strict=False), Request)
 
 
@@ -234,13 +238,13 @@ def test_lenient_parsing_refuses_nothing(value: Any) -> None:
     "value",
     [
         body(),
-        body(USER, made("1", "c1")),
-        body(USER, made("1", "c1"), made("2", "c2"), result("c2"), result("c1")),
-        body(USER, made("1", "c1"), result("c1"), {"id": "2", "role": "assistant"}, USER),
+        body(USER, calling("1", "c1")),
+        body(USER, calling("1", "c1"), calling("2", "c2"), result("c2"), result("c1")),
+        body(USER, calling("1", "c1"), result("c1"), {"id": "2", "role": "assistant"}, USER),
         body({**USER, "name": "Ada"}, tools=None, context=None, state=None, extra=1),
     ],
 )
-def test_what_is_not_refused(value: Any) -> None:
-    """Histories that end anywhere, absent options and unknown fields are fine."""
+def test_accepted_histories(value: Any) -> None:
+    """Histories that end anywhere, absent options and unknown fields are accepted."""
     RunAgentInput.model_validate(value)
     assert parse(value).body is value

@@ -1,4 +1,4 @@
-"""Anthropic Messages: the exact frames and bodies of small answers, and what is around them."""
+"""Anthropic Messages: the exact frames and bodies of small answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.protocols.anthropic_turns import REPLY, USAGE, Json, event, frames, h
 MESSAGE_USAGE = {"input_tokens": 11, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 
-def said(turn: Turn) -> list[Any]:
-    """The events between the first and the last two, in short: block starts and deltas."""
+def short(turn: Turn) -> list[Any]:
+    """The events between the first and the last two, shortened: block starts and deltas."""
     out = []
     for value in values(turn)[1:-2]:
         index = value["index"]
@@ -110,7 +110,7 @@ def test_json_is_compact_and_padded_before_its_last_brace() -> None:
 def test_tool_call_begins_with_an_empty_fragment() -> None:
     """A call opens with an empty input and an empty fragment, then come its own."""
     turn = Turn((ToolCall("get_weather", "toolu_A", ('{"ci', 'ty":1}')),), "tool_calls", USAGE)
-    assert said(turn) == [
+    assert short(turn) == [
         (0, {"type": "tool_use", "id": "toolu_A", "name": "get_weather", "input": {}}),
         *((0, {"type": "input_json_delta", "partial_json": x}) for x in ("", '{"ci', 'ty":1}')),
         (0, "stop"),
@@ -121,7 +121,7 @@ def test_tool_call_begins_with_an_empty_fragment() -> None:
 def test_zero_argument_call_is_one_empty_fragment() -> None:
     """A call without arguments has the empty fragment and never `{}`."""
     turn = Turn((ToolCall("list_issues", "toolu_Z"),), "tool_calls", USAGE)
-    assert said(turn)[1:] == [(0, {"type": "input_json_delta", "partial_json": ""}), (0, "stop")]
+    assert short(turn)[1:] == [(0, {"type": "input_json_delta", "partial_json": ""}), (0, "stop")]
     assert PROTOCOL.encode_body(turn, REPLY)["content"][0]["input"] == {}
 
 
@@ -129,11 +129,11 @@ def test_interleaved_calls_are_interleaved_blocks() -> None:
     """Fragments of two calls alternate, each with the index of its block."""
     calls = (ToolCall("a", "toolu_A", ("{", "}")), ToolCall("b", "toolu_B", ("{", " }")))
     turn = Turn(calls, "tool_calls", USAGE, order=(0, 1, 0, 1, 0, 1))
-    told = [
+    deltas = [
         (index, what if what == "stop" else what.get("partial_json", "start"))
-        for index, what in said(turn)
+        for index, what in short(turn)
     ]
-    assert told == [
+    assert deltas == [
         (0, "start"),
         (0, ""),
         (1, "start"),
@@ -161,7 +161,7 @@ def test_blocks_open_in_the_order_of_the_parts() -> None:
 def test_thinking_ends_in_its_signature() -> None:
     """Thinking streams as `thinking_delta`, and its signature comes just before the stop."""
     turn = Turn((Reasoning(("Hm", "m."), "EqQB"), Text(("Hi",))), "stop", USAGE)
-    assert said(turn)[:5] == [
+    assert short(turn)[:5] == [
         (0, {"type": "thinking", "thinking": "", "signature": ""}),
         (0, {"type": "thinking_delta", "thinking": "Hm"}),
         (0, {"type": "thinking_delta", "thinking": "m."}),
@@ -171,14 +171,14 @@ def test_thinking_ends_in_its_signature() -> None:
 
 
 def test_withheld_thinking_has_its_signature_alone() -> None:
-    """Reasoning without words has no `thinking_delta`."""
+    """Reasoning without text has no `thinking_delta`."""
     turn = Turn((Reasoning((), "EqQB"),), "stop", USAGE)
-    assert said(turn)[1:] == [(0, {"type": "signature_delta", "signature": "EqQB"}), (0, "stop")]
+    assert short(turn)[1:] == [(0, {"type": "signature_delta", "signature": "EqQB"}), (0, "stop")]
     assert read(*frames(turn)) == turn
 
 
-def test_signature_is_made_up_where_there_is_none() -> None:
-    """Thinking without a signature gets one, always the same for the same words."""
+def test_a_missing_signature_is_derived() -> None:
+    """Thinking without a signature gets one, always the same for the same text."""
     first, second = (values(Turn((Reasoning(("a",)),), "stop")) for _ in range(2))
     assert first == second
     assert first[3]["delta"]["signature"].startswith("Er")
@@ -188,7 +188,7 @@ def test_citation_is_a_search_result() -> None:
     """A citation comes as a result of a web search, in a text block that has citations."""
     cite = Cite(0, "https://example.com/", "", "cited")
     turn = Turn((Text(("claim",), (cite,)),), "stop", USAGE)
-    start, text, delta, _ = said(turn)
+    start, text, delta, _ = short(turn)
     assert start == (0, {"citations": [], "type": "text", "text": ""})
     assert text == (0, {"type": "text_delta", "text": "claim"})
     location = delta[1]["citation"]
@@ -204,9 +204,9 @@ def test_citation_is_a_search_result() -> None:
 
 
 def test_refusal_is_text_that_ends_in_refusal() -> None:
-    """A refusal's words are a text block; the stop reason tells what it was."""
+    """The text of a refusal is a text block; the stop reason is `refusal`."""
     turn = Turn((Refusal(("I can", "not.")),), "refusal", USAGE)
-    assert said(turn)[0] == (0, {"type": "text", "text": ""})
+    assert short(turn)[0] == (0, {"type": "text", "text": ""})
     assert ending(turn)["delta"] == {
         "stop_reason": "refusal",
         "stop_sequence": None,
@@ -215,8 +215,8 @@ def test_refusal_is_text_that_ends_in_refusal() -> None:
     assert read(*frames(turn)) == Turn((Text(("I can", "not.")),), "refusal", USAGE)
 
 
-def test_refusal_without_words_has_no_block() -> None:
-    """A refusal without words is a message without content, the ping right after its start."""
+def test_refusal_without_text_has_no_block() -> None:
+    """A refusal without text is a message without content, with the ping right after its start."""
     turn = Turn((Refusal(()),), "refusal", USAGE)
     expected = ["message_start", "ping", "message_delta", "message_stop"]
     assert [frame.event for frame in frames(turn)] == expected
@@ -237,14 +237,14 @@ def test_refusal_without_words_has_no_block() -> None:
         (Finish("tool_calls", "pause_turn"), "tool_use"),
     ],
 )
-def test_finish_words(finish: Finish, word: str) -> None:
-    """Every finish has its `stop_reason`; words of other services are put into this one's."""
+def test_stop_reasons(finish: Finish, word: str) -> None:
+    """Every finish has its `stop_reason`; reasons of other services are translated."""
     turn = Turn((), finish.reason, USAGE, finish_raw=finish.raw)
     assert ending(turn)["delta"]["stop_reason"] == word
 
 
-def test_usage_leaves_out_what_was_cached() -> None:
-    """`input_tokens` excludes what was read from the cache, thinking is told in the details."""
+def test_usage_excludes_cached_tokens() -> None:
+    """`input_tokens` excludes tokens read from the cache; thinking is counted in the details."""
     turn = Turn((), "stop", TokenUsage(100, 20, reasoning=5, cached=60))
     assert ending(turn)["usage"] == {
         "input_tokens": 40,
@@ -271,34 +271,34 @@ def test_cut_answer_has_no_end() -> None:
 
 
 def test_frames_of_this_protocol_pass_and_count() -> None:
-    """Frames kept as they are pass letter for letter; blocks after them have the next index."""
+    """Opaque frames pass verbatim; blocks after them have the next index."""
     own = hosted(1)
     turn = Turn((Text(("a",)), *own, Opaque("chat", Frame("{}")), Text(("b",))), "stop", USAGE)
     assert [part.frame for part in own] == frames(turn)[5:8]
-    assert said(turn)[-2] == (2, {"type": "text_delta", "text": "b"})
+    assert short(turn)[-2] == (2, {"type": "text_delta", "text": "b"})
     assert PROTOCOL.encode_body(turn, REPLY)["content"][1]["input"] == {"query": "x"}
 
 
 def test_ping_comes_after_a_frame_that_opens_a_block() -> None:
-    """The first block that opens has the ping after it, also where it is a frame kept as it is."""
+    """The ping follows the first block that opens, also where that is an opaque frame."""
     turn = Turn((*hosted(0), Text(("a",))), "stop", USAGE)
     assert [frame.event for frame in frames(turn)].index("ping") == 2
 
 
 def test_kept_end_of_the_message_is_the_end() -> None:
-    """A `message_delta` that tells more than finish and usage is sent in place of the own."""
-    told = event(
+    """A `message_delta` with more than finish and usage replaces the encoder's own."""
+    deltas = event(
         "message_delta",
         delta={"stop_reason": "stop_sequence", "stop_sequence": "END"},
         usage={"input_tokens": 1, "output_tokens": 2},
     )
     turn = Turn(
-        (Text(("a",)), Opaque("anthropic", told)),
+        (Text(("a",)), Opaque("anthropic", deltas)),
         "stop",
         TokenUsage(1, 2),
         finish_raw="stop_sequence",
     )
-    assert frames(turn)[-2:-1] == [told]
+    assert frames(turn)[-2:-1] == [deltas]
     assert read(*frames(turn)) == turn
     assert PROTOCOL.encode_body(turn, REPLY)["stop_sequence"] == "END"
 

@@ -70,8 +70,8 @@ def reply(message: Json) -> Reply:
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_every_recorded_block_is_kept(path: Path) -> None:
-    """What the client makes of the replayed turn has every block of the recording, hosted tools
-    and their results included, and tells the container."""
+    """The client's message from the replayed turn has every block of the recording, those of hosted
+    tools and their results included, and the container."""
     message = accumulated(recorded(path))
     again = accumulated(frames(read(*recorded(path)), reply(message)))
     assert [without_index(b) for b in again["content"]] == [
@@ -99,8 +99,8 @@ def test_recorded_turn_survives_another_round(path: Path) -> None:
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_kept_frames_are_those_of_the_recording(path: Path) -> None:
-    """Every opaque part is a frame of the recording, letter for letter, and every frame of a
-    hosted tool's block is there."""
+    """Every opaque part is a frame of the recording, verbatim, and every frame of a hosted tool's
+    block is there."""
     given = recorded(path)
     kept = [part.frame for part in read(*given).parts if isinstance(part, Opaque)]
     assert [frame for frame in given if frame in kept] == kept
@@ -111,10 +111,10 @@ def test_kept_frames_are_those_of_the_recording(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", STREAMS)
-def test_recorded_stream_decodes_alike_however_it_is_cut(path: Path) -> None:
-    """A recorded stream cut into pieces of seven bytes decodes to the same events."""
+def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
+    """A recorded stream in parts of seven bytes decodes to the same events."""
     data = path.read_bytes()
     decoder = sse.Decoder()
-    pieces = [data[i : i + 7] for i in range(0, len(data), 7)]
-    got = [frame for piece in pieces for frame in decoder.decode(piece)]
+    parts = [data[i : i + 7] for i in range(0, len(data), 7)]
+    got = [frame for part in parts for frame in decoder.decode(part)]
     assert decoded(got) == decoded(recorded(path))

@@ -1,4 +1,4 @@
-"""Anthropic Messages: streams as other servers send them, and streams that nobody would send."""
+"""Anthropic Messages: streams of other servers, and malformed streams."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def stop(index: int = 0) -> Frame:
     return event("content_block_stop", index=index)
 
 
-def end(word: str | None = "end_turn", **fields: Any) -> Frame:
-    return event("message_delta", delta={"stop_reason": word, "stop_sequence": None}, **fields)
+def end(reason: str | None = "end_turn", **fields: Any) -> Frame:
+    return event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, **fields)
 
 
 PLAIN = (BEGIN, start(TEXT), text("Hel"), text("lo"), stop(), end(), STOP)
 HELLO = Turn((Text(("Hel", "lo")),), "stop")
 
 
-def test_start_tells_who_answers() -> None:
-    """The beginning tells the id and the model, once."""
+def test_start_has_id_and_model() -> None:
+    """The start event has the id and the model, once."""
     decoder = PROTOCOL.decoder()
     assert decoder.decode(BEGIN) == [Start("msg_1", "m")]
 
 
-@pytest.mark.parametrize("place", range(len(PLAIN) + 1))
+@pytest.mark.parametrize("position", range(len(PLAIN) + 1))
 @pytest.mark.parametrize(
     "frame",
     [
@@ -71,9 +71,9 @@ def test_start_tells_who_answers() -> None:
         Frame("[DONE]"),
     ],
 )
-def test_pings_and_the_like_say_nothing(frame: Frame, place: int) -> None:
-    """Pings in any form, comments and `[DONE]` may stand anywhere."""
-    assert read(*PLAIN[:place], frame, *PLAIN[place:]) == HELLO
+def test_pings_comments_and_done_are_ignored(frame: Frame, position: int) -> None:
+    """Pings in any form, comments and `[DONE]` may come anywhere."""
+    assert read(*PLAIN[:position], frame, *PLAIN[position:]) == HELLO
 
 
 def test_event_lines_may_be_missing() -> None:
@@ -81,7 +81,7 @@ def test_event_lines_may_be_missing() -> None:
     assert read(*(Frame(frame.data) for frame in PLAIN)) == HELLO
 
 
-def test_event_line_serves_where_the_type_is_missing() -> None:
+def test_the_event_line_is_the_default_type() -> None:
     """JSON without a type has the type of its event line."""
 
     def untyped(frame: Frame) -> Frame:
@@ -93,7 +93,7 @@ def test_event_line_serves_where_the_type_is_missing() -> None:
 
 
 def test_padding_and_order_of_fields_do_not_matter() -> None:
-    """Spaces anywhere in the JSON are passed over."""
+    """Spaces anywhere in the JSON are ignored."""
     spaced = (Frame(json.dumps(json.loads(f.data or ""), indent=3)) for f in PLAIN)
     assert read(*spaced) == HELLO
 
@@ -155,7 +155,7 @@ def test_indexes_are_keys(indexes: tuple[int, int]) -> None:
 
 
 def test_a_start_ends_the_block_that_had_its_index() -> None:
-    """Where a block begins without the one before having ended, that one ends as it is."""
+    """A block that begins with the index of an open one ends that one."""
     turn = read(BEGIN, start({**CALL, "input": {"a": 1}}), start(TEXT), text("x"), end())
     assert turn.parts == (ToolCall("f", "toolu_A", ('{"a":1}',)), Text(("x",)))
 
@@ -168,8 +168,8 @@ def test_open_blocks_end_before_the_message_does() -> None:
     assert decoder.close() == []
 
 
-def test_interleaved_blocks_are_told_apart() -> None:
-    """Deltas go to the block of their index, and the order in which they came is kept."""
+def test_interleaved_blocks_are_separated_by_index() -> None:
+    """Deltas go to the block of their index, and their order is kept."""
     turn = read(
         *(BEGIN, start(CALL), start({**CALL, "id": "toolu_B"}, 1)),
         *(arguments("{", 0), arguments("[", 1), arguments("}", 0), arguments("]", 1)),
@@ -179,8 +179,9 @@ def test_interleaved_blocks_are_told_apart() -> None:
     assert turn == Turn((first, second), "tool_calls", order=(0, 1, 0, 1, 0, 1))
 
 
-def test_call_cut_by_the_limit_is_as_it_came() -> None:
-    """A call without its stop keeps the arguments that came, and the finish says why."""
+def test_a_call_cut_by_the_limit_keeps_its_fragments() -> None:
+    """A call without its stop keeps the arguments that were received, and the finish is
+    `length`."""
     turn = read(BEGIN, start(CALL), arguments(""), arguments('{"a":"b'), end("max_tokens"), STOP)
     assert turn == Turn((ToolCall("f", "toolu_A", ('{"a":"b',)),), "length")
 
@@ -199,7 +200,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("frame", UNKNOWN)
-def test_what_has_no_neutral_word_is_kept(frame: Frame) -> None:
+def test_unknown_frames_are_kept(frame: Frame) -> None:
     """Unknown events, blocks and deltas are kept as frames, and the rest is read."""
     turn = read(BEGIN, start(TEXT, 0), frame, start(TEXT, 5), text("x", 5), end())
     assert Opaque("anthropic", frame) in turn.parts
@@ -216,7 +217,7 @@ def test_all_frames_of_a_hosted_block_are_kept() -> None:
 
 
 def test_citations_before_their_text_are_kept() -> None:
-    """The service cites before it says what for; the citation belongs to the text all the same."""
+    """The service sends a citation before its text; the citation belongs to that text."""
     cite = {
         "type": "web_search_result_location",
         "url": "https://example.com/",
@@ -239,8 +240,8 @@ def test_citations_before_their_text_are_kept() -> None:
         {"context_management": {"applied_edits": [{"type": "clear"}]}},
     ],
 )
-def test_an_end_that_tells_more_is_kept(fields: Json) -> None:
-    """A `message_delta` with more than finish and usage is kept, besides being read."""
+def test_an_end_with_other_fields_is_kept(fields: Json) -> None:
+    """A `message_delta` with more than finish and usage is read, and kept as a frame."""
     usual: Json = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}
     frame = event("message_delta", **{**usual, **fields})
     turn = read(BEGIN, frame)
@@ -251,7 +252,7 @@ def test_an_end_that_tells_more_is_kept(fields: Json) -> None:
 
 
 def test_usage_is_cumulative() -> None:
-    """Later counts replace earlier ones, and what they leave out or have as null stays."""
+    """Later counts replace earlier ones; missing and null counts stay as they are."""
     counts = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1}
     begin = event("message_start", message={"usage": counts})
     later = {"output_tokens": 9, "input_tokens": None}
@@ -261,18 +262,18 @@ def test_usage_is_cumulative() -> None:
 
 
 def test_usage_that_is_missing_is_unknown() -> None:
-    """Without usage at the end there is none, and nothing fails."""
+    """A stream without usage gives None."""
     assert read(event("message_start", message={}), end()) == Turn((), "stop")
     assert read(end()) == Turn((), "stop")
 
 
-def test_last_stop_reason_that_is_one_counts() -> None:
-    """A second `message_delta` without reason does not erase the first one's."""
+def test_the_last_stop_reason_counts() -> None:
+    """A second `message_delta` without a reason keeps the first one's."""
     assert read(BEGIN, end("tool_use"), end(None), STOP).finish == "tool_calls"
 
 
 @pytest.mark.parametrize(
-    ("word", "finish", "raw"),
+    ("reason", "finish", "raw"),
     [
         ("refusal", "refusal", None),
         ("stop_sequence", "stop", "stop_sequence"),
@@ -281,9 +282,9 @@ def test_last_stop_reason_that_is_one_counts() -> None:
         ("eos", "stop", "eos"),
     ],
 )
-def test_stop_reasons(word: str, finish: str, raw: str | None) -> None:
-    """Stop reasons beyond the usual ones are kept in the service's own words."""
-    turn = read(BEGIN, end(word), STOP)
+def test_stop_reasons(reason: str, finish: str, raw: str | None) -> None:
+    """Unusual stop reasons are kept verbatim as `finish_raw`."""
+    turn = read(BEGIN, end(reason), STOP)
     assert (turn.finish, turn.finish_raw) == (finish, raw)
 
 

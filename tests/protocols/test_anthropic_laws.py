@@ -51,7 +51,7 @@ def test_stream_law(turn: Turn) -> None:
 
 @given(any_turn)
 def test_projection_is_final(turn: Turn) -> None:
-    """What comes back has nothing more to lose."""
+    """Projecting a decoded turn changes nothing."""
     once = PROTOCOL.project(turn)
     assert PROTOCOL.project(once) == once
 
@@ -60,7 +60,7 @@ def test_projection_is_final(turn: Turn) -> None:
     strategies.turns(strategies.parts, max_parts=2, interleaved=False),
     strategies.turns(strategies.parts, max_parts=2, interleaved=False),
 )
-def test_blocks_of_hosted_tools_come_back_as_they_were(before: Turn, after: Turn) -> None:
+def test_blocks_of_hosted_tools_survive(before: Turn, after: Turn) -> None:
     """A hosted tool's frames between other blocks come back, and the blocks around them too."""
     index = sum(value["type"] == "content_block_start" for value in values(before))
     parts = (*before.parts, *hosted(index), *after.parts)
@@ -97,7 +97,7 @@ def values_of_calls(turn: Turn) -> list[Any]:
 
 @given(strategies.turns(), st.data())
 def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
-    """However the bytes are cut, the same events come out."""
+    """The events are the same, however the bytes are cut."""
     data = stream(turn)
     whole = decoded(sse.decode(data))
     cuts = sorted(draw.draw(st.sets(st.integers(0, len(data)), max_size=8)))
@@ -109,20 +109,20 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-def test_split_at_every_place() -> None:
+def test_split_at_every_byte() -> None:
     """A stream cut in two at any byte gives the same events."""
     call = ToolCall("get_time", "toolu_q", ('{"z', 'one":"UTC"}'))
     turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
     data = stream(turn)
     whole = decoded(sse.decode(data))
-    for place in range(len(data)):
+    for cut in range(len(data)):
         decoder = sse.Decoder()
-        assert decoded(decoder.decode(data[:place]) + decoder.decode(data[place:])) == whole, place
+        assert decoded(decoder.decode(data[:cut]) + decoder.decode(data[cut:])) == whole, cut
 
 
 @given(strategies.turns(strategies.parts))
 def test_events_and_bodies_are_strictly_typed(turn: Turn) -> None:
-    """Every event and body has all fields that the official types demand, and no others."""
+    """Every event and body has all fields that the official types require, and no others."""
     for value in values(turn):
         if value["type"] != "error":
             assert problems(RawMessageStreamEvent, value) == []
@@ -131,9 +131,9 @@ def test_events_and_bodies_are_strictly_typed(turn: Turn) -> None:
 
 
 @given(strategies.turns(strategies.parts, endings=False))
-def test_official_client_adds_up_the_same(turn: Turn) -> None:
-    """What the official client accumulates from the stream is what the body says, however the
-    parts interleave."""
+def test_the_official_client_accumulates_the_body(turn: Turn) -> None:
+    """The official client's result from the stream equals the body, however the parts
+    interleave."""
     snapshot = None
     buffers: dict[int, bytes] = {}
     for value in values(turn):
@@ -153,8 +153,8 @@ def test_official_client_adds_up_the_same(turn: Turn) -> None:
 
 
 @given(any_turn)
-def test_indexes_are_places(turn: Turn) -> None:
-    """Blocks open with consecutive indexes from 0, and nothing is said of a closed one."""
+def test_indexes_are_consecutive(turn: Turn) -> None:
+    """Blocks open with consecutive indexes from 0, and a closed block gets no further events."""
     opened, closed = [], set()
     for value in values(Turn(tuple(p for p in turn.parts if hasattr(p, "fragments")), "stop")):
         index = value.get("index")
@@ -169,6 +169,6 @@ def test_indexes_are_places(turn: Turn) -> None:
 
 @given(any_turn)
 def test_the_same_turn_gives_the_same_bytes(turn: Turn) -> None:
-    """Everything made up is derived: encoding twice gives the same frames, which read alike."""
+    """Derived values depend on the turn only: encoding twice gives the same frames."""
     assert frames(turn) == frames(turn)
     assert read(*frames(turn)) == read(*sse.decode(stream(turn)))

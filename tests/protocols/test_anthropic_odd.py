@@ -1,4 +1,4 @@
-"""Anthropic Messages: bodies as they come, and streams and bodies that nobody would send."""
+"""Anthropic Messages: bodies, and malformed streams and bodies."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def test_body_is_read_block_by_block() -> None:
         "usage": {"input_tokens": 1, "output_tokens": 2},
     }
     turn = PROTOCOL.decode_body(body)
-    thinking, kept, _, said, call = turn.parts
+    thinking, kept, _, text, call = turn.parts
     assert thinking == Reasoning(("hm",), "s")
     assert isinstance(kept, Opaque)
     assert json.loads(kept.frame.data or "")["content_block"] == hosted
-    assert said == Text(("a",), (Cite(0, "u", "t", "c"),))
+    assert text == Text(("a",), (Cite(0, "u", "t", "c"),))
     assert call == ToolCall("f", "toolu_A", ('{"a":"é"}',))
     assert (turn.finish, turn.usage) == ("tool_calls", TokenUsage(1, 2))
 
@@ -52,7 +52,7 @@ def test_error_body_is_read() -> None:
 
 
 def test_another_body_is_refused() -> None:
-    """A body that is no message is refused with what it has instead."""
+    """A body that is no message is refused; the error has its type."""
     with pytest.raises(WireError, match="'choices'"):
         PROTOCOL.decode_body({"choices": []})
 
@@ -103,20 +103,20 @@ wire_events = objects(
 
 @given(st.lists(wire_events | json_values, max_size=6))
 def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
-    """Whatever JSON a server sends, events come out that add up to a turn."""
+    """Events with any JSON decode to a turn."""
     assert isinstance(read(*(Frame(json.dumps(item)) for item in items)), Turn)
 
 
 @given(objects(content=st.lists(blocks, max_size=3), stop_reason=texts, usage=blocks, error=blocks))
 def test_a_body_is_read_or_refused(body: Any) -> None:
-    """Whatever JSON object comes as a body, a turn comes out, or the error that says why not."""
+    """A body with any JSON decodes to a turn, or is refused with a reason."""
     with contextlib.suppress(WireError):
         assert isinstance(PROTOCOL.decode_body(body), Turn)
 
 
 @given(st.lists(wire_events, max_size=5))
 def test_kept_frames_never_break_the_encoder(items: list[Any]) -> None:
-    """Frames of this protocol, whatever they hold, are sent and added up without failing."""
+    """Opaque frames with any content are sent and decoded without failing."""
     kept = tuple(Opaque("anthropic", Frame(json.dumps(item))) for item in items)
     turn = Turn((Text(("a",)), *kept), "stop")
     sent = frames(turn)

@@ -1,4 +1,4 @@
-"""Anthropic Messages requests that the service refuses, and how."""
+"""Anthropic Messages requests that the service refuses, and the errors."""
 
 from __future__ import annotations
 
@@ -239,7 +239,8 @@ REFUSED: list[tuple[str, Json, str]] = [
     ("value", "message"), [pytest.param(v, message, id=name) for name, v, message in REFUSED]
 )
 def test_refused(value: Json, message: str) -> None:
-    """What the service refuses is refused in its words, with the place; leniently it is not."""
+    """A strict request is refused with the service's message and the path; a lenient one is
+    accepted."""
     with pytest.raises(RequestError) as caught:
         parsed(value)
     assert caught.value.message.startswith(message)
@@ -253,8 +254,8 @@ def test_refused(value: Json, message: str) -> None:
     "thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_01A"}]
 )
 def test_threads_are_not_kept(thread: Json, strict: bool) -> None:
-    """A request to keep the conversation is refused in the way that makes clients send all of
-    it, for which turn is due is read from there."""
+    """A request to store the conversation is refused such that clients send the whole history,
+    which decides the turn."""
     with pytest.raises(RequestError, match=r"^thread: ") as caught:
         parsed(body(thread=thread), strict=strict)
     assert PROTOCOL.error_body(caught.value)["error"]["details"] == {

@@ -1,4 +1,4 @@
-"""Anthropic Messages requests: how they are read."""
+"""Anthropic Messages: reading requests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from tests.protocols.anthropic_turns import Json
@@ -28,7 +29,7 @@ def body(*history: Any, **fields: Any) -> Json:
 
 
 def parsed(value: Json, *, strict: bool = True) -> Request:
-    return PROTOCOL.parse(value, {}, strict)
+    return PROTOCOL.parse(value, NO_TARGET, strict)
 
 
 def user(*blocks: Any) -> Json:
@@ -87,14 +88,14 @@ def test_conversation_is_read() -> None:
 
 
 def test_results_alone_give_no_user_message() -> None:
-    """A message that only carries results is no word of the user's."""
+    """A message that only has results is no user message."""
     request = parsed(body(USER, assistant(use()), user(result(content=None))))
     assert [message.role for message in request.messages] == ["user", "assistant", "tool"]
     assert request.messages[-1].text == ""
 
 
 def test_a_system_message_in_the_conversation_is_read() -> None:
-    """System messages may stand in the conversation, and count to the system prompt."""
+    """System messages in the conversation are part of the system prompt."""
     request = parsed(body(USER, {"role": "system", "content": "Now rhyme."}, system="Be brief."))
     assert request.system == "Be brief.\nNow rhyme."
 
@@ -126,7 +127,7 @@ def test_tools_of_the_client_are_offered() -> None:
     ],
 )
 def test_tool_choice(choice: Json | None, expected: str) -> None:
-    """Every form of `tool_choice` has its neutral word."""
+    """Every form of `tool_choice` has its neutral value."""
     assert parsed(body(tools=[TOOL], tool_choice=choice)).tool_choice == expected
 
 
@@ -140,13 +141,13 @@ def test_tool_choice(choice: Json | None, expected: str) -> None:
     ],
 )
 def test_thinking_is_reasoning(thinking: Json | None, expected: bool) -> None:
-    """Thinking that is switched on asks for reasoning."""
+    """Enabled thinking requests reasoning."""
     assert parsed(body(max_tokens=2000, thinking=thinking)).wants_reasoning is expected
 
 
 @pytest.mark.parametrize("where", ["output_format", "output_config"])
 def test_output_schema(where: str) -> None:
-    """A JSON schema for the answer is read from both places where clients put it."""
+    """A JSON schema for the answer is read in both fields that clients use."""
     format = {"type": "json_schema", "schema": {"type": "object"}}
     value = format if where == "output_format" else {"effort": "low", "format": format}
     assert parsed(body(**{where: value})).output_schema == {"type": "object"}
@@ -179,7 +180,7 @@ ACCEPTED: list[tuple[str, Json]] = [
 
 @pytest.mark.parametrize("value", [pytest.param(v, id=name) for name, v in ACCEPTED])
 def test_accepted(value: Json) -> None:
-    """What the service takes is taken."""
+    """Requests that the service accepts are accepted."""
     assert parsed(value).model == "m"
 
 
@@ -204,7 +205,7 @@ bodies = st.fixed_dictionaries(
 
 @given(bodies | json_values.filter(lambda value: isinstance(value, dict)))
 def test_any_body_is_read_or_refused(value: Any) -> None:
-    """Whatever JSON object comes, it is read when lenient, and strictly read or refused."""
+    """Any JSON object is read when lenient, and read or refused when strict."""
     assert isinstance(parsed(value, strict=False), Request)
     with contextlib.suppress(RequestError):
         assert isinstance(parsed(value), Request)
@@ -219,7 +220,7 @@ RECORDED = sorted(CORPUS.glob("*/request.json"))
     or [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))],
 )
 def test_recorded_requests_are_accepted(path: Path) -> None:
-    """What the service took from real clients passes strictly."""
+    """Recorded requests of real clients are accepted when strict."""
     request = parsed(json.loads(path.read_text(encoding="utf-8")))
     assert request.messages
     assert request.stream

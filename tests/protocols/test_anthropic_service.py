@@ -1,4 +1,4 @@
-"""Anthropic Messages: credentials, headers, errors, the models, counting tokens."""
+"""Anthropic Messages: credentials, headers, errors, models and token counts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from anthropic.types import ModelInfo
 
+from mockllm.core.target import Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
@@ -16,7 +17,7 @@ from tests.protocols.strict import problems
 
 
 def test_headers_of_an_answer() -> None:
-    """An answer has the service's headers: a request id, and the limits that are left."""
+    """An answer has the service's headers: a request id and the remaining limits."""
     reply = Reply("seed", "0" * 40, "m", None, TokenUsage(100, 50))
     headers = PROTOCOL.headers(reply, True)
     assert headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -56,13 +57,13 @@ def test_errors_by_status(status: int, type: str) -> None:
 
 
 def test_errors_have_identifiers_of_their_own() -> None:
-    """Two errors of one status are told apart by their request ids."""
+    """Two errors of one status have different request ids."""
     ids = {PROTOCOL.error_body(RequestError(text))["request_id"] for text in ("No.", "Never.")}
     assert len(ids) == 2
 
 
 def test_rate_limit_headers() -> None:
-    """A 429 says when to try again, and that nothing is left."""
+    """A 429 has `retry-after`, and remaining limits of 0."""
     headers = PROTOCOL.error_headers("seed", RequestError("No.", status=429), 0.25)
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "250")
     assert headers["anthropic-ratelimit-requests-remaining"] == "0"
@@ -80,7 +81,7 @@ def test_rate_limit_headers() -> None:
     ],
 )
 def test_guard(headers: dict[str, str], status: int | None) -> None:
-    """A credential of either kind and a version are demanded; any value will do."""
+    """A credential of either kind and a version are required; any value is accepted."""
     assert PROTOCOL.guard is not None
     if status is None:
         PROTOCOL.guard(headers, {})
@@ -91,29 +92,32 @@ def test_guard(headers: dict[str, str], status: int | None) -> None:
 
 
 def test_models_are_typed() -> None:
-    """The list of models has this API's shape, in pages."""
+    """The list of models is paged and has this API's shape."""
     names = ("a", "b", "c")
-    page = PROTOCOL.lookups["models"](Lookup(models=names, query={"limit": "2"}))
+    page = PROTOCOL.lookups["models"](Lookup(models=names, target=Target(query={"limit": "2"})))
     assert [problems(ModelInfo, item) for item in page["data"]] == [[], []]
     assert (page["first_id"], page["last_id"], page["has_more"]) == ("a", "b", True)
-    rest = PROTOCOL.lookups["models"](Lookup(models=names, query={"after_id": "b"}))
+    rest = PROTOCOL.lookups["models"](Lookup(models=names, target=Target(query={"after_id": "b"})))
     assert ([item["id"] for item in rest["data"]], rest["has_more"]) == (["c"], False)
-    back = PROTOCOL.lookups["models"](Lookup(models=names, query={"before_id": "c", "limit": "1"}))
+    back = PROTOCOL.lookups["models"](
+        Lookup(models=names, target=Target(query={"before_id": "c", "limit": "1"}))
+    )
     assert ([item["id"] for item in back["data"]], back["has_more"]) == (["b"], True)
     with pytest.raises(RequestError, match="limit"):
-        PROTOCOL.lookups["models"](Lookup(query={"limit": "many"}))
+        PROTOCOL.lookups["models"](Lookup(target=Target(query={"limit": "many"})))
 
 
 def test_one_model() -> None:
-    """A model by its name; one that is not served is 404 where only those served answer."""
-    assert PROTOCOL.lookups["model"](Lookup({"model": "x"}))["id"] == "x"
+    """A model is looked up by name; an unknown one is a 404 where only served models are
+    answered."""
+    assert PROTOCOL.lookups["model"](Lookup(Target({"model": "x"})))["id"] == "x"
     with pytest.raises(RequestError) as caught:
-        PROTOCOL.lookups["model"](Lookup({"model": "x"}, any_model=False))
+        PROTOCOL.lookups["model"](Lookup(Target({"model": "x"}), any_model=False))
     assert caught.value.status == 404
 
 
 def test_count_tokens() -> None:
-    """Every text of the request counts, those of calls, results and tools included."""
+    """Every text of the request is counted, those of calls, results and tools included."""
 
     def counted(**fields: Any) -> int:
         count = PROTOCOL.lookups["count_tokens"](Lookup(request={"model": "m", **fields}))

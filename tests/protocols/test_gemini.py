@@ -11,6 +11,7 @@ from google.genai import types
 
 from mockllm.core.events import Cite, StreamError
 from mockllm.core.frame import Frame
+from mockllm.core.target import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
@@ -25,8 +26,8 @@ PARIS = ToolCall("get_weather", "w1", ('{"city":', '"Paris"}'))
 
 def wire(turn: Turn, **options: Any) -> str:
     """The stream of a turn, as it is sent."""
-    made = Reply("seed", TOKEN, "gemini-2.5-flash", Options(**options))
-    encoder = PROTOCOL.encoder(turn, made)
+    reply = Reply("seed", TOKEN, "gemini-2.5-flash", Options(**options))
+    encoder = PROTOCOL.encoder(turn, reply)
     frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
     return b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames).decode()
 
@@ -58,8 +59,9 @@ def event(candidate: str, usage: str) -> str:
 PROMPT = '"promptTokensDetails": [{"modality": "TEXT","tokenCount": 11}]'
 
 
-def test_text_stream_letter_for_letter() -> None:
-    """Text goes out in Google's own spacing and line ends, each chunk with the tokens so far."""
+def test_the_exact_bytes_of_a_text_stream() -> None:
+    """Text is streamed with Google's own spacing and line ends, each chunk with the tokens so
+    far."""
     turn = Turn((Text(("Hi", " <you>")),), "stop", TokenUsage(11, 8))
     assert wire(turn) == "".join(
         (
@@ -80,8 +82,8 @@ def test_text_stream_letter_for_letter() -> None:
     )
 
 
-def test_usage_tells_thoughts_and_cache_apart() -> None:
-    """Thoughts are not among the tokens of the candidates; cached tokens are of the prompt."""
+def test_usage_of_thoughts_and_cache() -> None:
+    """Thoughts are not among the candidates' tokens; cached tokens are part of the prompt's."""
     turn = Turn((Text(("x",)),), "stop", TokenUsage(9, 7, 3, 4))
     assert body(turn)["usageMetadata"] == {
         "promptTokenCount": 9,
@@ -107,8 +109,8 @@ def test_calls_are_whole_and_end_in_stop() -> None:
     }
 
 
-def test_ids_and_missing_arguments_where_the_services_do_so() -> None:
-    """Ids are sent where asked for; Vertex AI leaves out empty arguments of new models."""
+def test_call_ids_and_empty_arguments() -> None:
+    """Ids are sent on request; Vertex AI leaves out the empty arguments of new models."""
     calls = parts(Turn((ToolCall("now", "n1"),), "tool_calls"), ids=True, bare=True)
     assert calls == [{"functionCall": {"name": "now", "id": "n1"}}]
 
@@ -140,8 +142,8 @@ def test_fragments_of_arguments() -> None:
     ]
 
 
-def test_fragments_are_not_used_where_they_cannot_tell() -> None:
-    """No arguments, and empty objects inside, go out whole; alternating calls too."""
+def test_calls_that_cannot_be_fragmented() -> None:
+    """Missing arguments and nested empty objects are sent whole; so are alternating calls."""
     alone = ToolCall("f", "", ('{"a":', "[]}"))
     assert parts(Turn((alone, ToolCall("g", "")), "tool_calls"), partial=True) == [
         {"functionCall": {"name": "f", "args": {"a": []}}},
@@ -152,8 +154,9 @@ def test_fragments_are_not_used_where_they_cannot_tell() -> None:
     assert parts(turn, partial=True) == [whole, whole]
 
 
-def test_malformed_call_is_what_the_service_makes_of_it() -> None:
-    """Arguments that are no JSON object end the answer; the call does not appear."""
+def test_a_malformed_call_ends_the_answer() -> None:
+    """Arguments that are no JSON object end the answer with the service's reason; the call is not
+    sent."""
     turn = Turn((Text(("Hm",)), ToolCall("f", "", ('{"a":',))), "tool_calls")
     assert parts(turn) == [{"text": "Hm"}]
     assert candidates(turn)[-1]["finishReason"] == "MALFORMED_FUNCTION_CALL"
@@ -177,7 +180,7 @@ def test_thoughts_and_their_signature() -> None:
 
 
 def test_signature_is_always_base64() -> None:
-    """What is no base64 is made base64, because clients decode it."""
+    """A signature that is not base64 is encoded, because clients decode it."""
     signed = parts(Turn((ToolCall("f", "", signature="sig_1"),), "tool_calls"))[0]
     assert base64.b64decode(signed["thoughtSignature"]) == b"sig_1"
 
@@ -226,12 +229,12 @@ def test_signature_is_always_base64() -> None:
     ],
 )
 def test_ends(turn: Turn, last: dict[str, Any]) -> None:
-    """Every end is said in the service's own word and shape."""
+    """Every finish has the service's own reason and shape."""
     assert candidates(turn)[-1] == last
 
 
 def test_refused_prompt_has_no_candidate() -> None:
-    """A refused prompt is told by feedback alone."""
+    """A refused prompt has feedback and no candidate."""
     raw = "promptFeedback.blockReason=PROHIBITED_CONTENT"
     turn = Turn((), "content_filter", TokenUsage(11, 0), finish_raw=raw)
     usage = f'"promptTokenCount": 11,"totalTokenCount": 11,{PROMPT}'
@@ -242,7 +245,7 @@ def test_refused_prompt_has_no_candidate() -> None:
 
 
 def test_error_inside_the_stream() -> None:
-    """An error has a number and one of Google's statuses, whatever API it was written for."""
+    """An error has a code and a Google status, whichever API it was written for."""
     turn = Turn((Text(("Hi",)),), error=StreamError("Busy.", "overloaded_error"))
     assert wire(turn).split("\r\n")[2] == (
         'data: {"error": {"code": 503,"message": "Busy.","status": "UNAVAILABLE"}}'
@@ -251,7 +254,8 @@ def test_error_inside_the_stream() -> None:
 
 
 def test_citations_ground_the_end() -> None:
-    """Citations are sources of the last chunk, each with the place of the words it supports."""
+    """Citations are sources in the last chunk, each with the position of the text that it
+    supports."""
     cite = Cite(0, "https://example.com/", "Example", "is Paris")
     turn = Turn((Text(("É: it ", "is Paris."), (cite,)),), "stop")
     assert candidates(turn)[-1]["groundingMetadata"] == {
@@ -265,15 +269,15 @@ def test_citations_ground_the_end() -> None:
     }
 
 
-def test_candidates_all_say_the_same() -> None:
-    """Each of several candidates has its index."""
+def test_candidates_are_equal() -> None:
+    """Several candidates have the same parts, each with its index."""
     value = json.loads(wire(Turn((Text(("Hi",)),), "stop"), candidates=2).split("\r\n")[0][6:])
     assert [c["index"] for c in value["candidates"]] == [0, 1]
     assert [c["content"]["parts"] for c in value["candidates"]] == [[{"text": "Hi"}]] * 2
 
 
-def test_array_pieces() -> None:
-    """Without events the chunks are one array, with the service's own line ends between."""
+def test_the_array_of_chunks() -> None:
+    """Without SSE the chunks are one JSON array, with the service's own line ends between them."""
     text = wire(Turn((Text(("Hi", "!")),), "stop"), array=True)
     assert text.startswith('[{"candidates"')
     assert text.count("\r\n,\r\n") == 2
@@ -317,13 +321,13 @@ def test_body_joins_the_chunks() -> None:
         (Turn((Text(("Par",)),), "length"), {"parts": [{"text": "Par"}], "role": "model"}),
     ],
 )
-def test_body_of_an_answer_that_says_little(turn: Turn, content: dict[str, Any]) -> None:
-    """An empty answer still has content, one that ran out of tokens has no parts."""
+def test_the_body_of_an_empty_answer(turn: Turn, content: dict[str, Any]) -> None:
+    """An empty answer has content; one that ran out of tokens has no parts."""
     assert body(turn)["candidates"][0]["content"] == content
 
 
 def test_headers() -> None:
-    """The content type tells events, array and body apart, and there is no charset on events."""
+    """The content type differs for SSE, array and body, and has no charset for SSE."""
     events = Reply("s", TOKEN, "m", Options())
     array = Reply("s", TOKEN, "m", Options(array=True))
     assert PROTOCOL.headers(events, True)["content-type"] == "text/event-stream"
@@ -336,7 +340,7 @@ def test_headers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "word"),
+    ("status", "status_name"),
     [
         (400, "INVALID_ARGUMENT"),
         (401, "UNAUTHENTICATED"),
@@ -349,14 +353,14 @@ def test_headers() -> None:
         (529, "UNAVAILABLE"),
     ],
 )
-def test_error_statuses(status: int, word: str) -> None:
-    """Each HTTP status has its canonical word."""
+def test_error_statuses(status: int, status_name: str) -> None:
+    """Each HTTP status has its canonical Google status."""
     error = PROTOCOL.error_body(RequestError("No.", status=status))
-    assert error == {"error": {"code": status, "message": "No.", "status": word}}
+    assert error == {"error": {"code": status, "message": "No.", "status": status_name}}
 
 
-def test_rate_limit_tells_the_wait_in_its_details() -> None:
-    """How long to wait is in the body, as a duration, and in no header."""
+def test_a_rate_limit_has_the_wait_in_its_details() -> None:
+    """The time to wait is a duration in the body, not a header."""
     error = RequestError("Slow down.", status=429, retry_after=1.5)
     details = PROTOCOL.error_body(error)["error"]["details"]
     assert [item["@type"].rpartition(".")[2] for item in details] == ["QuotaFailure", "RetryInfo"]
@@ -365,7 +369,7 @@ def test_rate_limit_tells_the_wait_in_its_details() -> None:
 
 
 def test_error_details_name_field_and_reason() -> None:
-    """The field at fault and the short word are where Google's libraries look for them."""
+    """Field and reason are in the details, where Google's libraries read them."""
     error = PROTOCOL.error_body(RequestError("No.", param="contents", code="no_scenario"))
     info, request = error["error"]["details"]
     assert info["reason"] == "NO_SCENARIO"
@@ -383,7 +387,7 @@ def test_error_details_name_field_and_reason() -> None:
     ],
 )
 def test_guard(headers: dict[str, str], query: dict[str, str], status: int | None) -> None:
-    """Any key will do, in any of its places, but there must be one."""
+    """A key is required in any of its locations; any value is accepted."""
     assert PROTOCOL.guard is not None
     if status is None:
         PROTOCOL.guard(headers, query)
@@ -401,16 +405,16 @@ def test_models_are_listed_as_the_client_knows_them() -> None:
     lookup = Lookup(models=("gemini-2.5-flash", "mock/greet"), any_model=False)
     listed = PROTOCOL.lookups["models"](lookup)["models"]
     assert [model["name"] for model in listed] == ["models/gemini-2.5-flash", "models/mock/greet"]
-    one = Lookup(params={"owner": "mock", "model": "greet"}, models=lookup.models, any_model=False)
+    one = Lookup(Target({"owner": "mock", "model": "greet"}), models=lookup.models, any_model=False)
     assert PROTOCOL.lookups["model"](one) == listed[1]
     fields = {key: value for key, value in listed[0].items() if "Methods" not in key}
     assert types.Model.model_validate(fields).input_token_limit == 1048576
 
 
 def test_unknown_model_is_not_found() -> None:
-    """A model that nothing answers for is a 404 in the service's words."""
+    """An unknown model is a 404 with the service's message."""
     with pytest.raises(RequestError, match=r"models/gpt-4 is not found") as caught:
-        PROTOCOL.lookups["model"](Lookup(params={"model": "gpt-4"}, any_model=False))
+        PROTOCOL.lookups["model"](Lookup(Target({"model": "gpt-4"}), any_model=False))
     assert caught.value.status == 404
 
 

@@ -1,4 +1,4 @@
-"""Google Gemini: the official client, in conversation with the protocol itself."""
+"""Google Gemini: the official client in conversation with the protocol."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from google import genai
 from google.genai import errors, types
 
 from mockllm.core.request import Request
+from mockllm.core.target import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
@@ -25,24 +26,23 @@ Json = dict[str, Any]
 
 
 def client(answers: Callable[[Request], Turn], requests: list[Request]) -> genai.Client:
-    """The official client before a transport that plays turns, and judges strictly."""
+    """The official client with a transport that plays turns and checks requests strictly."""
 
     def answer(http: httpx.Request) -> httpx.Response:
         _, _, tail = http.url.path.rpartition("/")
         model, _, method = tail.rpartition(":")
-        query = {f"?{name}": value for name, value in http.url.params.items()}
-        path = {"model": model, ":": method, **query}
+        target = Target({"model": model}, method, dict(http.url.params))
         try:
-            request = PROTOCOL.parse(json.loads(http.content), path, True)
+            request = PROTOCOL.parse(json.loads(http.content), target, True)
         except RequestError as error:
             return httpx.Response(error.status, json=PROTOCOL.error_body(error))
         requests.append(request)
-        made = Reply("seed", "0" * 40, request.model, PROTOCOL.options(request))
+        settings = Reply("seed", "0" * 40, request.model, PROTOCOL.options(request))
         turn = answers(request)
-        headers = PROTOCOL.headers(made, request.stream)
+        headers = PROTOCOL.headers(settings, request.stream)
         if not request.stream:
-            return httpx.Response(200, json=PROTOCOL.encode_body(turn, made), headers=headers)
-        encoder = PROTOCOL.encoder(turn, made)
+            return httpx.Response(200, json=PROTOCOL.encode_body(turn, settings), headers=headers)
+        encoder = PROTOCOL.encoder(turn, settings)
         frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
         data = b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames)
         return httpx.Response(200, content=data, headers=headers)

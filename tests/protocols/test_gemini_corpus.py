@@ -1,4 +1,4 @@
-"""Google Gemini: streams that were recorded, beside what the official client makes of them."""
+"""Google Gemini: recorded streams, decoded by us and by the official client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ else:
 
 
 def official(data: bytes) -> list[types.GenerateContentResponse]:
-    """What the official client makes of a stream."""
+    """The official client's result for a stream."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=data, headers={"content-type": "text/event-stream"})
@@ -49,40 +49,40 @@ def official(data: bytes) -> list[types.GenerateContentResponse]:
 
 def added_up(responses: list[types.GenerateContentResponse]) -> Json:
     """Text, calls, finish and usage that the official client shows."""
-    said: list[types.Part] = []
+    parts: list[types.Part] = []
     finish = usage = None
     for response in responses:
         usage = response.usage_metadata or usage
         for candidate in (response.candidates or [])[:1]:
-            said += (candidate.content and candidate.content.parts) or []
+            parts += (candidate.content and candidate.content.parts) or []
             finish = candidate.finish_reason or finish
-    calls = [part.function_call for part in said if part.function_call]
+    calls = [part.function_call for part in parts if part.function_call]
     return {
-        "text": "".join(part.text or "" for part in said if not part.thought),
-        "thoughts": "".join(part.text or "" for part in said if part.thought),
+        "text": "".join(part.text or "" for part in parts if not part.thought),
+        "thoughts": "".join(part.text or "" for part in parts if part.thought),
         "calls": [(c.name or "", c.id or "", c.args or {}) for c in calls],
         "finish": finish.value if finish else None,
         "tokens": usage.total_token_count if usage else None,
     }
 
 
-def told(turn: Turn) -> Json:
-    """The same of a turn."""
-    words = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", None: None}
+def summary(turn: Turn) -> Json:
+    """The same fields of a turn."""
+    reasons = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", None: None}
     return {
         "text": turn.text,
         "thoughts": turn.reasoning,
         "calls": [(c.name, c.id, c.parsed()) for c in turn.tool_calls],
-        "finish": turn.finish_raw or words[turn.finish],
+        "finish": turn.finish_raw or reasons[turn.finish],
         "tokens": turn.usage.input + turn.usage.output if turn.usage else None,
     }
 
 
 @pytest.mark.parametrize("path", STREAMS)
-def test_recorded_stream_is_what_the_official_client_reads(path: Path) -> None:
-    """Text, calls, finish and tokens of a recorded stream are those the official client shows."""
+def test_the_official_client_reads_the_same(path: Path) -> None:
+    """Text, calls, finish and tokens of a recorded stream equal the official client's."""
     data = path.read_bytes()
-    assert told(of_frames(sse.decode(data))) == added_up(official(data))
+    assert summary(of_frames(sse.decode(data))) == added_up(official(data))
 
 
 @pytest.mark.parametrize("path", STREAMS)
@@ -107,17 +107,17 @@ def test_recorded_stream_loses_nothing(path: Path) -> None:
 def test_recorded_stream_encodes_to_the_same_turn(path: Path) -> None:
     """A recorded turn, encoded anew, decodes to itself; the official client reads it too."""
     turn = of_frames(sse.decode(path.read_bytes()))
-    made = Reply("seed", "0" * 40, "gemini-2.5-flash", Options(ids=True))
-    encoder = PROTOCOL.encoder(turn, made)
+    settings = Reply("seed", "0" * 40, "gemini-2.5-flash", Options(ids=True))
+    encoder = PROTOCOL.encoder(turn, settings)
     frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
     assert of_frames(frames) == turn
     data = b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames)
-    assert added_up(official(data)) == told(turn)
+    assert added_up(official(data)) == summary(turn)
 
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
-    """A recorded stream begins once and tells its tokens once, before it finishes."""
+    """A recorded stream has one start and one usage, before its finish."""
     decoder = PROTOCOL.decoder()
     got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
     ends = [e for e in got if isinstance(e, (Start, Usage, Finish)) and not isinstance(e, Raw)]

@@ -1,4 +1,4 @@
-"""Google Gemini: reading streams, what services send and what nobody should."""
+"""Google Gemini: decoding the streams of real services, and malformed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 def read(*chunks: Any) -> Turn:
-    """The turn that chunks tell; strings are sent as they are."""
+    """The turn of these chunks; strings are sent unchanged."""
     frames = [Frame(c if isinstance(c, str) else json.dumps(c)) for c in chunks]
     return of_frames(frames)
 
@@ -48,7 +48,7 @@ def call(name: str | None = None, **fields: Any) -> Json:
 STOP = chunk({"text": ""}, finish="STOP")
 
 
-# What real services send
+# Streams of real services
 
 
 def test_empty_text_is_no_text() -> None:
@@ -66,17 +66,17 @@ def test_calls_of_one_chunk_keep_their_order() -> None:
     ]
 
 
-def test_text_is_one_part_until_something_else_comes() -> None:
+def test_adjacent_texts_are_one_part() -> None:
     """Chunks of text are fragments of one part; a call begins a new one."""
     turn = read(chunk({"text": "a"}), chunk({"text": "b"}), chunk(call("f")), chunk({"text": "c"}))
     assert turn.parts == (Text(("a", "b")), ToolCall("f", ""), Text(("c",)))
 
 
 def test_signature_belongs_to_the_thoughts() -> None:
-    """A signature with the last text is of the thoughts, even if those were hidden."""
+    """A signature beside the last text belongs to the thoughts, even where these were hidden."""
     signed = chunk({"text": "", "thoughtSignature": "Q2k="}, finish="STOP")
-    shown = read(chunk({"text": "Hm", "thought": True}), chunk({"text": "Hi"}), signed)
-    assert shown.parts == (Reasoning(("Hm",), "Q2k="), Text(("Hi",)))
+    decoded = read(chunk({"text": "Hm", "thought": True}), chunk({"text": "Hi"}), signed)
+    assert decoded.parts == (Reasoning(("Hm",), "Q2k="), Text(("Hi",)))
     assert read(chunk({"text": "Hi"}), signed).parts == (Text(("Hi",)), Reasoning(("",), "Q2k="))
 
 
@@ -97,12 +97,12 @@ def test_usage_is_the_last_and_adds_thoughts_and_tool_use() -> None:
 
 
 def test_usage_after_the_end_still_counts() -> None:
-    """Tokens told after the chunk that finishes replace those before."""
+    """Tokens in a chunk after the finish replace earlier ones."""
     assert read(STOP, {"usageMetadata": {"promptTokenCount": 5}}).usage == TokenUsage(5, 0)
 
 
 @pytest.mark.parametrize(
-    ("word", "finish"),
+    ("reason", "finish"),
     [
         ("STOP", Finish("stop")),
         ("MAX_TOKENS", Finish("length")),
@@ -113,10 +113,10 @@ def test_usage_after_the_end_still_counts() -> None:
         ("SOMETHING_NEW", Finish("stop", "SOMETHING_NEW")),
     ],
 )
-def test_finish_words(word: str, finish: Finish) -> None:
-    """Every word of the service has a neutral meaning; unusual ones are kept."""
+def test_finish_reasons(reason: str, finish: Finish) -> None:
+    """Every reason of the service has a neutral finish; unusual ones are kept too."""
     decoder = PROTOCOL.decoder()
-    assert decoder.decode(Frame(json.dumps(chunk(finish=word))))[-1] == finish
+    assert decoder.decode(Frame(json.dumps(chunk(finish=reason))))[-1] == finish
     assert decoder.complete
 
 
@@ -147,22 +147,22 @@ def test_error_inside_the_stream() -> None:
     assert (turn.error, turn.finish) == (StreamError("Busy.", "UNAVAILABLE", "503"), None)
 
 
-def test_start_tells_id_and_model() -> None:
-    """The first chunk says who answers."""
+def test_start_has_id_and_model() -> None:
+    """The start event has the id and model of the first chunk."""
     first = {**chunk({"text": "a"}), "responseId": "r1", "modelVersion": "gemini-2.5-pro"}
     assert PROTOCOL.decoder().decode(Frame(json.dumps(first)))[0] == Start("r1", "gemini-2.5-pro")
 
 
 def test_done_and_strings_for_arguments() -> None:
-    """What converters add or change is read for what it means."""
+    """`[DONE]` and arguments as strings, which converters add, are read."""
     turn = read(chunk(call("f", args='{"a":1}')), STOP, "[DONE]")
     assert turn == Turn((ToolCall("f", "", ('{"a":1}',)),), "tool_calls")
 
 
-# What has no neutral words
+# Values without a neutral form
 
 
-def test_other_parts_are_kept_at_their_place() -> None:
+def test_other_parts_are_kept_in_order() -> None:
     """Code, images and unknown parts between texts are frames between them."""
     code = {"executableCode": {"language": "PYTHON", "code": "1"}}
     turn = read(chunk({"text": "a"}, code, {"text": "b"}), chunk(code))
@@ -187,7 +187,7 @@ def test_other_parts_are_kept_at_their_place() -> None:
     ],
 )
 def test_other_fields_are_kept(field: Json) -> None:
-    """What a candidate says besides is a frame after its text, and stays one."""
+    """Other fields of a candidate are a frame after its text, and decode to the same frame."""
     turn = read(chunk({"text": "a"}, **field), STOP)
     assert turn.text == "a"
     (frame,) = [part.frame for part in turn.parts if isinstance(part, Opaque)]
@@ -215,7 +215,7 @@ def test_plain_sources_are_citations() -> None:
 
 
 def test_other_candidates_are_kept_if_they_differ() -> None:
-    """A second candidate that says the same adds nothing, another one is kept."""
+    """A second candidate with the same parts is dropped, another one is kept."""
     first, same, other = ({"content": {"parts": [{"text": t}]}} for t in "aab")
     turn = read({"candidates": [first, {**same, "index": 1}, {**other, "index": 2}]})
     assert turn.text == "a"
@@ -229,12 +229,12 @@ def test_comments_and_junk_are_kept() -> None:
 
 
 def test_depth_does_not_matter() -> None:
-    """Chunks nested without end are kept, not followed."""
+    """Deeply nested chunks are kept without recursion."""
     deep = '{"candidates":[{"content":{"parts":[{"x":' + "[" * 5000 + "]" * 5000 + "}]}}]}"
     assert len(read(deep).parts) == 1
 
 
-# Anything
+# Any input
 
 
 def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -244,7 +244,7 @@ def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-pieces = objects(
+partial_args = objects(
     jsonPath=st.sampled_from(["$.a", "$.a.b", "$.a[0]", "$.a[1]", "$", "$.c"]),
     stringValue=texts,
     numberValue=st.integers(),
@@ -254,7 +254,7 @@ pieces = objects(
 calls = objects(
     name=st.sampled_from("fg"),
     args=st.dictionaries(texts, json_values, max_size=2),
-    partialArgs=st.lists(pieces, max_size=3),
+    partialArgs=st.lists(partial_args, max_size=3),
     willContinue=st.just(True),
 )
 parts = objects(text=texts, thought=st.booleans(), thoughtSignature=texts, functionCall=calls)
@@ -277,12 +277,12 @@ chunks = objects(
 
 @given(st.lists(chunks | json_values, max_size=5))
 def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
-    """Whatever JSON a server sends, events come out that add up to a turn."""
+    """Chunks with any JSON decode to a turn."""
     assert isinstance(read(*items), Turn)
 
 
 @given(chunks)
 def test_a_body_is_read_or_refused(body: Any) -> None:
-    """Whatever JSON object comes as a body, a turn comes out, or the error that says why not."""
+    """A body with any JSON decodes to a turn, or is refused with a reason."""
     with contextlib.suppress(WireError):
         assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)

@@ -48,7 +48,7 @@ def played(turn: Turn, reply: Reply) -> list[tuple[int, Frame]]:
 
 
 def read(frames: list[tuple[int, Frame]]) -> Turn:
-    """The turn that timed frames tell."""
+    """The turn of timed frames."""
     decoder = PROTOCOL.decoder()
     events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
     last = frames[-1][0] if frames else 0
@@ -73,14 +73,14 @@ def test_stream_law(turn: Turn) -> None:
 
 @given(any_turns)
 def test_projection_is_final(turn: Turn) -> None:
-    """What comes back has nothing more to lose."""
+    """Projecting a decoded turn changes nothing."""
     once = PROTOCOL.project(turn)
     assert PROTOCOL.project(once) == once
 
 
 @given(any_turns, st.booleans(), st.integers(1, 3))
 def test_ids_are_the_only_gain(turn: Turn, bare: bool, candidates: int) -> None:
-    """With ids the same comes back, and the ids of the calls with it."""
+    """With ids the turn is the same, with the ids of its calls."""
     got = read(played(turn, reply(ids=True, bare=bare, candidates=candidates, vertex=True)))
     assert without_ids(got) == PROTOCOL.project(turn)
     sent = {(call.name, call.id) for call in turn.tool_calls}
@@ -89,8 +89,8 @@ def test_ids_are_the_only_gain(turn: Turn, bare: bool, candidates: int) -> None:
 
 @given(strategies.turns(strategies.parts))
 def test_fragments_law(turn: Turn) -> None:
-    """Calls in fragments come back with the arguments that whole calls have, in no more
-    fragments than they were cut into, besides the end."""
+    """Calls in fragments have the same arguments as whole calls, in no more fragments than the turn
+    has, apart from the end."""
 
     def known(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
         return sorted((c.name, c.id, json.dumps(c.parsed())) for c in calls)
@@ -120,7 +120,7 @@ def test_array_law(turn: Turn) -> None:
 
 @given(strategies.turns(), st.data())
 def test_split_anywhere(turn: Turn, data: st.DataObject) -> None:
-    """However the bytes are cut, the same turn comes out."""
+    """The turn is the same, however the bytes are cut."""
     frames = [frame for _, frame in played(turn, reply())]
     stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
@@ -130,17 +130,17 @@ def test_split_anywhere(turn: Turn, data: st.DataObject) -> None:
     assert read([(0, frame) for frame in got]) == read([(0, frame) for frame in frames])
 
 
-def test_split_at_every_place() -> None:
+def test_split_at_every_byte() -> None:
     """A stream cut in two at any byte gives the same turn."""
     call = ToolCall("get_time", "call_q", ('{"z', 'one":"日本"}'))
     turn = Turn((Text(("é",)), call), "tool_calls", USAGE)
     frames = [frame for _, frame in played(turn, reply())]
     stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
     whole = read([(0, frame) for frame in frames])
-    for place in range(len(stream)):
+    for cut in range(len(stream)):
         decoder = sse.Decoder()
-        got = decoder.decode(stream[:place]) + decoder.decode(stream[place:])
-        assert read([(0, frame) for frame in got]) == whole, place
+        got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
+        assert read([(0, frame) for frame in got]) == whole, cut
 
 
 options = st.builds(
@@ -156,20 +156,20 @@ options = st.builds(
 @given(strategies.turns(strategies.parts | strategies.tool_calls(well_formed=False)), options)
 def test_chunks_and_bodies_are_strictly_typed(turn: Turn, options: Options) -> None:
     """Every chunk and body is valid for the official types, which forbid unknown fields."""
-    made = Reply("seed", "0" * 40, "gemini-2.5-flash", options, USAGE)
-    values = [json.loads(frame.data or "") for _, frame in played(turn, made)]
-    for value in [*values, PROTOCOL.encode_body(turn, made)]:
+    settings = Reply("seed", "0" * 40, "gemini-2.5-flash", options, USAGE)
+    values = [json.loads(frame.data or "") for _, frame in played(turn, settings)]
+    for value in [*values, PROTOCOL.encode_body(turn, settings)]:
         if "error" not in value:
             types.GenerateContentResponse.model_validate(value)
 
 
 @given(strategies.turns(strategies.parts, endings=False))
-def test_official_types_add_up_the_same(turn: Turn) -> None:
-    """Text, thoughts and calls of the chunks, as the official types show them, are the body's."""
+def test_the_official_types_accumulate_the_body(turn: Turn) -> None:
+    """Text, thoughts and calls of the chunks, read with the official types, equal the body's."""
     streamed = [types.GenerateContentResponse.model_validate(value) for value in chunks(turn)]
     body = types.GenerateContentResponse.model_validate(PROTOCOL.encode_body(turn, reply()))
     for thought in (True, False):
-        assert _words(streamed, thought) == _words([body], thought)
+        assert _text(streamed, thought) == _text([body], thought)
     calls = [call for chunk in streamed for call in chunk.function_calls or []]
     assert calls == (body.function_calls or [])
     assert streamed[-1].usage_metadata == body.usage_metadata
@@ -178,7 +178,7 @@ def test_official_types_add_up_the_same(turn: Turn) -> None:
     assert streamed[-1].candidates[0].finish_reason == body.candidates[0].finish_reason
 
 
-def _words(responses: list[types.GenerateContentResponse], thought: bool) -> str:
+def _text(responses: list[types.GenerateContentResponse], thought: bool) -> str:
     return "".join(
         part.text or ""
         for response in responses

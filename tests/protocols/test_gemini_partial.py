@@ -1,4 +1,4 @@
-"""Google Gemini: arguments in fragments, there and back."""
+"""Google Gemini: arguments in fragments, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def partial(path: str, more: bool = True, **value: Any) -> Json:
 
 
 def test_fragments_become_json_text() -> None:
-    """Pieces of nested values become the fragments of one JSON text."""
+    """Partial values become the fragments of one JSON text."""
     turn = read(
         chunk(call("f", id="c1", willContinue=True)),
         partial("$.a.b[0]", stringValue="Pa", willContinue=True),
@@ -63,8 +63,8 @@ def test_call_in_fragments_ends_with_the_next_or_the_answer() -> None:
     assert [c.parsed() for c in turn.tool_calls] == [{"a": "x"}, {"b": 2}]
 
 
-def test_piece_that_cannot_come_next_is_kept() -> None:
-    """A piece that goes back to what is closed is kept as a frame."""
+def test_an_out_of_order_fragment_is_kept() -> None:
+    """A fragment for a value that is closed is kept as a frame."""
     back = partial("$.a.y", numberValue=3)
     turn = read(
         chunk(call("f", willContinue=True)),
@@ -94,17 +94,17 @@ def test_piece_that_cannot_come_next_is_kept() -> None:
     ],
 )
 def test_paths(path: object, steps: tuple[str | int, ...]) -> None:
-    """Paths of single values are read in either notation, others are not."""
+    """Paths of single values are read in both notations; others are not."""
     assert parse_path(path) == steps
 
 
 @given(st.dictionaries(texts, json_values, max_size=4), st.integers(1, 9))
 def test_cut_and_writer_are_inverse(arguments: Json, count: int) -> None:
-    """Arguments cut into pieces are written back, in at most as many groups as asked for."""
+    """Arguments that were cut are written again, in at most as many groups as requested."""
     groups = cut(arguments, count)
     assert len(groups) <= count
     writer = Writer()
-    text = "".join(writer.add(piece) or "" for group in groups for piece in group) + writer.end()
+    text = "".join(writer.add(part) or "" for group in groups for part in group) + writer.end()
     if groups:
         assert json.loads(text) == arguments
         assert all(groups)

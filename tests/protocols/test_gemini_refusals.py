@@ -1,4 +1,4 @@
-"""Google Gemini: refusing what the service refuses, in its words."""
+"""Google Gemini: refusing requests with the service's errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini import PROTOCOL
-from tests.protocols.test_gemini_requests import HELLO, asked, history, with_tools
+from tests.protocols.test_gemini_requests import HELLO, history, parsed, with_tools
 from tests.strategies import json_values, texts
 
 Json = dict[str, Any]
@@ -157,12 +157,12 @@ ANSWERED = [{"name": "f", "response": {}}]
     ],
 )
 def test_refusals(body: Json, param: str, message: str) -> None:
-    """What the service refuses is refused, in its words and with the field at fault."""
+    """A request that the service refuses gets its message and the field with the mistake."""
     with pytest.raises(RequestError) as caught:
-        asked(body)
+        parsed(body)
     assert (caught.value.param, caught.value.status) == (param, 400)
     assert message in caught.value.message
-    assert isinstance(asked(body, strict=False), Request)
+    assert isinstance(parsed(body, strict=False), Request)
 
 
 loose = st.recursive(
@@ -200,8 +200,8 @@ loose = st.recursive(
 
 @given(st.dictionaries(texts, json_values, max_size=1), loose)
 def test_nothing_makes_lenient_parsing_fail(extra: Json, body: Any) -> None:
-    """Any JSON object makes a request when judged leniently, and is refused or read strictly."""
+    """Any JSON object is a request when lenient, and read or refused when strict."""
     given_body = {**extra, **(body if isinstance(body, dict) else {"contents": body})}
-    assert PROTOCOL.options(asked(given_body, strict=False)).candidates >= 1
+    assert PROTOCOL.options(parsed(given_body, strict=False)).candidates >= 1
     with contextlib.suppress(RequestError):
-        asked(given_body)
+        parsed(given_body)

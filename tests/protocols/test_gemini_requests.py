@@ -1,4 +1,4 @@
-"""Google Gemini: what a path and a body ask for."""
+"""Google Gemini: reading the path and the body of a request."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from typing import Any
 import pytest
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.protocols.gemini import PROTOCOL, Options
 
 Json = dict[str, Any]
-PATH = {"model": "gemini-2.5-flash", ":": "streamGenerateContent", "?alt": "sse"}
+STREAM = "streamGenerateContent"
 HELLO = {"role": "user", "parts": [{"text": "Hello"}]}
 
 
-def asked(body: Json, *, strict: bool = True, **path: str) -> Request:
-    """The request that a body makes."""
-    return PROTOCOL.parse(body, {**PATH, **path}, strict)
+def parsed(
+    body: Json,
+    *,
+    strict: bool = True,
+    method: str = STREAM,
+    alt: str = "sse",
+    **segments: str,
+) -> Request:
+    """The parsed request of a body."""
+    target = Target({"model": "gemini-2.5-flash", **segments}, method, {"alt": alt})
+    return PROTOCOL.parse(body, target, strict)
 
 
 def with_tools(**fields: Any) -> Json:
@@ -26,13 +35,13 @@ def with_tools(**fields: Any) -> Json:
 
 def history(*calls: str, results: list[Json]) -> Json:
     """A body whose model called these functions and got these results."""
-    made = [{"functionCall": {"name": name, "args": {"n": 1}}} for name in calls]
-    told = [{"functionResponse": result} for result in results]
+    calls_of_model = [{"functionCall": {"name": name, "args": {"n": 1}}} for name in calls]
+    responses = [{"functionResponse": result} for result in results]
     return {
         "contents": [
             HELLO,
-            {"role": "model", "parts": [{"text": "Hm"}, *made]},
-            *([{"role": "user", "parts": told}] if told else []),
+            {"role": "model", "parts": [{"text": "Hm"}, *calls_of_model]},
+            *([{"role": "user", "parts": responses}] if responses else []),
         ]
     }
 
@@ -40,11 +49,11 @@ def history(*calls: str, results: list[Json]) -> Json:
 # The path
 
 
-def test_path_says_model_and_whether_it_streams() -> None:
-    """The model and the method are the path's."""
-    request = asked({"contents": [HELLO]})
+def test_the_path_has_model_and_method() -> None:
+    """The model and whether the answer is streamed are in the path."""
+    request = parsed({"contents": [HELLO]})
     assert (request.model, request.stream) == ("gemini-2.5-flash", True)
-    assert not asked({"contents": [HELLO]}, **{":": "generateContent"}).stream
+    assert not parsed({"contents": [HELLO]}, method="generateContent").stream
 
 
 @pytest.mark.parametrize(
@@ -57,15 +66,15 @@ def test_path_says_model_and_whether_it_streams() -> None:
 )
 def test_owner_of_the_model(path: dict[str, str], model: str) -> None:
     """An owner other than Google is part of the model's name."""
-    assert asked({"contents": [HELLO]}, **path).model == model
+    assert parsed({"contents": [HELLO]}, **path).model == model
 
 
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
         ({}, {}, Options()),
-        ({"?alt": "json"}, {}, Options(array=True)),
-        ({"?alt": "", ":": "generateContent"}, {}, Options()),
+        ({"alt": "json"}, {}, Options(array=True)),
+        ({"alt": "", "method": "generateContent"}, {}, Options()),
         ({"model": "gemini-3-pro-preview"}, {}, Options(ids=True)),
         ({"publisher": "google"}, {}, Options(ids=True, vertex=True)),
         (
@@ -83,22 +92,22 @@ def test_owner_of_the_model(path: dict[str, str], model: str) -> None:
     ],
 )
 def test_options(path: dict[str, str], body: Json, expected: Options) -> None:
-    """What the bytes depend on is taken from path, query and body."""
-    assert PROTOCOL.options(asked({"contents": [HELLO], **body}, **path)) == expected
+    """The options that the bytes depend on are read from path, query and body."""
+    assert PROTOCOL.options(parsed({"contents": [HELLO], **body}, **path)) == expected
 
 
 # The history
 
 
 def test_messages() -> None:
-    """Turns of the model keep their calls; every result is a message of its own."""
+    """Model turns keep their calls; every result is a message of its own."""
     results = [
         {"name": "f", "response": {"result": "42"}},
         {"id": "c2", "name": "g", "response": {"error": "no such city"}},
     ]
     body = history("f", "g", results=results)
     body["systemInstruction"] = {"parts": [{"text": "Be "}, {"text": "brief."}]}
-    request = asked(body)
+    request = parsed(body)
     assert request.system == "Be brief."
     assert request.messages == (
         Message("system", "Be brief."),
@@ -121,32 +130,33 @@ def test_messages() -> None:
     ],
 )
 def test_text_of_a_result(response: Json, text: str) -> None:
-    """A result is its only field if that means nothing, else the JSON of all."""
-    request = asked(history("f", results=[{"name": "f", "response": response}]))
+    """The text of a result is its only field if that is a conventional one, else the JSON of all
+    fields."""
+    request = parsed(history("f", results=[{"name": "f", "response": response}]))
     assert request.messages[-1].text == text
 
 
-def test_results_with_words_and_the_old_role() -> None:
-    """Words beside results are the user's; the role `function` is read like `user`."""
+def test_results_with_text_and_the_old_role() -> None:
+    """Text beside results is a user message; the role `function` is read like `user`."""
     body = history("f", results=[{"name": "f", "response": {"result": "1"}}])
     body["contents"][-1] = {
         "role": "function",
         "parts": [*body["contents"][-1]["parts"], {"text": "Well?"}],
     }
-    assert [m.role for m in asked(body).messages] == ["user", "assistant", "tool", "user"]
+    assert [m.role for m in parsed(body).messages] == ["user", "assistant", "tool", "user"]
 
 
-def test_results_without_ids_take_those_of_their_calls() -> None:
-    """Without an id a result is of the first call of its name that has no result yet."""
+def test_results_without_ids_get_those_of_their_calls() -> None:
+    """A result without an id belongs to the first call of its name without a result."""
     body = history("f", "g", "f", results=[{"name": "f"}, {"name": "f"}, {"name": "g", "id": "b"}])
     for part, id in zip(body["contents"][1]["parts"][1:], "abc", strict=True):
         part["functionCall"]["id"] = id
-    request = asked(body, model="gemini-3-pro-preview")
+    request = parsed(body, model="gemini-3-pro-preview")
     assert [message.call_id for message in request.messages[2:]] == ["a", "c", "b"]
 
 
 def test_ids_that_the_client_made_up() -> None:
-    """Where calls have no ids, those of a client only tell which result is of which call."""
+    """Where calls have no ids, a client's own ids only pair results with calls."""
     results = [
         {"name": "f", "id": "b", "response": {"result": "2"}},
         {"name": "f", "id": "a", "response": {"result": "1"}},
@@ -154,7 +164,7 @@ def test_ids_that_the_client_made_up() -> None:
     body = history("f", "f", results=results)
     for part, id in zip(body["contents"][1]["parts"][1:], "ab", strict=True):
         part["functionCall"]["id"] = id
-    assert asked(body).messages[1:] == (
+    assert parsed(body).messages[1:] == (
         Message("assistant", "Hm", (CallEcho("", "f", '{"n":1}'),) * 2),
         Message("tool", "1", name="f"),
         Message("tool", "2", name="f"),
@@ -164,16 +174,16 @@ def test_ids_that_the_client_made_up() -> None:
 def test_result_beside_the_name_of_its_function() -> None:
     """A result is also found where the client repeats the name of the function beside it."""
     results = [{"name": "f", "response": {"name": "f", "content": "42"}}]
-    assert asked(history("f", results=results)).messages[-1].text == "42"
+    assert parsed(history("f", results=results)).messages[-1].text == "42"
 
 
-def test_thoughts_are_not_what_the_model_said() -> None:
-    """Thoughts that are echoed are left out of the text."""
+def test_thoughts_are_not_part_of_the_text() -> None:
+    """Echoed thoughts are left out of the text."""
     parts = [{"text": "Hm", "thought": True}, {"text": "Hi"}]
-    assert asked({"contents": [{"role": "model", "parts": parts}]}).messages[0].text == "Hi"
+    assert parsed({"contents": [{"role": "model", "parts": parts}]}).messages[0].text == "Hi"
 
 
-def test_snake_case_is_read_alike() -> None:
+def test_snake_case_is_accepted() -> None:
     """Every field may be written in snake_case."""
     body = {
         "contents": [
@@ -189,7 +199,7 @@ def test_snake_case_is_read_alike() -> None:
             "thinking_config": {"include_thoughts": True},
         },
     }
-    request = asked(body)
+    request = parsed(body)
     assert [m.role for m in request.messages] == ["system", "user", "assistant", "tool"]
     assert (request.tools[0].name, request.tool_choice) == ("f", "required")
     assert (request.output_schema, request.wants_reasoning) == ({}, True)
@@ -199,7 +209,7 @@ def test_snake_case_is_read_alike() -> None:
 
 
 def test_declared_schemas_become_json_schema() -> None:
-    """Upper-case types, `nullable` and counts as strings are JSON Schema afterwards."""
+    """Upper-case types, `nullable` and counts as strings are converted to JSON Schema."""
     parameters = {
         "type": "OBJECT",
         "properties": {
@@ -212,7 +222,7 @@ def test_declared_schemas_become_json_schema() -> None:
     }
     body = {"contents": [HELLO], "tools": [{"functionDeclarations": [{"name": "f"}]}]}
     body["tools"][0]["functionDeclarations"][0]["parameters"] = parameters  # type: ignore[index]
-    assert asked(body).tools == (
+    assert parsed(body).tools == (
         OfferedTool(
             "f",
             "",
@@ -241,9 +251,9 @@ def test_declared_schemas_become_json_schema() -> None:
     ],
 )
 def test_tool_choice(config: Json | None, choice: str) -> None:
-    """The calling mode is the neutral choice."""
+    """The calling mode becomes the neutral choice."""
     body = with_tools(toolConfig={"functionCallingConfig": config} if config else {})
-    assert asked(body).tool_choice == choice
+    assert parsed(body).tool_choice == choice
 
 
 @pytest.mark.parametrize(
@@ -257,5 +267,5 @@ def test_tool_choice(config: Json | None, choice: str) -> None:
     ],
 )
 def test_output_schema(config: Json, schema: Json | None) -> None:
-    """Either kind of schema, or the mime type alone, asks for JSON."""
-    assert asked({"contents": [HELLO], "generationConfig": config}).output_schema == schema
+    """Either kind of schema, or the mime type alone, requests JSON."""
+    assert parsed({"contents": [HELLO], "generationConfig": config}).output_schema == schema

@@ -1,4 +1,4 @@
-"""Frames joined into one (`wire.group`) say what they said one by one."""
+"""Joined frames (`wire.group`) decode to the same turn as single ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.protocols.client_requests import asked
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
+from mockllm.replay.client_requests import first_request
 from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import turns
@@ -23,14 +23,14 @@ from tests.strategies import turns
 
 def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
     protocol = PROTOCOLS[api]
-    request = asked(protocol, TEXT_AND_TWO_CALLS, "Hello", "mock-model")
+    request = first_request(protocol, TEXT_AND_TWO_CALLS, "Hello", "mock-model")
     usage = turn.usage or TokenUsage(0, 0)
     reply = Reply("seed", "0" * 40, "mock-model", protocol.options(request), usage)
-    data = b"".join(piece.data for piece in stream(turn, protocol, reply, wire))
+    data = b"".join(part.data for part in stream(turn, protocol, reply, wire))
     return [frame.data or "" for frame in decode(data)]
 
 
-def _meant(data: list[str], api: str) -> Turn:
+def _decoded(data: list[str], api: str) -> Turn:
     from mockllm.core.frame import Frame
 
     decoder = PROTOCOLS[api].decoder()
@@ -42,18 +42,18 @@ def _meant(data: list[str], api: str) -> Turn:
 @pytest.mark.parametrize("api", PROTOCOLS)
 @given(turn=turns(), size=st.integers(2, 9))
 def test_joined_frames_mean_the_same(api: str, turn: Turn, size: int) -> None:
-    """Whatever is joined, a client comes to the same answer."""
+    """A client gets the same answer from any joined frames."""
     plain = _played(turn, api, None)
     grouped = _played(turn, api, Wire(group=size))
     assert len(grouped) <= len(plain)
-    one, other = _meant(plain, api), _meant(grouped, api)
+    one, other = _decoded(plain, api), _decoded(grouped, api)
     assert (other.text, other.reasoning, other.refusal) == (one.text, one.reasoning, one.refusal)
     assert other.tool_calls == one.tool_calls
     assert (other.finish, other.usage, other.error) == (one.finish, one.usage, one.error)
 
 
 def test_chat_joins_texts_calls_and_finish() -> None:
-    """One chunk of Chat can open two calls, go on with both, and finish."""
+    """One Chat chunk can open two calls, continue both, and finish."""
     from mockllm.replay.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")

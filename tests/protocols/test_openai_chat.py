@@ -26,7 +26,7 @@ USAGE_JSON = (
 
 
 def envelope() -> str:
-    """What all chunks of `reply` begin with."""
+    """The beginning of all chunks of `reply`."""
     r = reply()
     chunk = frames(Turn((), "stop"), r)[0].data
     assert chunk is not None
@@ -220,14 +220,14 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_stream_has_exactly_the_bytes_of_the_service(name: str) -> None:
-    """Each kind of answer streams as the service streams it, key by key."""
+    """Each kind of answer is streamed as by the service, key by key."""
     turn, expected = STREAMS[name]
     assert data(turn) == expected
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_samples_come_back(name: str) -> None:
-    """What was streamed decodes to the projection of the turn."""
+def test_samples_survive(name: str) -> None:
+    """A sample stream decodes to the projection of its turn."""
     turn, _ = STREAMS[name]
     assert replayed(turn) == normal(PROTOCOL.project(turn))
 
@@ -245,7 +245,8 @@ def test_logprobs_travel_with_each_fragment_of_text() -> None:
 
 
 def test_usage_is_null_on_all_chunks_but_the_last() -> None:
-    """With include_usage an extra last chunk without choices has the usage, the others null."""
+    """With include_usage a further last chunk without choices has the usage; it is null on the
+    others."""
     turn = Turn((Text(("a",)),), "stop", USAGE)
     got = data(turn, stream_usage=True)
     assert got[0] == choice(TEXT_OPENING)[:-1] + ',"usage":null}'
@@ -254,8 +255,8 @@ def test_usage_is_null_on_all_chunks_but_the_last() -> None:
     assert not any("usage" in str(item) for item in data(turn))
 
 
-def test_every_choice_says_the_same() -> None:
-    """With n, each event comes once for each choice, in order, and usage once."""
+def test_every_choice_is_equal() -> None:
+    """With n, each event is sent once for each choice, in order, and usage once."""
     turn = Turn((Text(("a",)),), "stop", USAGE)
     got = data(turn, n=2, stream_usage=False)
     assert got == [
@@ -268,8 +269,8 @@ def test_every_choice_says_the_same() -> None:
     assert len(PROTOCOL.encode_body(turn, reply(n=3))["choices"]) == 3
 
 
-def test_obfuscation_comes_last_and_is_always_the_same() -> None:
-    """Padding is sent only when asked for, at the end of each chunk, and is reproducible."""
+def test_obfuscation_is_the_last_key_and_reproducible() -> None:
+    """Padding is sent on request only, at the end of each chunk."""
     turn = Turn((Text(("a", "b")),), "stop", USAGE)
     got = [json.loads(str(f.data)) for f in frames(turn, reply(obfuscation=True))[:-1]]
     assert all(list(chunk)[-1] == "obfuscation" for chunk in got)
@@ -278,7 +279,8 @@ def test_obfuscation_comes_last_and_is_always_the_same() -> None:
 
 
 def test_forced_call_finishes_with_stop() -> None:
-    """A call demanded by name ends with `stop`, streamed and not; others with `tool_calls`."""
+    """A call that the request forces by name ends with `stop`, streamed and not; others with
+    `tool_calls`."""
     turn = Turn((CALL,), "tool_calls")
     assert data(turn, forced=True)[-2] == choice("{}", '"stop"')
     assert PROTOCOL.encode_body(turn, reply(forced=True))["choices"][0]["finish_reason"] == "stop"
@@ -286,8 +288,8 @@ def test_forced_call_finishes_with_stop() -> None:
     assert (back.finish, back.finish_raw) == ("tool_calls", "stop")
 
 
-def test_foreign_finish_words() -> None:
-    """A word of no known protocol is said again; a word of another protocol is translated."""
+def test_foreign_finish_reasons() -> None:
+    """An unknown reason is sent verbatim; a reason of another protocol is translated."""
     turn = Turn((Text(("a",)),), "stop", finish_raw="eos")
     assert data(turn)[-2] == choice("{}", '"eos"')
     assert replayed(turn) == turn
@@ -307,7 +309,7 @@ def test_sample_chunks_are_strictly_typed(name: str) -> None:
 
 
 def test_strictness_finds_unknown_and_missing_fields() -> None:
-    """The strict validation would notice a field too many and one too few."""
+    """The strict validation reports an additional and a missing field."""
     chunk = json.loads(str(frames(Turn((), "stop"), reply())[0].data))
     assert problems(ChatCompletionChunk, {**chunk, "extra": 1})
     assert problems(ChatCompletionChunk, {k: v for k, v in chunk.items() if k != "id"})

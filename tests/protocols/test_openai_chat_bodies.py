@@ -56,6 +56,6 @@ def test_body_of_an_error() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [{"index": 0}]}, {"choices": 3}])
 def test_body_without_a_message_is_refused(body: dict[str, Any]) -> None:
-    """A body of another shape is an error that says what is missing."""
+    """A body of another shape is an error that names the missing field."""
     with pytest.raises(WireError, match="message must be an object"):
         PROTOCOL.decode_body(body)

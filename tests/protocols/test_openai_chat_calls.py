@@ -1,4 +1,4 @@
-"""Chat Completions tool calls, in all the ways in which servers send them."""
+"""Chat Completions tool calls, in every form that servers send."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, 
 
 
 def called(*items: Json) -> list[tuple[str, str, str]]:
-    """(id, name, arguments) of the calls, nothing else being there."""
+    """(id, name, arguments) of the calls of a turn that has nothing else."""
     got = turn(*items)
     assert got.tool_calls == got.parts
     return [(call.id, call.name, call.arguments) for call in got.tool_calls]
@@ -83,8 +83,8 @@ ONE_CALL: dict[str, list[Json]] = {
 
 
 @pytest.mark.parametrize("name", ONE_CALL)
-def test_one_call_however_it_is_sent(name: str) -> None:
-    """All the ways in which servers send one call give that call."""
+def test_every_form_of_one_call(name: str) -> None:
+    """Every form decodes to the same call."""
     assert called(*ONE_CALL[name]) == [A]
 
 
@@ -128,20 +128,20 @@ TWO_CALLS: dict[str, list[Json]] = {
 
 
 @pytest.mark.parametrize("name", TWO_CALLS)
-def test_two_calls_however_they_are_sent(name: str) -> None:
-    """All the ways in which servers tell two calls apart give two calls, by index."""
+def test_every_form_of_two_calls(name: str) -> None:
+    """Every form decodes to two calls, by index."""
     assert called(*TWO_CALLS[name]) == [A, B]
 
 
 @pytest.mark.parametrize("arguments", [None, ..., "", {}, "{}"])
 def test_zero_arguments(arguments: object) -> None:
-    """Null, nothing, an empty string and an empty object all mean no arguments."""
+    """Null, no key, an empty string and an empty object all mean no arguments."""
     got = turn(calls(entry(arguments, "f", "a", 0)), chunk({}, "tool_calls"))
     assert got == Turn((ToolCall("f", "a"),), "tool_calls")
 
 
-def test_name_in_pieces_joins() -> None:
-    """Pieces of a name join as long as no `arguments` key says that it is complete."""
+def test_fragments_of_a_name_are_joined() -> None:
+    """A name is joined until an `arguments` key shows that it is complete."""
     got = called(
         calls(entry(name="get_", id="a", index=0)),
         calls(entry(name="time", index=0)),
@@ -150,8 +150,8 @@ def test_name_in_pieces_joins() -> None:
     assert got == [("a", "get_time", "{}")]
 
 
-def test_missing_ids_are_made_up_and_differ() -> None:
-    """Calls whose id never comes get one each, the same for the same stream."""
+def test_missing_ids_are_derived() -> None:
+    """Each call without an id gets its own, always the same for the same stream."""
     stream = [calls(entry('{"x":1}', "f", index=0)), calls(entry('{"y":2}', "g", index=0))]
     got = called(*stream)
     assert [call[1:] for call in got] == [A[1:], B[1:]]
@@ -161,7 +161,7 @@ def test_missing_ids_are_made_up_and_differ() -> None:
 
 
 def test_nameless_call_is_not_lost() -> None:
-    """A call whose name never comes is there at the end, without a name."""
+    """A call without a name is in the turn, with an empty one."""
     assert called(calls(entry('{"x":1}', id="a", index=0))) == [("a", "", '{"x":1}')]
 
 
@@ -176,13 +176,13 @@ def test_legacy_function_call() -> None:
     assert (got.finish, got.finish_raw) == ("tool_calls", "function_call")
 
 
-def test_a_call_told_in_both_ways() -> None:
-    """A delta that tells a call as `function_call` and in `tool_calls` tells it once."""
-    pieces = [{"name": "f", "arguments": '{"x"'}, {"name": None, "arguments": ":1}"}]
+def test_a_call_in_both_forms_counts_once() -> None:
+    """A delta with both `function_call` and `tool_calls` gives one call."""
+    parts = [{"name": "f", "arguments": '{"x"'}, {"name": None, "arguments": ":1}"}]
     got = turn(
         *(
             chunk({"function_call": one, "tool_calls": [{"index": 0, "id": "c", "function": one}]})
-            for one in pieces
+            for one in parts
         ),
         chunk({}, "tool_calls"),
     )

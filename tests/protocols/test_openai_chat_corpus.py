@@ -1,4 +1,4 @@
-"""Chat Completions streams that were recorded, and streams that nobody would send."""
+"""Chat Completions: recorded streams, and malformed ones."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ chunks = objects(
 
 @given(st.lists(chunks | json_values, max_size=5))
 def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
-    """Whatever JSON a server sends, events come out that add up to a turn."""
+    """Chunks with any JSON decode to a turn."""
     decoder = PROTOCOL.decoder()
     got = [event for item in items for event in decoder.decode(Frame(json.dumps(item)))]
     assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
@@ -74,7 +74,7 @@ def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
 
 @given(chunks)
 def test_a_body_is_read_or_refused(body: Any) -> None:
-    """Whatever JSON object comes as a body, a turn comes out, or the error that says why not."""
+    """A body with any JSON decodes to a turn, or is refused with a reason."""
     with contextlib.suppress(WireError):
         assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)
 
@@ -97,7 +97,7 @@ def payloads(path: Path) -> list[Json]:
 
 
 def accumulated(chunks: list[Json]) -> Json:
-    """Text, reasoning, calls, finish and usage, added up in the simplest way."""
+    """Text, reasoning, calls, finish and usage, accumulated in the simplest way."""
     total: Json = {"text": "", "reasoning": "", "calls": {}, "finish": None, "usage": None}
     for item in chunks:
         groq = (item.get("x_groq") or {}).get("usage")
@@ -126,8 +126,8 @@ def accumulated(chunks: list[Json]) -> Json:
 
 
 @pytest.mark.parametrize("path", STREAMS)
-def test_recorded_stream_adds_up(path: Path) -> None:
-    """A recorded stream decodes to what its chunks add up to."""
+def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
+    """The decoded turn of a recorded stream equals the sum of its chunks."""
     decoder = PROTOCOL.decoder()
     got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
     played = fold(Timed(0, event) for event in [*got, *decoder.close()])
@@ -152,19 +152,19 @@ def test_recorded_stream_adds_up(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", STREAMS)
-def test_recorded_stream_decodes_alike_however_it_is_cut(path: Path) -> None:
-    """A recorded stream cut into pieces of seven bytes decodes to the same frames."""
+def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
+    """A recorded stream in parts of seven bytes decodes to the same frames."""
     stream = path.read_bytes()
     decoder = sse.Decoder()
-    pieces = [stream[i : i + 7] for i in range(0, len(stream), 7)]
-    assert [f for piece in pieces for f in decoder.decode(piece)] == sse.decode(stream)
+    parts = [stream[i : i + 7] for i in range(0, len(stream), 7)]
+    assert [f for part in parts for f in decoder.decode(part)] == sse.decode(stream)
 
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
-    """A recorded stream begins once, and no text is announced before it does."""
+    """A recorded stream has one start, before any text, and at most one usage."""
     decoder = PROTOCOL.decoder()
     got = [e for frame in sse.decode(path.read_bytes()) for e in decoder.decode(frame)]
-    said = [e for e in got if isinstance(e, (Start, TextDelta, Usage))]
-    assert sum(isinstance(e, Start) for e in said) == (1 if said else 0)
-    assert not said or isinstance(said[0], Start)
+    events = [e for e in got if isinstance(e, (Start, TextDelta, Usage))]
+    assert sum(isinstance(e, Start) for e in events) == (1 if events else 0)
+    assert not events or isinstance(events[0], Start)

@@ -1,4 +1,4 @@
-"""Chat Completions as real servers send it: every variation gives the same events."""
+"""Chat Completions of real servers: every variant decodes to the same events."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ REASONING = {
 
 @pytest.mark.parametrize("name", REASONING)
 def test_reasoning_comes_once(name: str) -> None:
-    """Reasoning is found in whichever field it stands, and never doubled."""
+    """Reasoning is read from whichever field has it, and never twice."""
     got = turn(REASONING[name])
     assert (got.reasoning, got.text, len(got.parts)) == ("Hm", "", 1)
 
@@ -99,14 +99,14 @@ FINISHES: list[tuple[str, list[Json], str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("word", "before", "reason", "raw"), FINISHES)
-def test_finish_words(word: str, before: list[Json], reason: str, raw: str | None) -> None:
-    """The finish is decided by what was said as well as by the word, which is kept if odd."""
-    got = turn(*before, chunk({}, word))
+@pytest.mark.parametrize(("sent", "before", "reason", "raw"), FINISHES)
+def test_finish_reasons(sent: str, before: list[Json], reason: str, raw: str | None) -> None:
+    """The finish depends on the parts and on the reason, which is kept if it is unusual."""
+    got = turn(*before, chunk({}, sent))
     assert (got.finish, got.finish_raw) == (reason, raw)
 
 
-def test_finish_is_read_wherever_it_stands() -> None:
+def test_the_finish_may_come_in_any_chunk() -> None:
     """A finish beside the last fragment, without a delta, or sent twice counts, once."""
     assert turn(chunk({"content": "lo"}, "stop")) == Turn((Text(("lo",)),), "stop")
     assert turn(chunk(None, "length")).finish == "length"
@@ -155,8 +155,8 @@ USAGES = {
 
 
 @pytest.mark.parametrize("name", USAGES)
-def test_usage_is_read_wherever_it_stands(name: str) -> None:
-    """Usage counts in each place where servers put it."""
+def test_usage_may_come_in_any_field(name: str) -> None:
+    """Usage is read from each field where servers send it."""
     assert turn(USAGES[name]).usage == TokenUsage(5, 3)
 
 
@@ -167,7 +167,7 @@ def test_last_usage_wins() -> None:
 
 
 def test_usage_details() -> None:
-    """Reasoning and cached tokens are found under the names that servers give them."""
+    """Reasoning and cached tokens are read under each name that servers use."""
     details = {
         "prompt_tokens_details": {"cached_tokens": 4},
         "completion_tokens_details": {"reasoning_tokens": 2},
@@ -193,7 +193,7 @@ ERRORS: list[tuple[Json | str | Frame, StreamError]] = [
 
 @pytest.mark.parametrize(("item", "error"), ERRORS)
 def test_errors_in_the_stream(item: Json | str | Frame, error: StreamError) -> None:
-    """Each shape of an error in a stream is an error, and what came before it stays."""
+    """Each form of an error in a stream is an error, and the parts before it stay."""
     got = turn(chunk({"content": "a"}), item)
     assert (got.text, got.error, got.finish) == ("a", error, None)
 
@@ -220,22 +220,22 @@ KEPT: dict[str, Frame] = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_frames_that_say_nothing_known_are_kept(name: str) -> None:
-    """What the decoder cannot read comes back whole, behind the parts, and stops nothing."""
+def test_unknown_frames_are_kept(name: str) -> None:
+    """A frame that the decoder cannot read is kept after the parts, and decoding goes on."""
     got = turn(KEPT[name], chunk({"content": "a"}), KEPT[name], chunk({}, "stop"))
     kept = Opaque("chat", KEPT[name])
     assert got == Turn((Text(("a",)), kept, kept), "stop", order=(1, 0, 2))
 
 
 def test_nothing_counts_after_done() -> None:
-    """A chunk behind [DONE] is kept as a frame, not read; a second [DONE] says nothing."""
+    """A chunk after [DONE] is kept as a frame, not read; a second [DONE] is ignored."""
     late = chunk({"content": "b"})
     got = turn(chunk({"content": "a"}, "stop"), "[DONE]", late, "[DONE]")
     assert (got.text, got.parts[1:]) == ("a", (Opaque("chat", Frame(json.dumps(late))),))
 
 
 def test_start_has_the_identity() -> None:
-    """The answer's id and model are those of its first chunk; ids that change do not matter."""
+    """The answer's id and model are those of its first chunk; later changes are ignored."""
     got = events(chunk({"role": None}, model="m"), {**chunk({"content": "a"}), "id": "x2"})
     assert got[:2] == [
         Raw(

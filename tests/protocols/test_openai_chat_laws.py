@@ -70,7 +70,7 @@ def test_stream_law(turn: Turn) -> None:
 
 @given(any_turns)
 def test_projection_is_final(turn: Turn) -> None:
-    """What comes back has nothing more to lose."""
+    """Projecting a decoded turn changes nothing."""
     once = PROTOCOL.project(turn)
     assert PROTOCOL.project(once) == once
 
@@ -84,7 +84,7 @@ def test_body_law(turn: Turn) -> None:
 
 @given(strategies.turns(), st.data())
 def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
-    """However the bytes are cut, the same events come out."""
+    """The events are the same, however the bytes are cut."""
     stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
     whole = decoded(sse.decode(stream))
     cuts = sorted(draw.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
@@ -95,16 +95,16 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-def test_split_at_every_place() -> None:
+def test_split_at_every_byte() -> None:
     """A stream cut in two at any byte gives the same events."""
     call = ToolCall("get_time", "call_q", ('{"z', 'one":"UTC"}'))
     turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
     stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
     whole = decoded(sse.decode(stream))
-    for place in range(len(stream)):
+    for cut in range(len(stream)):
         decoder = sse.Decoder()
-        got = decoder.decode(stream[:place]) + decoder.decode(stream[place:])
-        assert decoded(got) == whole, place
+        got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
+        assert decoded(got) == whole, cut
 
 
 @given(
@@ -118,38 +118,38 @@ def test_split_at_every_place() -> None:
     ),
 )
 def test_chunks_and_bodies_are_strictly_typed(turn: Turn, options: Options) -> None:
-    """Every chunk and body has all fields that the official types demand, and no others."""
-    made = Reply("seed", "0" * 40, "gpt-9", options, USAGE)
-    for frame in frames(turn, made):
+    """Every chunk and body has all fields that the official types require, and no others."""
+    settings = Reply("seed", "0" * 40, "gpt-9", options, USAGE)
+    for frame in frames(turn, settings):
         assert frame.data is not None
         if frame.data != "[DONE]" and not frame.data.startswith('{"error"'):
             assert problems(ChatCompletionChunk, json.loads(frame.data)) == []
     if turn.error is None:
-        assert problems(ChatCompletion, PROTOCOL.encode_body(turn, made)) == []
+        assert problems(ChatCompletion, PROTOCOL.encode_body(turn, settings)) == []
 
 
 @given(strategies.turns(strategies.parts, interleaved=False, endings=False))
-def test_official_client_adds_up_the_same(turn: Turn) -> None:
-    """What the official client accumulates from the stream is what the body says."""
-    made = reply(stream_usage=True)
+def test_the_official_client_accumulates_the_body(turn: Turn) -> None:
+    """The official client's result from the stream equals the body."""
+    settings = reply(stream_usage=True)
     state = ChatCompletionStreamState()
-    for frame in frames(turn, made)[:-1]:
+    for frame in frames(turn, settings)[:-1]:
         state.handle_chunk(ChatCompletionChunk.model_validate_json(str(frame.data)))
     # Not `get_final_completion`, which raises for answers that were cut short.
     got = state.current_completion_snapshot.to_dict()
-    body = PROTOCOL.encode_body(turn, made)
+    body = PROTOCOL.encode_body(turn, settings)
     assert [got[key] for key in ("id", "model", "created")] == [
         body[key] for key in ("id", "model", "created")
     ]
-    said, whole = got["choices"][0]["message"], body["choices"][0]["message"]  # type: ignore[index]
+    message, whole = got["choices"][0]["message"], body["choices"][0]["message"]  # type: ignore[index]
     for key in ("content", "reasoning_content", "refusal"):
-        assert (said.get(key) or "") == (whole.get(key) or "")
+        assert (message.get(key) or "") == (whole.get(key) or "")
     assert [
         (call["id"], call["function"]["name"], call["function"]["arguments"])
-        for call in said.get("tool_calls") or []
+        for call in message.get("tool_calls") or []
     ] == [
         (call["id"], call["function"]["name"], call["function"]["arguments"])
         for call in whole.get("tool_calls", [])
     ]
-    cited = [item["url_citation"]["title"] for item in said.get("annotations") or []]
+    cited = [item["url_citation"]["title"] for item in message.get("annotations") or []]
     assert cited == [item["url_citation"]["title"] for item in whole["annotations"]]

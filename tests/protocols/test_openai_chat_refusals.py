@@ -1,4 +1,4 @@
-"""Chat Completions requests that the service refuses, and how."""
+"""Chat Completions requests that the service refuses, and the errors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat import PROTOCOL
 from tests.protocols.test_openai_chat_requests import (
@@ -221,9 +222,9 @@ def test_refused(value: Json, param: str, code: str | None) -> None:
 
 
 @pytest.mark.parametrize("value", [case[1] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_lenient_takes_all_of_them(value: Json) -> None:
+def test_lenient_parsing_accepts_all_of_them(value: Json) -> None:
     """Without strictness none of these is refused."""
-    assert PROTOCOL.parse(value, {}, False).api == "chat"
+    assert PROTOCOL.parse(value, NO_TARGET, False).api == "chat"
 
 
 def test_missing_results_are_named() -> None:
@@ -235,12 +236,12 @@ def test_missing_results_are_named() -> None:
 @pytest.mark.parametrize("value", [None, [], "x", 3])
 @pytest.mark.parametrize("strict", [True, False])
 def test_a_body_that_is_no_object_is_refused(value: Any, strict: bool) -> None:
-    """Nothing can be made of a body that is not an object."""
+    """A body that is no object is refused, lenient or not."""
     with pytest.raises(RequestError):
-        PROTOCOL.parse(value, {}, strict)
+        PROTOCOL.parse(value, NO_TARGET, strict)
 
 
-def test_null_is_as_good_as_absent() -> None:
+def test_null_means_absent() -> None:
     """Optional fields may be null."""
     keys = ("stream", "n", "temperature", "tools", "tool_choice", "response_format", "stop")
     assert parsed(body(**dict.fromkeys(keys))).tools == ()

@@ -1,4 +1,4 @@
-"""Chat Completions requests: what they mean."""
+"""Chat Completions: reading requests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat import PROTOCOL, Options
 from tests.strategies import json_values
@@ -40,12 +41,12 @@ def body(*messages: Any, **more: Any) -> Json:
     return {"model": "gpt-9", "messages": list(messages) or [USER], **more}
 
 
-def parsed(value: Json, path: dict[str, str] | None = None) -> Request:
-    return PROTOCOL.parse(value, path or {}, True)
+def parsed(value: Json, target: Target = NO_TARGET) -> Request:
+    return PROTOCOL.parse(value, target, True)
 
 
 def test_ordinary_request() -> None:
-    """Model, history, system prompt and the wish for a stream are read."""
+    """Model, history, system prompt and `stream` are read."""
     system = {"role": "system", "content": "Be brief."}
     more = {"role": "developer", "content": [{"type": "text", "text": "And kind."}]}
     value = body(system, more, USER, stream=True)
@@ -65,7 +66,7 @@ def test_ordinary_request() -> None:
 
 
 def test_parts_of_content_join() -> None:
-    """Text parts join; images and the like add no text."""
+    """Text parts are joined; images and other parts give no text."""
     image = {"type": "image_url", "image_url": {"url": "data:,"}}
     parts = [{"type": "text", "text": "a"}, image, {"type": "text", "text": "b"}]
     assert parsed(body({"role": "user", "content": parts})).messages[0].text == "ab"
@@ -93,8 +94,8 @@ def test_calls_and_results() -> None:
     )
 
 
-def test_an_id_may_come_again_in_a_later_round() -> None:
-    """Some clients count their ids anew in each round."""
+def test_an_id_may_be_repeated_in_a_later_round_trip() -> None:
+    """Some clients number the calls of each round trip from 0."""
     rounds = [USER, asks(call()), result(), asks(call()), result(), USER]
     assert len(parsed(body(*rounds)).messages) == 6
 
@@ -120,7 +121,7 @@ def test_tools() -> None:
     ],
 )
 def test_tool_choice(choice: Any, expected: str) -> None:
-    """Every form of tool_choice comes down to a word or a name."""
+    """Every form of tool_choice becomes a neutral value or a name."""
     assert parsed(body(tools=[TOOL], tool_choice=choice)).tool_choice == expected
 
 
@@ -139,8 +140,8 @@ def test_response_format(format_: Any, expected: Any) -> None:
     assert parsed(body(response_format=format_)).output_schema == expected
 
 
-def test_wish_for_reasoning() -> None:
-    """An effort asks for reasoning, `none` does not."""
+def test_reasoning_is_requested() -> None:
+    """An effort requests reasoning, `none` does not."""
     assert parsed(body(reasoning_effort="low")).wants_reasoning
     assert not parsed(body(reasoning_effort="none")).wants_reasoning
     assert not parsed(body()).wants_reasoning
@@ -148,13 +149,13 @@ def test_wish_for_reasoning() -> None:
 
 def test_deployment_of_the_path_is_the_model() -> None:
     """Azure's path names the model where the body does not."""
-    path = {"deployment": "mine"}
-    assert parsed({"messages": [USER]}, path).model == "mine"
-    assert parsed(body(), path).model == "gpt-9"
+    target = Target({"deployment": "mine"})
+    assert parsed({"messages": [USER]}, target).model == "mine"
+    assert parsed(body(), target).model == "gpt-9"
 
 
 def test_options() -> None:
-    """What the bytes depend on is read, is hashable, and never fails."""
+    """The options that the bytes depend on are read and hashable; reading them never fails."""
     plain = PROTOCOL.options(parsed(body()))
     assert plain == Options()
     hash(plain)
@@ -168,8 +169,8 @@ def test_options() -> None:
     )
     assert PROTOCOL.options(parsed(full)) == Options(True, 2, True, "flex", True)
     odd = body(n="2", stream_options=3, service_tier=["x"], tool_choice=7)
-    assert PROTOCOL.options(PROTOCOL.parse(odd, {}, False)) == Options()
-    assert PROTOCOL.options(PROTOCOL.parse(body(n=10**9), {}, False)).n == 128
+    assert PROTOCOL.options(PROTOCOL.parse(odd, NO_TARGET, False)) == Options()
+    assert PROTOCOL.options(PROTOCOL.parse(body(n=10**9), NO_TARGET, False)).n == 128
 
 
 wild = st.fixed_dictionaries(
@@ -203,10 +204,10 @@ wild = st.fixed_dictionaries(
 
 @given(wild, st.booleans())
 def test_any_json_is_read_or_refused(value: Json, strict: bool) -> None:
-    """Any JSON object is parsed or refused, never changed, and never crashes anything."""
+    """Any JSON object is parsed or refused, never changed, and never crashes the parser."""
     before = copy.deepcopy(value)
     try:
-        request = PROTOCOL.parse(value, {}, strict)
+        request = PROTOCOL.parse(value, NO_TARGET, strict)
     except RequestError:
         assert strict
     else:

@@ -1,4 +1,4 @@
-"""What Chat Completions and Responses share: errors, headers, and the checks of tools."""
+"""Code that Chat Completions and Responses share: errors, headers, and the checks of tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_error_body(error: RequestError, type_: str, code: str | None) -> None:
 
 
 def test_error_headers() -> None:
-    """A rate limit tells when to come back, in seconds rounded up and in milliseconds."""
+    """A rate limit has the time to wait, in whole seconds and in milliseconds."""
     headers = error_headers("seed", RequestError("m", status=429), 0.25)
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "250")
     assert headers["x-ratelimit-remaining-requests"] == "0"
@@ -96,14 +96,14 @@ def test_schemas_that_pass(schema: Any) -> None:
         {"type": "object", "required": [1]},
     ],
 )
-def test_schemas_that_do_not(schema: Any) -> None:
-    """A schema of another shape is refused with the function's name and the place."""
+def test_schemas_that_do_not_pass(schema: Any) -> None:
+    """A schema of another shape is refused with the function's name and the path."""
     with pytest.raises(RequestError, match="Invalid schema for function 'find'") as caught:
         check_tool("find", schema, "tools[3]")
     assert caught.value.param == "tools[3].parameters"
 
 
 def test_lenient_text() -> None:
-    """Without strictness, what has no text counts as none."""
+    """A value without text is an empty text, unless strict."""
     assert text_of([1, "a", {"text": "b"}, {"type": "text"}], "x", strict=False) == "ab"
     assert text_of(5, "x", strict=False) == ""

@@ -1,4 +1,4 @@
-"""OpenAI Responses: stream and body of an answer, there and back."""
+"""OpenAI Responses: encoding and decoding the stream and the body of an answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def played(turn: Turn, reply: Reply = REPLY) -> list[tuple[int, sse.Frame]]:
 
 
 def read(frames: list[tuple[int, sse.Frame]]) -> Turn:
-    """The turn that timed frames tell."""
+    """The turn of timed frames."""
     decoder = Decoder()
     events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
     last = frames[-1][0] if frames else 0
@@ -71,34 +71,35 @@ hosted_frames = st.builds(
 )
 
 
-# There and back
+# Round trips
 
 
 @settings(deadline=None)
 @given(strategies.turns())
-def test_stream_tells_the_turn(turn: Turn) -> None:
-    """What a stream says is exactly what `project` promises, timing and cutting included."""
+def test_the_stream_decodes_to_the_projection(turn: Turn) -> None:
+    """The stream has exactly what `project` promises, timing and fragments included."""
     assert read(played(turn)) == normal(PROTOCOL.project(turn))
 
 
 @settings(deadline=None)
 @given(strategies.turns(strategies.parts | hosted_frames, interleaved=False))
-def test_foreign_frames_keep_their_place(turn: Turn) -> None:
-    """Frames without neutral words come back where they were; those of others are left out."""
+def test_opaque_frames_keep_their_position(turn: Turn) -> None:
+    """Frames without a neutral form come back at their position; those of other APIs are left
+    out."""
     assert read(played(turn)) == PROTOCOL.project(turn)
 
 
 @settings(deadline=None)
 @given(strategies.turns(strategies.tool_calls(well_formed=False)))
-def test_malformed_arguments_come_back_letter_for_letter(turn: Turn) -> None:
-    """Arguments need not be JSON, or whole, to travel."""
+def test_malformed_arguments_survive(turn: Turn) -> None:
+    """Arguments survive verbatim, even where they are no JSON or incomplete."""
     assert read(played(turn)) == PROTOCOL.project(turn)
 
 
 @settings(deadline=None)
 @given(strategies.turns(), st.lists(st.integers(1, 40), min_size=1, max_size=5))
-def test_any_cut_of_the_bytes_tells_the_same(turn: Turn, sizes: list[int]) -> None:
-    """However the bytes are cut, the same turn is read."""
+def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
+    """The turn is the same, however the bytes are cut."""
     frames = [frame for _, frame in played(turn)]
     data = b"".join(map(sse.encode, frames))
     bytes_, decoder, got, at = sse.Decoder(), Decoder(), [], 0
@@ -112,22 +113,22 @@ def test_any_cut_of_the_bytes_tells_the_same(turn: Turn, sizes: list[int]) -> No
 
 
 def in_a_body(turn: Turn) -> Turn:
-    """What a body can tell of a turn: no cutting, and of an error no type."""
+    """The turn as a body has it: no fragments, and no type of an error."""
     whole = normal(PROTOCOL.project(turn).whole())
     return replace(whole, error=whole.error and replace(whole.error, type=None))
 
 
 @settings(deadline=None)
 @given(strategies.turns())
-def test_body_tells_the_turn(turn: Turn) -> None:
-    """The answer that is not streamed says the same, up to the cutting into fragments."""
+def test_the_body_decodes_to_the_turn(turn: Turn) -> None:
+    """The answer that is not streamed has the same turn, up to its fragments."""
     assert PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY)) == in_a_body(turn)
 
 
 @settings(deadline=None)
 @given(strategies.turns())
 def test_stream_ends_in_the_body(turn: Turn) -> None:
-    """The response that ends the stream is the body, letter for letter."""
+    """The response in the last event equals the body."""
     if turn.finish is None and turn.error is None:
         assert "completed" not in kinds(turn)
     else:
@@ -138,7 +139,7 @@ def test_stream_ends_in_the_body(turn: Turn) -> None:
 @settings(deadline=None)
 @given(strategies.turns())
 def test_project_is_idempotent(turn: Turn) -> None:
-    """A turn that has been through the protocol loses nothing more."""
+    """Projecting a projected turn changes nothing."""
     once = PROTOCOL.project(turn)
     assert PROTOCOL.project(once) == once
 
@@ -149,10 +150,10 @@ def test_project_is_idempotent(turn: Turn) -> None:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(strategies.turns(interleaved=False), st.booleans())
-def test_events_are_of_the_official_types(turn: Turn, asked: bool) -> None:
+def test_events_are_of_the_official_types(turn: Turn, encrypted: bool) -> None:
     """Every event has the fields of the official package's types, and no others."""
     turn = replace(turn, error=turn.error and StreamError("boom", None, None), finish_raw=None)
-    reply = replace(REPLY, options=Options(encrypted=asked))
+    reply = replace(REPLY, options=Options(encrypted=encrypted))
     for value in values(turn, reply):
         if value["type"] != "error":  # the service nests it, unlike its types
             assert problems(ResponseStreamEvent, value) == []
@@ -176,7 +177,7 @@ def test_events_are_numbered_and_items_keep_their_identity(turn: Turn) -> None:
 
 
 def test_text_frame_by_frame() -> None:
-    """A text streams as the service streams it, with the fields in the same order."""
+    """A text is streamed as by the service, with the fields in the same order."""
     turn = Turn((Text(("Grüß", " dich")),), "stop", USAGE)
     data = [frame.data or "" for _, frame in played(turn)]
     id = f"msg_{TOKEN}0000"
@@ -324,21 +325,23 @@ def test_reasoning_item_shows_its_proof_from_the_start() -> None:
     assert added["item"]["encrypted_content"] == done["item"]["encrypted_content"] == "gAAAA"
 
 
-def test_encrypted_content_is_made_up_where_asked_for() -> None:
-    """A client that includes it gets it, the same every time; a scenario's own is kept."""
+def test_encrypted_content_is_derived_on_request() -> None:
+    """A client that includes it gets it, always the same; a scenario's own value is kept."""
     turn = Turn((Reasoning(("a",), summary=True), Reasoning(("b",), "own")), "stop")
-    asked = replace(REPLY, options=Options(encrypted=True))
-    made, own = (item["encrypted_content"] for item in PROTOCOL.encode_body(turn, asked)["output"])
-    assert made.startswith("gAAAAA")
+    reply = replace(REPLY, options=Options(encrypted=True))
+    derived, own = (
+        item["encrypted_content"] for item in PROTOCOL.encode_body(turn, reply)["output"]
+    )
+    assert derived.startswith("gAAAAA")
     assert own == "own"
-    assert PROTOCOL.encode_body(turn, asked) == PROTOCOL.encode_body(turn, asked)
+    assert PROTOCOL.encode_body(turn, reply) == PROTOCOL.encode_body(turn, reply)
 
 
 @pytest.mark.parametrize(
     ("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")]
 )
 def test_incomplete(finish: Any, reason: str) -> None:
-    """A truncated answer is incomplete, and so is the item that it broke off in, alone."""
+    """A truncated answer is incomplete, and so is its last item only."""
     turn = Turn((Text(("a",)), ToolCall("f", "c", ('{"x',))), finish)
     last = values(turn)[-1]
     assert last["type"] == "response.incomplete"
@@ -347,11 +350,11 @@ def test_incomplete(finish: Any, reason: str) -> None:
     assert statuses == ["completed", "incomplete"]
 
 
-def test_foreign_word_for_the_end() -> None:
-    """The API's own rarer reasons travel, the words of other services do not."""
-    for word, back in (("steered", "steered"), ("MAX_TOKENS", None)):
-        turn = Turn((), "length", finish_raw=word)
-        assert read(played(turn)).finish_raw == back
+def test_foreign_finish_reasons() -> None:
+    """The API's own rarer reasons survive, those of other services do not."""
+    for reason, decoded in (("steered", "steered"), ("MAX_TOKENS", None)):
+        turn = Turn((), "length", finish_raw=reason)
+        assert read(played(turn)).finish_raw == decoded
 
 
 def test_error_in_the_stream() -> None:
@@ -374,7 +377,7 @@ def test_error_in_the_stream() -> None:
 
 
 def test_citations() -> None:
-    """A citation points at the words it is about, and is told as an event and in the text."""
+    """A citation has the position of its text, and is sent as an event and in the text part."""
     cite = Cite(0, "https://example.com/", "Example", "blue")
     turn = Turn((Text(("The sky is ", "blue."), (cite,)),), "stop")
     event = next(v for v in values(turn) if v["type"].endswith("annotation.added"))
@@ -402,17 +405,17 @@ def test_obfuscation_pads_deltas() -> None:
 def test_background_answers_are_queued_first() -> None:
     """An answer that runs in the background is queued before it is in progress."""
     reply = replace(REPLY, options=Options(echo='{"background":true}'))
-    told = values(Turn((Text(("a",)),), "stop"), reply)[:3]
-    assert [(value["type"], value["response"]["status"]) for value in told] == [
+    first = values(Turn((Text(("a",)),), "stop"), reply)[:3]
+    assert [(value["type"], value["response"]["status"]) for value in first] == [
         ("response.created", "queued"),
         ("response.queued", "queued"),
         ("response.in_progress", "in_progress"),
     ]
-    assert [value["sequence_number"] for value in told] == [0, 1, 2]
+    assert [value["sequence_number"] for value in first] == [0, 1, 2]
 
 
-def test_frames_kept_as_they_are_keep_their_numbers() -> None:
-    """A hosted tool's frames pass verbatim; numbers, indexes and the output take them in."""
+def test_opaque_frames_are_numbered() -> None:
+    """A hosted tool's frames pass verbatim, and count in numbers, indexes and the output."""
     item = {"id": "ws_9", "type": "web_search_call", "status": "completed"}
     data = {"type": "response.output_item.done", "sequence_number": 7, "output_index": 1}
     hosted = sse.Frame(json.dumps({**data, "item": item}), event=data["type"])
@@ -427,7 +430,7 @@ def test_frames_kept_as_they_are_keep_their_numbers() -> None:
 
 
 def test_tokens_are_read_from_identifiers() -> None:
-    """Scenario and turn can be read from our identifiers, and from no others."""
+    """Scenario and turn are read from our identifiers, and from no others."""
     assert token_of(f"resp_{TOKEN}") == TOKEN
     assert token_of(f"fc_{TOKEN}001f") == TOKEN
     assert item_of(f"fc_{TOKEN}001f") == (TOKEN, 31)
@@ -438,7 +441,7 @@ def test_tokens_are_read_from_identifiers() -> None:
 
 
 def test_a_body_of_another_api_is_refused() -> None:
-    """A body without output is not taken for an empty answer; an error body is an error."""
+    """A body without output is not an empty answer; an error body is an error."""
     with pytest.raises(WireError, match="'choices'"):
         PROTOCOL.decode_body({"choices": []})
     error = PROTOCOL.error_body(RequestError("no", status=429, type="tokens", code="slow"))

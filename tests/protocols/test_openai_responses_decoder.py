@@ -1,4 +1,4 @@
-"""OpenAI Responses: what the decoder makes of real servers, exact or not."""
+"""OpenAI Responses: decoding the streams of real servers, exact or not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "r
 RECORDED = sorted(CORPUS.glob("*/response.sse"))
 
 
-def told(*events: dict[str, Any] | str) -> Turn:
-    """The turn that events, written by hand, tell; a type may leave out `response.`."""
+def decoded_turn(*events: dict[str, Any] | str) -> Turn:
+    """The turn of events that are written by hand; a type may leave out `response.`."""
     decoder = Decoder()
     got = []
     for event in events:
@@ -68,7 +68,7 @@ CALL_A = ToolCall("f", "c1", ('{"a":1}',))
 
 
 def test_the_corpus_is_there() -> None:
-    """Without recordings the tests on them say so instead of passing."""
+    """Without the corpus its tests are skipped with a message; they do not pass."""
     if not CORPUS.exists():
         pytest.skip("no corpus of recorded streams beside this checkout")
     assert RECORDED
@@ -83,8 +83,8 @@ def recorded(path: Path) -> tuple[Turn, dict[str, Any], list[sse.Frame]]:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_recorded_stream_tells_what_its_response_tells(path: Path) -> None:
-    """Text, reasoning, calls, usage and end are those of the response at the stream's end."""
+def test_a_recorded_stream_equals_its_response(path: Path) -> None:
+    """Text, reasoning, calls, usage and finish equal those of the response in the last event."""
     turn, response, _ = recorded(path)
     body = PROTOCOL.decode_body(response)
     calls = [(call.id, call.name, call.arguments) for call in turn.tool_calls]
@@ -97,8 +97,8 @@ def test_recorded_stream_tells_what_its_response_tells(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
-def test_recorded_frames_without_neutral_words_are_kept(path: Path) -> None:
-    """Frames of hosted tools are all there, as they were and in their order."""
+def test_recorded_hosted_frames_are_kept(path: Path) -> None:
+    """Frames of hosted tools are all kept, verbatim and in their order."""
     turn, response, frames = recorded(path)
     all_kept = [part.frame for part in turn.parts if isinstance(part, Opaque)]
     kept = [frame for frame in all_kept if frame in frames]
@@ -112,7 +112,7 @@ def test_recorded_frames_without_neutral_words_are_kept(path: Path) -> None:
     assert all(any(tool in (frame.data or "") for tool in tools) for frame in kept)
 
 
-# Servers that are like it
+# Compatible servers
 
 
 PLAIN = Turn((CALL_A,), "tool_calls")
@@ -168,9 +168,9 @@ PLAIN = Turn((CALL_A,), "tool_calls")
         pytest.param([A_DONE, completed(), text("late", 1)], id="after the end"),
     ],
 )
-def test_a_call_however_it_is_told(events: list[Any]) -> None:
-    """The call is the same, once, wherever its parts come from."""
-    assert told(*events) == PLAIN
+def test_every_form_of_a_call(events: list[Any]) -> None:
+    """The call is decoded once, whichever events carry its parts."""
+    assert decoded_turn(*events) == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -191,15 +191,15 @@ def test_a_call_however_it_is_told(events: list[Any]) -> None:
         pytest.param([done(3, **MESSAGE), completed(MESSAGE)], id="index with a gap"),
     ],
 )
-def test_a_text_however_it_is_told(events: list[Any]) -> None:
-    """The text is the same, once, wherever its parts come from."""
-    turn = told(*events)
+def test_every_form_of_a_text(events: list[Any]) -> None:
+    """The text is decoded once, whichever events carry its parts."""
+    turn = decoded_turn(*events)
     assert (turn.text, len(turn.parts), turn.finish) == ("Hello", 1, "stop")
 
 
-def test_items_that_share_an_index_are_told_apart() -> None:
-    """Where every item has index 0, ids say which one a fragment is of."""
-    turn = told(
+def test_items_that_share_an_index_are_separated_by_id() -> None:
+    """Where every item has index 0, the id decides which item a fragment belongs to."""
+    turn = decoded_turn(
         call(0, id="a", call_id="c1", name="f"),
         call(0, id="b", call_id="c2", name="g"),
         arguments(0, "[1]", "a"),
@@ -210,19 +210,21 @@ def test_items_that_share_an_index_are_told_apart() -> None:
 
 
 def test_items_in_any_order_are_sorted_by_index() -> None:
-    """Parts come out in the order of the output, even if the stream opens them otherwise."""
-    turn = told(call(1, call_id="c2", name="g"), call(0, call_id="c1", name="f"), completed())
+    """Parts have the order of the output, even if the stream opens them in another."""
+    turn = decoded_turn(
+        call(1, call_id="c2", name="g"), call(0, call_id="c1", name="f"), completed()
+    )
     assert [c.id for c in turn.tool_calls] == ["c1", "c2"]
 
 
 def test_reasoning_is_joined_by_index_not_by_id() -> None:
-    """A reasoning id that changes with every delta does not tear the summary apart."""
+    """A reasoning id that changes with every delta does not split the summary."""
     type = "reasoning_summary_text.delta"
     deltas = [
         {"type": type, "item_id": f"rs_{i}", "output_index": 0, "summary_index": 0, "delta": t}
         for i, t in enumerate("abc")
     ]
-    assert told(*deltas, completed()).parts == (Reasoning(("a", "b", "c"), summary=True),)
+    assert decoded_turn(*deltas, completed()).parts == (Reasoning(("a", "b", "c"), summary=True),)
 
 
 @pytest.mark.parametrize(
@@ -243,21 +245,21 @@ def test_reasoning_is_joined_by_index_not_by_id() -> None:
     ],
 )
 def test_errors_in_every_form(event: dict[str, Any], error: StreamError) -> None:
-    """Nested, flat, bare or as a failed response: an error ends the answer."""
-    turn = told(text("a"), event)
+    """A nested, flat or bare error, or a failed response, ends the answer."""
+    turn = decoded_turn(text("a"), event)
     assert (turn.text, turn.error, turn.finish) == ("a", error, None)
 
 
 def test_usage_after_an_error() -> None:
-    """The failed response that follows an error tells its usage and no second error."""
+    """The failed response after an error gives usage and no second error."""
     usage = {"input_tokens": 5, "output_tokens": 1}
     failed = {"type": "failed", "response": {"usage": usage, "error": {"message": "other"}}}
-    turn = told({"type": "error", "error": {"message": "m"}}, failed)
+    turn = decoded_turn({"type": "error", "error": {"message": "m"}}, failed)
     assert (turn.error, turn.usage) == (StreamError("m"), TokenUsage(5, 1))
 
 
 @pytest.mark.parametrize(
-    ("details", "finish", "word"),
+    ("details", "finish", "raw"),
     [
         ({"reason": "max_output_tokens"}, "length", None),
         ({"reason": "content_filter"}, "content_filter", None),
@@ -265,15 +267,15 @@ def test_usage_after_an_error() -> None:
         (None, "length", None),
     ],
 )
-def test_incomplete_reasons(details: Any, finish: str, word: str | None) -> None:
-    """An incomplete response ends by length unless it says another reason."""
-    turn = told({"type": "incomplete", "response": {"incomplete_details": details}})
-    assert (turn.finish, turn.finish_raw) == (finish, word)
+def test_incomplete_reasons(details: Any, finish: str, raw: str | None) -> None:
+    """An incomplete response ends with `length` unless it has another reason."""
+    turn = decoded_turn({"type": "incomplete", "response": {"incomplete_details": details}})
+    assert (turn.finish, turn.finish_raw) == (finish, raw)
 
 
 def test_a_stream_that_is_cut_is_not_complete() -> None:
     """Without its last event a stream has no finish, and keeps what came."""
-    turn = told(call(0, call_id="c1", name="f"), arguments(0, '{"a'))
+    turn = decoded_turn(call(0, call_id="c1", name="f"), arguments(0, '{"a'))
     assert (turn.finish, turn.tool_calls) == (None, (ToolCall("f", "c1", ('{"a',)),))
     decoder = Decoder()
     decoder.decode(sse.Frame(json.dumps({"type": "response.created", "response": {}})))
@@ -283,22 +285,22 @@ def test_a_stream_that_is_cut_is_not_complete() -> None:
 def test_refusal_ends_in_refusal() -> None:
     """A completed response with a refusal and no calls was refused."""
     part = {"type": "refusal", "refusal": "No."}
-    turn = told(done(0, type="message", content=[part]), completed())
+    turn = decoded_turn(done(0, type="message", content=[part]), completed())
     assert (turn.parts, turn.finish) == ((Refusal(("No.",)),), "refusal")
 
 
-def test_citations_wait_for_their_words() -> None:
-    """A citation in the middle of a text still gets the words that it is about."""
+def test_a_citation_inside_its_text() -> None:
+    """A citation that is sent in the middle of a text belongs to the whole text."""
     mark = {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 5}
     event = {"type": "output_text.annotation.added", "output_index": 0, "annotation": mark}
-    turn = told(text("Hel"), event, text("lo!"), completed())
+    turn = decoded_turn(text("Hel"), event, text("lo!"), completed())
     (part,) = turn.parts
     assert isinstance(part, Text)
     assert [(c.url, c.title, c.cited_text) for c in part.citations] == [("u", "t", "Hello")]
 
 
-def test_unknown_events_are_kept_in_place() -> None:
-    """Keep-alives and new events are frames of their own, where they came."""
+def test_unknown_events_are_kept_in_order() -> None:
+    """Keep-alives and new events are frames of their own, at their position."""
     decoder = Decoder()
     keepalive = sse.Frame('{"type":"keepalive","sequence_number":1}')
     events = [
@@ -316,19 +318,19 @@ def test_unknown_events_are_kept_in_place() -> None:
 
 
 def test_a_hosted_item_that_only_the_end_finishes_is_kept() -> None:
-    """A hosted item whose `done` event never came is taken from the final output, once."""
+    """A hosted item without its `done` event is read from the final output, once."""
     listing = {"type": "mcp_list_tools", "id": "l1"}
     finished = {**listing, "tools": [{"name": "t"}]}
     kept = {"type": "response.output_item.done", "output_index": 0, "item": finished}
     for events in ([added(0, **listing)], [added(0, **listing), done(0, **finished)]):
-        turn = told(*events, completed(finished))
+        turn = decoded_turn(*events, completed(finished))
         frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
         assert [json.loads(frame.data or "") for frame in frames][1:] == [kept]
 
 
-def test_names_of_another_api_say_nothing() -> None:
-    """Events that only look like ours are kept as frames and give no text."""
-    turn = told({"type": "text.delta", "delta": "a"}, {"type": "done", "response": {}})
+def test_similar_events_of_another_api_are_kept() -> None:
+    """Events that only look like ours are frames and give no text."""
+    turn = decoded_turn({"type": "text.delta", "delta": "a"}, {"type": "done", "response": {}})
     assert (turn.text, len(turn.parts), turn.finish) == ("", 2, None)
 
 
@@ -361,8 +363,8 @@ odd_events = st.fixed_dictionaries({"type": types | odd}, optional=dict.fromkeys
 
 @settings(deadline=None)
 @given(st.lists(odd_events, max_size=6))
-def test_nothing_makes_it_fail(events: list[dict[str, Any]]) -> None:
-    """Whatever fields events have, they decode to something that folds to a turn."""
+def test_nothing_makes_the_decoder_fail(events: list[dict[str, Any]]) -> None:
+    """Events with any field values decode to something that folds to a turn."""
     decoder = Decoder()
     got = [e for value in events for e in decoder.decode(sse.Frame(json.dumps(value)))]
     assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)

@@ -1,4 +1,4 @@
-"""OpenAI Responses: what requests mean, what is refused, and what answers repeat of them."""
+"""OpenAI Responses: reading and refusing requests, and the fields that answers repeat."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseItem
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import Text, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
@@ -27,20 +28,20 @@ RESULT = {"type": "function_call_output", "call_id": "c1", "output": "42"}
 
 
 def parsed(strict: bool = True, **body: Any) -> Request:
-    return PROTOCOL.parse({"model": "m", "input": "Hi", **body}, {}, strict)
+    return PROTOCOL.parse({"model": "m", "input": "Hi", **body}, NO_TARGET, strict)
 
 
 def messages(*items: Any) -> tuple[Message, ...]:
     return parsed(input=list(items)).messages
 
 
-# What requests mean
+# Reading
 
 
 def test_a_short_request() -> None:
     """A model and a text are a whole request; everything else has its default."""
     body = {"model": "m", "input": "Hi"}
-    assert PROTOCOL.parse(body, {}, True) == Request(
+    assert PROTOCOL.parse(body, NO_TARGET, True) == Request(
         "responses", "m", body, messages=(Message("user", "Hi"),)
     )
 
@@ -120,7 +121,7 @@ def test_tools() -> None:
     ],
 )
 def test_tool_choice(choice: Any, neutral: str) -> None:
-    """Every form of the choice says whether a call must come, and of which tool."""
+    """Every form of the choice decides whether a call is required, and of which tool."""
     request = parsed(tools=[TOOL, {"type": "web_search"}], tool_choice=choice)
     assert request.tool_choice == neutral
 
@@ -134,7 +135,7 @@ def test_tool_choice(choice: Any, neutral: str) -> None:
     ],
 )
 def test_text_format(format: dict[str, Any], schema: Any) -> None:
-    """A format with a schema asks for an answer that satisfies it."""
+    """A format with a schema requests an answer that satisfies it."""
     assert parsed(text={"format": format}).output_schema == schema
 
 
@@ -149,14 +150,14 @@ def test_text_format(format: dict[str, Any], schema: Any) -> None:
     ],
 )
 def test_reasoning(reasoning: Any, wanted: bool) -> None:
-    """Reasoning is wanted if effort or summary are asked for."""
+    """An effort or a summary requests reasoning."""
     assert parsed(reasoning=reasoning).wants_reasoning is wanted
 
 
 def test_ways_to_continue() -> None:
-    """A request may continue an answer of ours or a conversation, with no input at all."""
+    """A request may continue an answer of ours or a conversation, without any input."""
     body = {"model": "m", "previous_response_id": f"resp_{TOKEN}"}
-    assert PROTOCOL.parse(body, {}, True).previous == TOKEN
+    assert PROTOCOL.parse(body, NO_TARGET, True).previous == TOKEN
     assert parsed(previous_response_id="resp_other").previous == "other"
     assert parsed(conversation="conv_1").conversation == "conv_1"
     assert parsed(conversation={"id": "conv_1"}).conversation == "conv_1"
@@ -165,7 +166,7 @@ def test_ways_to_continue() -> None:
     assert len(messages({"type": "item_reference", "id": "fc_1"}, RESULT)) == 2
 
 
-# What is refused
+# Refusals
 
 
 MISSING, TYPE, VALUE = "missing_required_parameter", "invalid_type", "invalid_value"
@@ -251,22 +252,24 @@ REFUSALS: list[tuple[dict[str, Any], str | None, str | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "param", "code", "words"), REFUSALS, ids=str)
-def test_refusals(change: dict[str, Any], param: str | None, code: str | None, words: str) -> None:
-    """What the service refuses is refused, with the place at fault; leniently it passes."""
+@pytest.mark.parametrize(("change", "param", "code", "message"), REFUSALS, ids=str)
+def test_refusals(
+    change: dict[str, Any], param: str | None, code: str | None, message: str
+) -> None:
+    """A strict request is refused with the path of the mistake; a lenient one passes."""
     with pytest.raises(RequestError) as caught:
         parsed(**change)
     assert (caught.value.param, caught.value.code, caught.value.status) == (param, code, 400)
-    assert words in caught.value.message
+    assert message in caught.value.message
     assert isinstance(parsed(strict=False, **change), Request)
 
 
 def test_recorded_requests_are_not_refused() -> None:
-    """What the service took is taken."""
+    """Requests that the service accepted are accepted."""
     if not CORPUS.exists():
         pytest.skip("no corpus of recorded streams beside this checkout")
     for path in CORPUS.glob("*/request.json"):
-        request = PROTOCOL.parse(json.loads(path.read_bytes()), {}, True)
+        request = PROTOCOL.parse(json.loads(path.read_bytes()), NO_TARGET, True)
         assert request.stream
         assert request.messages
 
@@ -279,13 +282,13 @@ NAMES = [
     *("type", "role", "content", "text", "call_id", "name", "output", "arguments", "id"),
     *("parameters", "format", "schema", "mode", "tools", "summary", "include_obfuscation"),
 ]
-WORDS = [
+STRINGS = [
     *("message", "user", "assistant", "function_call", "function_call_output", "c1", "f"),
     *("function", "allowed_tools", "json_schema", "reasoning", "item_reference", "required"),
     *("input_text", "output_text", "\ud800"),
 ]
 odd = st.recursive(
-    strategies.json_values | st.sampled_from(WORDS),
+    strategies.json_values | st.sampled_from(STRINGS),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4)
     ),
@@ -295,10 +298,10 @@ odd = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), odd, max_size=6), st.booleans())
-def test_odd_bodies_are_refused_at_worst(body: dict[str, Any], strict_: bool) -> None:
-    """Any JSON object is a request or a refusal, and what is taken can be answered."""
+def test_any_body_is_read_or_refused(body: dict[str, Any], strict_: bool) -> None:
+    """Any JSON object is a request or a refusal, and an accepted one can be answered."""
     try:
-        request = PROTOCOL.parse(body, {}, strict_)
+        request = PROTOCOL.parse(body, NO_TARGET, strict_)
     except RequestError:
         assert strict_
         return
@@ -309,7 +312,7 @@ def test_odd_bodies_are_refused_at_worst(body: dict[str, Any], strict_: bool) ->
     assert input_items(body, TOKEN)["object"] == "list"
 
 
-# What answers repeat
+# Repeated fields
 
 
 def answered(**body: Any) -> dict[str, Any]:
@@ -318,7 +321,7 @@ def answered(**body: Any) -> dict[str, Any]:
 
 
 def test_the_response_repeats_the_request() -> None:
-    """What the client set is in the response as it was set."""
+    """Settings of the request are repeated in the response unchanged."""
     given_ = {
         "background": True,
         "instructions": "a",
@@ -342,8 +345,8 @@ def test_the_response_repeats_the_request() -> None:
     assert {name: answer[name] for name in given_} == given_
 
 
-def test_the_response_completes_what_is_repeated() -> None:
-    """Tools, text and reasoning are repeated with the service's defaults filled in."""
+def test_the_response_adds_defaults() -> None:
+    """Tools, text and reasoning are repeated with the service's defaults."""
     answer = answered(
         tools=[{"type": "function", "name": "f"}, {"type": "web_search"}],
         text={"verbosity": "low"},
@@ -360,7 +363,7 @@ def test_the_response_completes_what_is_repeated() -> None:
 
 
 def test_options_are_equal_for_equal_requests() -> None:
-    """The order of fields and whatever the answer does not repeat make no difference."""
+    """The order of fields, and fields that the answer does not repeat, make no difference."""
     one = PROTOCOL.options(parsed(user="u", store=False))
     other = PROTOCOL.options(parsed(store=False, user="u", input="else", stream=True))
     assert one == other
@@ -410,9 +413,9 @@ def test_input_items_page_by_page() -> None:
 
 
 def test_lookups() -> None:
-    """Stored answers are given back, deleted, and tell their input."""
+    """Stored answers can be looked up and deleted, and their input listed."""
     id = f"resp_{TOKEN}"
-    lookup = Lookup({"response_id": id}, request={"input": "a"}, answer={"id": id})
+    lookup = Lookup(Target({"response_id": id}), request={"input": "a"}, answer={"id": id})
     assert PROTOCOL.lookups["response"](lookup) == {"id": id}
     assert PROTOCOL.lookups["delete_response"](lookup) == deleted(id)
     assert deleted(id) == {"id": id, "object": "response", "deleted": True}

@@ -1,4 +1,4 @@
-"""What holds for every quirk of tool calls in Chat Completions, beyond `chat_laws`."""
+"""Laws of every quirk of tool calls in Chat Completions, beyond `chat_laws`."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ def then(*entries: str, finish: str = "null") -> str:
     return chunk(f'{{"tool_calls":[{",".join(entries)}]}}', finish)
 
 
-def _tells_apart(turn: Turn) -> bool:
+def _distinct_ids(turn: Turn) -> bool:
     ids = [call.id for call in turn.tool_calls]
     return len(set(ids)) == len(ids)
 
 
 called = st.one_of(
     turns(), turns(st.one_of(tool_calls(), tool_calls(well_formed=False)), max_parts=3)
-).filter(_tells_apart)
+).filter(_distinct_ids)
 """Turns, most of them with calls, whose ids differ as those of a scenario have to."""
 
 
-def read(pieces: Iterable[TimedBytes]) -> Turn:
-    """What our own decoder makes of a stream."""
+def read(timed: Iterable[TimedBytes]) -> Turn:
+    """The turn that our own decoder reads from a stream."""
     decoder = PROTOCOLS["chat"].decoder()
-    frames = decode(b"".join(piece.data for piece in pieces))
+    frames = decode(b"".join(part.data for part in timed))
     events = [event for frame in frames for event in decoder.decode(frame)]
     return fold(Timed(0, event) for event in [*events, *decoder.close()])
 
 
 def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()) -> None:
-    """Our own decoder comes to what each variant is said to mean."""
+    """Our own decoder reads the turn that each variant declares."""
     for name, variant in laws.named(quirks):
         if name in but:
             continue
         note(name)
-        got = read(laws.pieces(turn, Options(stream_usage=True), name))
-        meant = variant.meaning(project(turn)) if variant.meaning else project(turn)
-        assert expand(meant)
-        assert _calls(got, variant) == _calls(meant, variant)
-        assert _rest(got) == _rest(meant)
+        got = read(laws.streamed(turn, Options(stream_usage=True), name))
+        expected = variant.expected(project(turn)) if variant.expected else project(turn)
+        assert expand(expected)
+        assert _calls(got, variant) == _calls(expected, variant)
+        assert _rest(got) == _rest(expected)
         if not variant.ids and "placeholder" not in name:
             ids = [call.id for call in got.tool_calls]
             assert all(ids)

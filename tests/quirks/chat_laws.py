@@ -1,4 +1,4 @@
-"""What holds for every quirk of Chat Completions, for the tests of its groups."""
+"""Laws of every quirk of Chat Completions, for the tests of its groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat import Options, project
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay.answer import Answer
+from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.stream import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import frames, plain, play
@@ -35,7 +35,7 @@ _ENVELOPE = re.compile(r'"id":"chatcmpl-\w+","object".*?"system_fingerprint":"fp
 
 @contextmanager
 def known(quirks: Iterable[Quirk]) -> Iterator[None]:
-    """With these quirks in the table."""
+    """Adds these quirks to the table."""
     with pytest.MonkeyPatch.context() as patch:
         for quirk in quirks:
             patch.setitem(QUIRKS, quirk.name, quirk)
@@ -52,25 +52,25 @@ def each_variant(quirks: Iterable[Quirk]) -> list[Any]:
 
 
 def sent(quirk: Quirk, name: str = "", scenario: Scenario | None = None) -> list[str]:
-    """The data of a sample's events; the envelope that all chunks share is written `<E>`."""
+    """The data of a sample's events, with the envelope that all chunks share as `<E>`."""
     variant = quirk.variant(name)
     assert variant is not None
-    return shown(play(quirk, variant, "chat", scenario))
+    return shortened(play(quirk, variant, "chat", scenario))
 
 
-def shown(answer: Answer) -> list[str]:
-    """The data of the events, the shared envelope written `<E>`."""
+def shortened(answer: HttpAnswer) -> list[str]:
+    """The data of the events, with the shared envelope as `<E>`."""
     return [_ENVELOPE.sub("<E>", frame.data) for frame in frames(answer) if frame.data is not None]
 
 
 def chunk(delta: str, finish: str = "null") -> str:
-    """A chunk with one choice as it is without quirks; `finish` is JSON."""
+    """A chunk with one choice, as without quirks; `finish` is JSON."""
     choice = f'{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":{finish}}}'
     return f'{{<E>,"choices":[{choice}],"usage":null}}'
 
 
 def usage_chunk(output: int = 7, reasoning: int = 0) -> str:
-    """The chunk of usage as it is without quirks."""
+    """The chunk of usage, as without quirks."""
     return f'{{<E>,"choices":[],"usage":{usage(output, reasoning)}}}'
 
 
@@ -105,8 +105,8 @@ def fragment(index: int, text: str) -> str:
     return calling(f'{{"index":{index},"function":{{"arguments":"{text}"}}}}')
 
 
-def pieces(turn: Turn, options: Options, *quirks: str) -> list[TimedBytes]:
-    """The stream of a turn, with quirks."""
+def streamed(turn: Turn, options: Options, *quirks: str) -> list[TimedBytes]:
+    """The timed bytes of a turn's stream, with quirks."""
     return stream(turn, CHAT, _reply(turn, options), Wire(quirks=quirks))
 
 
@@ -116,38 +116,39 @@ def _reply(turn: Turn, options: Options) -> Reply:
 
 
 def plays(quirks: Iterable[Quirk], turn: Turn, options: Options) -> None:
-    """Every variant plays: times are sorted; what was JSON, or is new, is JSON or `[DONE]`."""
-    before = {frame.data for frame in _decoded(pieces(turn, options))}
+    """Every variant plays: times are sorted, and data that were JSON, or are new, are JSON or
+    `[DONE]`."""
+    before = {frame.data for frame in _decoded(streamed(turn, options))}
     for name, _ in named(quirks):
         note(name)
-        told = pieces(turn, options, name)
-        assert all(a.at <= b.at for a, b in pairwise(told)), name
-        for frame in _decoded(told):
+        found = streamed(turn, options, name)
+        assert all(a.at <= b.at for a, b in pairwise(found)), name
+        for frame in _decoded(found):
             if frame.data not in (None, "[DONE]") and frame.data not in before:
                 json.loads(frame.data)
 
 
 def named(quirks: Iterable[Quirk]) -> Iterator[tuple[str, Variant]]:
-    """Every variant with the name by which `wire.quirks` calls it."""
+    """Every variant with its name in `wire.quirks`."""
     for quirk in quirks:
         for variant in quirk.variants:
             yield f"{quirk.name}:{variant.name}", variant
 
 
-def _decoded(told: Iterable[TimedBytes]) -> list[Frame]:
-    return decode(b"".join(piece.data for piece in told))
+def _decoded(timed: Iterable[TimedBytes]) -> list[Frame]:
+    return decode(b"".join(part.data for part in timed))
 
 
 def reads_back(quirks: Iterable[Quirk], turn: Turn) -> None:
-    """Our own decoder comes to what each variant is said to mean."""
-    plain_meaning = project(turn)
+    """Our own decoder reads the turn that each variant declares."""
+    projected = project(turn)
     for name, variant in named(quirks):
-        told = pieces(turn, Options(stream_usage=True), name)
+        found = streamed(turn, Options(stream_usage=True), name)
         decoder = CHAT.decoder()
-        events = [event for frame in _decoded(told) for event in decoder.decode(frame)]
+        events = [event for frame in _decoded(found) for event in decoder.decode(frame)]
         got = fold(Timed(0, event) for event in [*events, *decoder.close()])
-        meant = variant.meaning(plain_meaning) if variant.meaning else plain_meaning
-        assert (name, _summed(got)) == (name, _summed(meant))
+        expected = variant.expected(projected) if variant.expected else projected
+        assert (name, _summed(got)) == (name, _summed(expected))
 
 
 def _summed(turn: Turn) -> dict[str, Any]:
@@ -180,7 +181,7 @@ _odd = st.none() | st.just("") | st.just("x") | st.just({}) | st.just([]) | st.j
 
 
 def _objects(keys: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    """Objects with any of these keys, each with what it should have or something odd."""
+    """Objects with any of these keys, each with a usual value or another one."""
     return st.fixed_dictionaries({}, optional={key: _odd | it for key, it in keys.items()})
 
 
@@ -206,11 +207,11 @@ odd_streams = st.lists(st.just("[DONE]") | _chunk.map(dumps), max_size=6)
 """The data of streams whose chunks may have any shape."""
 
 
-def stands(quirks: Iterable[Quirk], told: list[str]) -> None:
-    """No variant fails on chunks of odd shapes, and what it makes of them is JSON or `[DONE]`."""
+def survives_odd_chunks(quirks: Iterable[Quirk], data: list[str]) -> None:
+    """No variant fails on chunks of odd shapes, and its results are JSON or `[DONE]`."""
     turn = Turn((), "stop", TokenUsage(1, 2))
     context = Context("chat", turn, _reply(turn, Options()))
-    timed = [(n, Frame(data)) for n, data in enumerate(told)]
+    timed = [(n, Frame(text)) for n, text in enumerate(data)]
     for name, variant in named(quirks):
         note(name)
         assert variant.frames is not None
@@ -221,7 +222,7 @@ def stands(quirks: Iterable[Quirk], told: list[str]) -> None:
 
 
 def leaves_the_unknown(variant: Variant) -> None:
-    """Frames that are no chunks of the encoder's shape stay as they are, spelling included."""
+    """Frames that are not chunks of the encoder's shape stay byte for byte."""
     turn = Turn(usage=TokenUsage(1, 2))
     context = Context("chat", turn, _reply(turn, Options(stream_usage=True)))
     timed = [(n, frame) for n, frame in enumerate(_NOTHING)]
@@ -231,5 +232,5 @@ def leaves_the_unknown(variant: Variant) -> None:
 
 
 def leaves(quirk: Quirk, variant: Variant, scenario: Scenario) -> None:
-    """A scenario without anything to change has the bytes it has without the quirk."""
+    """A scenario without anything to change has the same bytes with the quirk."""
     assert play(quirk, variant, "chat", scenario).data == plain(scenario, "chat").data

@@ -1,6 +1,7 @@
-"""What holds for every quirk: its changes play on any turn, and say what they claim to say.
+"""Laws of every quirk of protocols that stream typed events: it plays on any turn, and decodes to
+the turn that it declares.
 
-For protocols that stream typed events; a test module puts its group into the table first.
+A test module adds its group to the table first.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from mockllm.core.turn import Opaque, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.base import Quirk, Variant
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import parts, turns
 
-__all__ = ["assert_plays", "named", "odd_turns", "read", "said", "sent"]
+__all__ = ["assert_plays", "named", "odd_turns", "read", "sent", "summary"]
 
 _ODD_DATA = (
     None,
@@ -66,7 +67,7 @@ _ODD_DATA = (
 
 
 def odd_turns(api: str) -> st.SearchStrategy[Turn]:
-    """Turns of any shape, with frames that say anything between their parts."""
+    """Turns of any shape, with frames of any content between their parts."""
     frame = st.builds(Frame, st.sampled_from(_ODD_DATA)) | st.sampled_from(
         [Frame(comment="ping"), Frame(raw="data: raw\n\n"), Frame(event="ping")]
     )
@@ -76,40 +77,40 @@ def odd_turns(api: str) -> st.SearchStrategy[Turn]:
 @cache
 def _reply(api: str) -> Reply:
     protocol = PROTOCOLS[api]
-    asking = ASKING[api]
-    body = first_body(asking, "mock-model", "Hello")
-    params = {key: value.format(model="mock-model") for key, value in asking.params.items()}
-    request = replace(protocol.parse(body, params, True), stream=True)
+    body = first_body(protocol, "mock-model", "Hello")
+    request = replace(
+        protocol.parse(body, client_target(protocol, "mock-model"), True), stream=True
+    )
     return Reply("seed", "0" * 40, "mock-model", protocol.options(request))
 
 
 def named(quirk: Quirk, variant: Variant) -> str:
-    """The name by which a scenario asks for a variant."""
+    """The name by which a scenario selects a variant."""
     return f"{quirk.name}:{variant.name}" if variant.name else quirk.name
 
 
 def sent(turn: Turn, api: str, *quirks: str) -> list[TimedBytes]:
-    """The pieces of a streamed turn, with quirks of these names in it."""
+    """The timed bytes of a streamed turn, with these quirks."""
     return stream(turn, PROTOCOLS[api], _reply(api), Wire(quirks=quirks))
 
 
 def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
-    """A variant changes any turn into pieces with sorted times, and twice into the same."""
-    pieces = sent(turn, api, named(quirk, variant))
-    assert pieces == sent(turn, api, named(quirk, variant))
-    assert all(a.at <= b.at for a, b in pairwise(pieces))
+    """A variant changes any turn to bytes with sorted times, and always to the same."""
+    timed = sent(turn, api, named(quirk, variant))
+    assert timed == sent(turn, api, named(quirk, variant))
+    assert all(a.at <= b.at for a, b in pairwise(timed))
 
 
-def read(pieces: list[TimedBytes], api: str) -> Turn:
-    """What our own decoder makes of pieces."""
+def read(timed: list[TimedBytes], api: str) -> Turn:
+    """The turn that our own decoder reads."""
     decoder = PROTOCOLS[api].decoder()
-    frames = decode(b"".join(piece.data for piece in pieces))
+    frames = decode(b"".join(part.data for part in timed))
     events = [event for frame in frames for event in decoder.decode(frame)]
     return fold(Timed(0, event) for event in [*events, *decoder.close()])
 
 
-def said(turn: Turn) -> dict[str, Any]:
-    """What a client can know of a turn, however it was cut."""
+def summary(turn: Turn) -> dict[str, Any]:
+    """The fields of a turn that do not depend on how it was cut."""
     return {
         "text": turn.text,
         "reasoning": turn.reasoning,

@@ -110,14 +110,14 @@ def test_arguments_name_another_call() -> None:
 
 
 def test_the_parent_was_never_sent() -> None:
-    """agui-phantom-parent: `"parentMessageId":"nope"`, where a message m1 is there."""
+    """agui-phantom-parent: `"parentMessageId":"nope"`, where a message m1 exists."""
     events = played("agui-phantom-parent")
     assert events[1] == OPEN
     assert events[5] == start("call_A1", "get_weather", parent="nope")
 
 
 def test_success_names_no_pending_calls() -> None:
-    """agui-success-pending: an outcome of success that does not tell of the call."""
+    """agui-success-pending: an outcome of success that does not list the pending call."""
     finish = ev("RUN_FINISHED", **_RUN, outcome={"type": "success"})
     assert played("agui-success-pending") == [STARTED, A_START, *A_ARGS, end("call_A1"), finish]
 
@@ -188,8 +188,8 @@ def test_chunks_alternate() -> None:
 
 
 def test_a_call_without_arguments() -> None:
-    """agui-zero-arg: START, END. That is what a plain run sends, too, so the first variant
-    changes nothing of its sample; the second has an empty TOOL_CALL_ARGS."""
+    """agui-zero-arg: START, END. A plain run sends the same, so the first variant does not change
+    its sample; the second has an empty TOOL_CALL_ARGS."""
     begun = start("call_Z0", "list_issues")
     assert played("agui-zero-arg") == [STARTED, begun, end("call_Z0"), FINISHED]
     empty = [STARTED, begun, args("call_Z0", ""), end("call_Z0"), FINISHED]

@@ -21,7 +21,7 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
 )
 from mockllm.scenario.model import Scenario
-from tests.quirks.playing import frames, meant, plain, play
+from tests.quirks.playing import decoded_turn, frames, plain, play
 
 Json = dict[str, Any]
 
@@ -48,13 +48,14 @@ def _in_table() -> Iterator[None]:
 
 
 def sent(name: str, scenario: Scenario | None = None) -> list[Frame]:
-    """The frames of a quirk's sample, or of a scenario, with `NAME` or `NAME:VARIANT` in it."""
+    """The frames of a quirk's sample, or of a scenario, with a quirk named `NAME` or
+    `NAME:VARIANT`."""
     quirk, variant = table.find(name)
     return frames(play(quirk, variant, "anthropic", scenario))
 
 
-def told(name: str, scenario: Scenario | None = None) -> list[Any]:
-    """The events but for pings, with nothing left of the message but that it starts."""
+def short_events(name: str, scenario: Scenario | None = None) -> list[Any]:
+    """The events without pings, with the message of the start left out."""
     return [
         _shortened(json.loads(frame.data or ""))
         for frame in sent(name, scenario)
@@ -105,11 +106,11 @@ DONE = [end("end_turn", usage=USAGE), STOP]
 CALLED = [end("tool_use", usage=USAGE), STOP]
 
 
-# Events that say nothing
+# Events without content
 
 
 def test_pings_come_anywhere() -> None:
-    """A ping stands between any two events, before the start, or has no type."""
+    """A ping is between any two events, before the start, or has no type."""
     events = [(frame.event, frame.data) for frame in sent("anth-ping")]
     assert events[1] == ("ping", '{"type": "ping"}')
     assert [event for event, _ in events[::2]] == [
@@ -136,22 +137,22 @@ def test_no_event_lines() -> None:
     body = b"".join(play(sample, sample.variants[0], "anthropic").data).decode()
     assert body.startswith('data: {"type":"message_start","message":{')
     assert {line.partition(":")[0] for line in body.split("\n") if line} == {"data"}
-    assert told("anth-no-event-lines")[-1] == STOP
+    assert short_events("anth-no-event-lines")[-1] == STOP
 
 
 def test_unknown_types() -> None:
-    """A block, an event and a delta have types that nobody knows, and change nothing else."""
+    """A block, an event and a delta have unknown types; nothing else changes."""
     kit = [start(1, type="kit_block"), stop(1)]
-    assert told("anth-unknown-types") == [BEGIN, *HELLO, *kit, *DONE]
+    assert short_events("anth-unknown-types") == [BEGIN, *HELLO, *kit, *DONE]
     event = {"type": "vertex_event"}
-    assert told("anth-unknown-types:event") == [BEGIN, event, *HELLO, *DONE]
+    assert short_events("anth-unknown-types:event") == [BEGIN, event, *HELLO, *DONE]
     assert sent("anth-unknown-types:event")[1].event == "vertex_event"
     delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "kit_delta"}}
-    assert told("anth-unknown-types:delta") == [BEGIN, HELLO[0], delta, *HELLO[1:], *DONE]
+    assert short_events("anth-unknown-types:delta") == [BEGIN, HELLO[0], delta, *HELLO[1:], *DONE]
 
 
 def test_padded_json() -> None:
-    """Spaces stand before the last brace of every event but pings."""
+    """Every event but pings has spaces before its last brace."""
     by_name = [(frame.event, frame.data or "") for frame in sent("anth-padded-json")]
     assert by_name[3][1].endswith('"text":"Hel"}      }')
     assert all(data.endswith("      }") for event, data in by_name if event != "ping")
@@ -160,7 +161,7 @@ def test_padded_json() -> None:
 
 
 def test_done_sentinel() -> None:
-    """The mark of another API follows the end."""
+    """`[DONE]`, the end mark of another API, follows the end."""
     assert sent("anth-done-sentinel")[-1] == Frame("[DONE]")
     assert sent("anth-done-sentinel")[-2].event == "message_stop"
 
@@ -169,21 +170,21 @@ def test_done_sentinel() -> None:
 
 
 def test_zero_arguments() -> None:
-    """A call without arguments has nothing but empty deltas, or none at all."""
+    """A call without arguments has only empty deltas, or none."""
     z0 = tool(0, "call_Z0", "list_issues", input={})
     empty = args(0, "")
-    assert told("anth-zero-arg") == [BEGIN, z0, empty, empty, stop(0), *CALLED]
-    assert told("anth-zero-arg:no-delta") == [BEGIN, z0, stop(0), *CALLED]
+    assert short_events("anth-zero-arg") == [BEGIN, z0, empty, empty, stop(0), *CALLED]
+    assert short_events("anth-zero-arg:no-delta") == [BEGIN, z0, stop(0), *CALLED]
 
 
 def test_input_in_start() -> None:
-    """The start has the whole input; deltas say nothing, the same again, or are empty."""
+    """The start has the whole input; deltas are missing, repeat it, or are empty."""
     filled = tool(**A1, input={"city": "Paris"})
-    assert told("anth-input-in-start") == [BEGIN, filled, stop(0), *CALLED]
+    assert short_events("anth-input-in-start") == [BEGIN, filled, stop(0), *CALLED]
     both = [BEGIN, filled, *PARIS, stop(0), *CALLED]
-    assert told("anth-input-in-start:with-deltas") == both
+    assert short_events("anth-input-in-start:with-deltas") == both
     one = [BEGIN, filled, args(0, ""), stop(0), *CALLED]
-    assert told("anth-input-in-start:empty-delta") == one
+    assert short_events("anth-input-in-start:empty-delta") == one
 
 
 @pytest.mark.parametrize(
@@ -191,14 +192,14 @@ def test_input_in_start() -> None:
     [("absent", {}), ("empty-string", {"input": ""}), ("null", {"input": None})],
 )
 def test_input_missing(variant: str, input: Json) -> None:
-    """The start of a call has no input, or something else in its place."""
-    events = told(f"anth-input-missing:{variant}")
+    """The start of a call has no input, or another value in its place."""
+    events = short_events(f"anth-input-missing:{variant}")
     assert events == [BEGIN, tool(**A1, **input), *PARIS, stop(0), *CALLED]
 
 
 def test_call_cut_by_limit() -> None:
     """The input breaks off, the block never stops, and the reason is the limit."""
-    assert told("anth-tool-cut-by-limit") == [
+    assert short_events("anth-tool-cut-by-limit") == [
         BEGIN,
         tool(**A1, input={}),
         args(0, ""),
@@ -211,7 +212,7 @@ def test_call_cut_by_limit() -> None:
 
 def test_limit_cuts_the_last_call() -> None:
     """Of several calls the last one is cut, those before it stay whole."""
-    whole, broken = meant(
+    whole, broken = decoded_turn(
         play(*table.find("anth-tool-cut-by-limit"), "anthropic", TWO_CALLS), "anthropic"
     ).tool_calls
     assert (whole.arguments, broken.arguments) == ('{"city":"Paris"}', '{"tz":"C')
@@ -223,7 +224,7 @@ def test_limit_cuts_the_last_call() -> None:
 def _indexes(name: str, scenario: Scenario | None = None) -> list[tuple[str, int]]:
     return [
         (event["type"].removeprefix("content_block_"), event["index"])
-        for event in told(name, scenario)
+        for event in short_events(name, scenario)
         if "index" in event
     ]
 
@@ -243,10 +244,10 @@ def test_index_gap() -> None:
 
 
 def test_out_of_order_keeps_calls_in_order() -> None:
-    """However blocks are sorted, calls come in the order of the answer."""
+    """Calls keep the order of the answer, however the blocks are sorted."""
     order = [
         (event["content_block"].get("id"), event["index"])
-        for event in told("anth-index-gap:out-of-order", TEXT_AND_TWO_CALLS)
+        for event in short_events("anth-index-gap:out-of-order", TEXT_AND_TWO_CALLS)
         if "content_block" in event
     ]
     assert order == [(None, 2), ("call_A1", 0), ("call_B2", 1)]
@@ -261,7 +262,7 @@ def test_overlapping_blocks_keep_their_index() -> None:
 
 def test_interleaved() -> None:
     """Both calls are open while their fragments alternate."""
-    assert told("anth-interleaved") == [
+    assert short_events("anth-interleaved") == [
         BEGIN,
         tool(0, "call_A1", "get_weather", input={}),
         tool(1, "call_B2", "get_time", input={}),
@@ -284,7 +285,7 @@ def test_interleaved_with_text() -> None:
 
 
 def test_signature() -> None:
-    """Thinking has no signature, or one in two pieces."""
+    """Thinking has no signature, or one in two deltas."""
     plain_events = [
         json.loads(frame.data or "")
         for frame in frames(plain(REASONING, "anthropic"))
@@ -292,21 +293,21 @@ def test_signature() -> None:
     ]
     signed = next(e for e in plain_events if e.get("delta", {}).get("type") == "signature_delta")
     rest = [_shortened(event) for event in plain_events if event != signed]
-    assert told("anth-signature") == rest
-    pieces = [
+    assert short_events("anth-signature") == rest
+    signature_parts = [
         event["delta"]["signature"]
-        for event in told("anth-signature:split")
+        for event in short_events("anth-signature:split")
         if event.get("delta", {}).get("type") == "signature_delta"
     ]
-    assert pieces == ["c2lnbm", "F0dXJl"]
+    assert signature_parts == ["c2lnbm", "F0dXJl"]
 
 
-def test_missing_signature_is_meant() -> None:
-    """What the stream without signatures means has none."""
+def test_missing_signature_decodes_to_none() -> None:
+    """The turn of a stream without signatures has none."""
     _, variant = table.find("anth-signature")
-    turn = meant(plain(REASONING, "anthropic"), "anthropic")
-    assert variant.meaning is not None
-    thought = variant.meaning(turn).parts[0]
+    turn = decoded_turn(plain(REASONING, "anthropic"), "anthropic")
+    assert variant.expected is not None
+    thought = variant.expected(turn).parts[0]
     assert isinstance(thought, Reasoning)
     assert (thought.text, thought.signature) == ("Let me think.", None)
 
@@ -314,35 +315,35 @@ def test_missing_signature_is_meant() -> None:
 def test_text_in_start() -> None:
     """The start of the text has its first fragment, or all of it."""
     first = [start(0, type="text", text="Hel"), text(0, "lo"), stop(0)]
-    assert told("anth-text-in-start") == [BEGIN, *first, *DONE]
+    assert short_events("anth-text-in-start") == [BEGIN, *first, *DONE]
     whole = [start(0, type="text", text="Hello"), stop(0)]
-    assert told("anth-text-in-start:whole") == [BEGIN, *whole, *DONE]
+    assert short_events("anth-text-in-start:whole") == [BEGIN, *whole, *DONE]
 
 
 # The end
 
 
 def test_error_event() -> None:
-    """An error ends the stream: behind a fragment, at once, or in place of its end."""
-    assert told("anth-error-event") == [BEGIN, *HELLO[:2], ERROR]
+    """An error ends the stream: after a fragment, at once, or instead of its end."""
+    assert short_events("anth-error-event") == [BEGIN, *HELLO[:2], ERROR]
     assert sent("anth-error-event")[-1].event == "error"
-    assert told("anth-error-event:first") == [ERROR]
-    assert told("anth-error-event:at-the-end") == [BEGIN, *HELLO, ERROR]
+    assert short_events("anth-error-event:first") == [ERROR]
+    assert short_events("anth-error-event:at-the-end") == [BEGIN, *HELLO, ERROR]
 
 
 def test_cut() -> None:
-    """Nothing follows a fragment, or what is missing is the end alone."""
+    """The stream ends after a fragment, or only its last events are missing."""
     call = [tool(1, "call_A1", "get_weather", input={}), args(1, ""), args(1, '{"city":')]
     whole = [BEGIN, *HELLO, *call, args(1, '"Paris"}'), stop(1)]
-    assert told("anth-cut") == [BEGIN, *HELLO[:2]]
-    assert told("anth-cut:in-call") == [BEGIN, *HELLO, *call]
-    assert told("anth-cut:before-end") == whole
-    assert told("anth-cut:before-stop") == [*whole, end("tool_use", usage=USAGE)]
+    assert short_events("anth-cut") == [BEGIN, *HELLO[:2]]
+    assert short_events("anth-cut:in-call") == [BEGIN, *HELLO, *call]
+    assert short_events("anth-cut:before-end") == whole
+    assert short_events("anth-cut:before-stop") == [*whole, end("tool_use", usage=USAGE)]
 
 
 def test_usage_missing() -> None:
-    """The start or the end of the message tells no usage, or neither does."""
-    assert told("anth-usage-missing") == [BEGIN, *HELLO, end("end_turn"), STOP]
+    """The start or the end of the message has no usage, or neither has."""
+    assert short_events("anth-usage-missing") == [BEGIN, *HELLO, end("end_turn"), STOP]
 
     def counted(variant: str) -> list[bool]:
         values = [json.loads(frame.data or "") for frame in sent(f"anth-usage-missing:{variant}")]
@@ -354,18 +355,18 @@ def test_usage_missing() -> None:
 
 
 def test_two_message_deltas() -> None:
-    """A second `message_delta` tells no reason, behind the one that does or before it."""
+    """A second `message_delta` has no reason; it follows or precedes the one with it."""
     call = [BEGIN, tool(**A1, input={}), *PARIS, stop(0)]
-    told_reason, no_reason = end("tool_use", usage=USAGE), end(None, usage=USAGE)
-    assert told("anth-two-message-delta") == [*call, told_reason, no_reason, STOP]
-    other = told("anth-two-message-delta:null-before")
-    assert other == [*call, no_reason, told_reason, STOP]
+    with_reason, no_reason = end("tool_use", usage=USAGE), end(None, usage=USAGE)
+    assert short_events("anth-two-message-delta") == [*call, with_reason, no_reason, STOP]
+    other = short_events("anth-two-message-delta:null-before")
+    assert other == [*call, no_reason, with_reason, STOP]
 
 
 def test_message_starts_twice() -> None:
-    """A first attempt breaks off, and a second message, with another id, says it all."""
-    assert told("anth-message-start-twice") == [BEGIN, *HELLO[:2], BEGIN, *HELLO, *DONE]
-    assert told("anth-message-start-twice:at-once") == [BEGIN, BEGIN, *HELLO, *DONE]
+    """A first attempt breaks off, and a second message, with another id, is whole."""
+    assert short_events("anth-message-start-twice") == [BEGIN, *HELLO[:2], BEGIN, *HELLO, *DONE]
+    assert short_events("anth-message-start-twice:at-once") == [BEGIN, BEGIN, *HELLO, *DONE]
     ids = [
         json.loads(frame.data or "")["message"]["id"]
         for frame in sent("anth-message-start-twice")
@@ -375,7 +376,7 @@ def test_message_starts_twice() -> None:
 
 
 def test_names_are_those_of_the_group() -> None:
-    """The group is complete, and no name is there twice."""
+    """The group is complete, and its names are unique."""
     assert sorted(quirk.name.removeprefix("anth-") for quirk in QUIRKS) == [
         "cut",
         "done-sentinel",

@@ -1,4 +1,4 @@
-"""Laws of the quirks of Anthropic Messages and of Gemini: what holds for every variant."""
+"""Laws of every quirk of Anthropic Messages and of Gemini."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.gemini import QUIRKS as GEMINI
 from mockllm.replay.resolve import resolve
 from tests import strategies
-from tests.quirks.event_laws import assert_plays, named, read, said, sent
-from tests.quirks.playing import meant, plain, play
+from tests.quirks.event_laws import assert_plays, named, read, sent, summary
+from tests.quirks.playing import decoded_turn, plain, play
 
 Form = tuple[str, Quirk, Variant]
 
@@ -33,7 +33,7 @@ FORMS: list[Form] = [
 ]
 BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant in FORMS}
 
-# What our own decoder sees otherwise: lines of JSON outside of events and arrays are none of an
+# Our own decoder reads these differently: JSON outside of events, and arrays, are not part of an
 # event stream, and a second start is an error to it, which is right too.
 UNREAD = {"gem-raw-error-lines", "gem-array-form", "anth-message-start-twice"}
 READ = [form for form in FORMS if form[1].name not in UNREAD]
@@ -157,13 +157,13 @@ def _in_table() -> Iterator[None]:
 
 def _expected(turn: Turn, api: str, variant: Variant) -> dict[str, Any]:
     meaning = PROTOCOLS[api].project(turn)
-    return _values(variant.meaning(meaning) if variant.meaning else meaning)
+    return _values(variant.expected(meaning) if variant.expected else meaning)
 
 
 def _values(turn: Turn) -> dict[str, Any]:
-    """What is said of a turn, arguments as values where they are JSON."""
+    """The summary of a turn, with arguments as values where they are JSON."""
     calls = [(call.id, call.name, _value(call.arguments)) for call in turn.tool_calls]
-    return {**said(turn), "calls": calls}
+    return {**summary(turn), "calls": calls}
 
 
 def _value(text: str) -> Any:
@@ -175,15 +175,16 @@ def _value(text: str) -> Any:
 
 @forms
 def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Variant) -> None:
-    """The bytes of a sample with a quirk are others than those without."""
+    """The bytes of a sample differ with the quirk."""
     assert play(quirk, variant, api).data != plain(quirk.sample, api).data
 
 
 @read_forms
-def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Variant) -> None:
-    """Our own decoder comes to what the variant means: the same, what is left, or the error."""
+def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Our own decoder reads the turn that the variant declares: the same, the rest of it, or the
+    error."""
     turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
-    assert _values(meant(play(quirk, variant, api), api)) == _expected(turn, api, variant)
+    assert _values(decoded_turn(play(quirk, variant, api), api)) == _expected(turn, api, variant)
 
 
 @pytest.mark.slow
@@ -191,14 +192,14 @@ def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Varia
 @given(st.data())
 @forms
 def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
-    """No turn makes a variant fail, whatever frames it holds; times stay sorted."""
+    """No turn makes a variant fail, whatever frames it has; times stay sorted."""
     assert_plays(data.draw(ODD_TURNS[api]), api, quirk, variant)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", ODD)
 def test_every_odd_frame_plays(api: str) -> None:
-    """No frame that has the names of an API and other values makes any variant fail."""
+    """No frame with known names and unusual values makes a variant fail."""
     for data in ODD[api] + _OTHER:
         turn = Turn((Opaque(api, Frame(data)), *TEXT.parts, *CALL.parts), "stop")
         for own, quirk, variant in FORMS:
@@ -210,10 +211,10 @@ def test_every_odd_frame_plays(api: str) -> None:
 @few
 @given(st.data())
 @read_forms
-def test_any_turn_means_the_same(
+def test_any_turn_decodes_to_the_declared_turn(
     api: str, quirk: Quirk, variant: Variant, data: st.DataObject
 ) -> None:
-    """Our own decoder comes to what the variant means, of any turn."""
+    """Our own decoder reads the turn that the variant declares, of any turn."""
     turn = data.draw(TURNS)
     got = _values(read(sent(turn, api, named(quirk, variant)), api))
     assert got == _expected(turn, api, variant)
@@ -221,20 +222,20 @@ def test_any_turn_means_the_same(
 
 @forms
 def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
-    """A turn without anything that a variant is about keeps its bytes and its meaning."""
+    """A turn without the feature that a variant changes keeps its bytes."""
     name = named(quirk, variant)
     turn = IDLE.get(name, IDLE.get(quirk.name))
     if turn is None:
         assert all(sent(t, api, name) != sent(t, api) for t in (TEXT, CALL)), "give IDLE a turn"
         return
     assert sent(turn, api, name) == sent(turn, api)
-    assert variant.meaning is None or variant.meaning(turn) == turn
+    assert variant.expected is None or variant.expected(turn) == turn
 
 
 @forms
 def test_quirks_are_described(api: str, quirk: Quirk, variant: Variant) -> None:
-    """Every quirk belongs to its group and every variant says what its bytes look like."""
+    """Every quirk belongs to its group, and every variant describes its bytes."""
     assert quirk.group == {"anthropic": "H", "gemini": "J"}[api]
     assert quirk.apis == (api,)
-    assert variant.says
+    assert variant.description
     assert quirk.title

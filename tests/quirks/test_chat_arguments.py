@@ -25,15 +25,15 @@ EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
 
 
 def opened(arguments: str = '""', name: str = "get_weather", id: str = "call_A1") -> str:
-    """The opening chunk, with arguments as JSON; without any where that is empty."""
-    said = f',"arguments":{arguments}' if arguments else ""
+    """The opening chunk, with arguments as JSON, or without them where that is empty."""
+    field = f',"arguments":{arguments}' if arguments else ""
     return first(
-        f'{{"index":0,"id":"{id}","type":"function","function":{{"name":"{name}"{said}}}}}'
+        f'{{"index":0,"id":"{id}","type":"function","function":{{"name":"{name}"{field}}}}}'
     )
 
 
 def argued(text: str) -> str:
-    """A chunk of a fragment; the text is JSON."""
+    """A chunk with a fragment of arguments; the text is JSON."""
     return then(f'{{"index":0,"function":{{"arguments":{text}}}}}')
 
 
@@ -113,12 +113,12 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 @EACH
 def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
-    """A text has the bytes that it has without the quirk."""
+    """A text has the same bytes with the quirk."""
     laws.leaves(quirk, variant, TEXT)
 
 
 @EACH
-def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     """Frames that a quirk does not understand keep their bytes."""
     laws.leaves_the_unknown(variant)
 
@@ -145,23 +145,23 @@ TWICE = ("chat-args-repeated-at-end:", "chat-args-repeated-at-end:with-finish")
 
 @given(turn=calls.called)
 def test_our_decoder_reads_it(turn: Turn) -> None:
-    """The decoder, which is lenient, comes to what each variant means."""
+    """Our decoder, which is lenient, reads the turn that each variant declares."""
     calls.reads_back(QUIRKS, turn, but=TWICE)
 
 
 @pytest.mark.parametrize("name", TWICE)
 def test_repeated_arguments_are_no_json(name: str) -> None:
-    """Read plainly they are the arguments twice; each call has its own, the empty ones too."""
+    """Each call has its arguments twice, the empty ones too."""
     turn = Turn((ToolCall("f", "call_1", ('{"a":', "1}")), ToolCall("g", "call_2")), "tool_calls")
-    got = calls.read(laws.pieces(turn, Options(), name))
+    got = calls.read(laws.streamed(turn, Options(), name))
     assert [call.arguments for call in got.tool_calls] == ['{"a":1}{"a":1}', "{}{}"]
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_what_never_finishes_repeats_nothing(name: str) -> None:
-    """The repetition comes with the end, so a stream that is cut has none."""
+def test_a_cut_stream_repeats_nothing(name: str) -> None:
+    """The repetition comes with the finish, which a stream that is cut does not have."""
     turn = Turn((ToolCall("f", "call_1", ('{"a":', "1}")),))
-    assert laws.pieces(turn, Options(), name) == laws.pieces(turn, Options())
+    assert laws.streamed(turn, Options(), name) == laws.streamed(turn, Options())
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_what_never_finishes_repeats_nothing(name: str) -> None:
     ids=["infinity", "half a pair", "a list", "malformed", "deep"],
 )
 def test_only_objects_are_sent_as_objects(arguments: str) -> None:
-    """Arguments that are no object, or none that JSON can say plainly, stay as they are."""
+    """Arguments that are no JSON object stay as they are."""
     turn = Turn((ToolCall("f", "call_1", (arguments,)),), "tool_calls")
-    assert laws.pieces(turn, Options(), "chat-args-object") == laws.pieces(turn, Options())
+    assert laws.streamed(turn, Options(), "chat-args-object") == laws.streamed(turn, Options())
 
 
 @pytest.mark.parametrize(
@@ -190,29 +190,29 @@ def test_only_objects_are_sent_as_objects(arguments: str) -> None:
 def test_two_characters_are_lost_where_that_breaks_the_rest(
     fragments: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    """What the call still says are the fragments that are left; an object stays whole."""
+    """The call has the fragments that are left; an object stays whole."""
     turn = Turn((ToolCall("f", "call_1", fragments),), "tool_calls")
     (variant,) = BY_NAME["chat-args-lost-prefix"].variants
-    assert variant.meaning is not None
-    assert variant.meaning(turn).tool_calls == (ToolCall("f", "call_1", left),)
+    assert variant.expected is not None
+    assert variant.expected(turn).tool_calls == (ToolCall("f", "call_1", left),)
 
 
 def test_only_the_last_call_is_cut() -> None:
-    """Nothing before the limit is touched; a call without arguments breaks off, too."""
+    """Parts before the limit are unchanged; a call without arguments is cut too."""
     whole = ToolCall("f", "call_1", ('{"a":', "1}"))
     turn = Turn((whole, ToolCall("g", "call_2")), "tool_calls")
-    got = calls.read(laws.pieces(turn, Options(), "chat-args-truncated"))
+    got = calls.read(laws.streamed(turn, Options(), "chat-args-truncated"))
     assert got.tool_calls == (whole, ToolCall("g", "call_2", ("{",)))
     assert got.finish == "length"
 
 
 @pytest.mark.parametrize("name", ["chat-args-truncated", "chat-args-truncated:normal-finish"])
-def test_what_is_not_cut_keeps_its_finish(name: str) -> None:
-    """Without calls, or without a finish, nothing is cut and nothing else is said."""
+def test_an_answer_that_is_not_cut_keeps_its_finish(name: str) -> None:
+    """Without calls, or without a finish, the stream does not change."""
     quirk, _, wanted = name.partition(":")
     variant = BY_NAME[quirk].variant(wanted)
     assert variant is not None
-    assert variant.meaning is not None
+    assert variant.expected is not None
     for turn in [Turn((), "stop"), Turn((ToolCall("f", "call_1", ('{"a":', "1}")),))]:
-        assert variant.meaning(turn) is turn
-        assert laws.pieces(turn, Options(), name) == laws.pieces(turn, Options())
+        assert variant.expected(turn) is turn
+        assert laws.streamed(turn, Options(), name) == laws.streamed(turn, Options())

@@ -1,4 +1,4 @@
-"""What is inside of the deltas of Chat Completions, the first half of group D."""
+"""Quirks inside the deltas of Chat Completions, the first half of group D."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) 
     assert sent(BY_NAME[quirk], variant) == expected
 
 
-def test_one_chunk_keeps_what_came_with_the_calls() -> None:
-    """Calls of any number and order of fragments come out whole and sorted, behind the text."""
+def test_one_chunk_has_all_calls() -> None:
+    """Calls of any number and order of fragments are whole and sorted, after the text."""
     quirk = BY_NAME["chat-two-calls-one-chunk"]
     both = calling(f"{A1 % (CITY + PARIS)},{B2 % (TZ + CET)}")
     assert sent(quirk, scenario=INTERLEAVED) == sent(quirk)
@@ -167,10 +167,10 @@ def test_one_chunk_keeps_what_came_with_the_calls() -> None:
 
 
 def test_each_choice_has_its_own_calls() -> None:
-    """With several choices, calls are put into one chunk for each of them."""
+    """With several choices, each has a chunk with its calls."""
     turn = Turn((ToolCall("f", "call_1"), ToolCall("g", "call_2")), "tool_calls")
-    told = laws.pieces(turn, Options(n=2), "chat-two-calls-one-chunk")
-    assert [b"call_1" in piece.data and b"call_2" in piece.data for piece in told] == [
+    found = laws.streamed(turn, Options(n=2), "chat-two-calls-one-chunk")
+    assert [b"call_1" in part.data and b"call_2" in part.data for part in found] == [
         False,
         False,
         True,

@@ -35,7 +35,7 @@ from tests.quirks.chat_laws import (
     chunk,
     fragment,
     sent,
-    shown,
+    shortened,
     usage_chunk,
 )
 from tests.quirks.playing import plain, play
@@ -50,15 +50,15 @@ SAFE = (
     ',"sexual":{"filtered":false,"severity":"safe"}'
     ',"violence":{"filtered":false,"severity":"safe"}}'
 )
-NOBODY = '"created":0,"id":"","model":"","object":""'
+NO_IDENTITY = '"created":0,"id":"","model":"","object":""'
 
 
 def checked(start: int, end: int) -> str:
-    """What Azure's filter says of a stretch of text."""
+    """The result of Azure's filter for a range of the text."""
     offsets = f'{{"check_offset":{end},"start_offset":{start},"end_offset":{end}}}'
     return (
         f'{{"choices":[{{"content_filter_offsets":{offsets},"content_filter_results":{SAFE},'
-        f'"finish_reason":null,"index":0}}],{NOBODY}}}'
+        f'"finish_reason":null,"index":0}}],{NO_IDENTITY}}}'
     )
 
 
@@ -76,7 +76,7 @@ SAMPLES = [
     (
         "chat-first-choices-empty",
         [
-            f'{{"choices":[],{NOBODY},"prompt_filter_results":'
+            f'{{"choices":[],{NO_IDENTITY},"prompt_filter_results":'
             f'[{{"prompt_index":0,"content_filter_results":{SAFE}}}]}}',
             OPENING,
             HEL,
@@ -190,19 +190,19 @@ def test_thinking_parts(scenario: Scenario) -> None:
         '{"content":[{"type":"text","text":"Hel"}]}',
         '{"content":[{"type":"text","text":"lo"}]}',
     ]
-    told = sent(BY_NAME["chat-content-parts"], "thinking", scenario)
+    found = sent(BY_NAME["chat-content-parts"], "thinking", scenario)
     if scenario is REASONING:
         opening = chunk('{"role":"assistant","content":""}')
-        assert told == [opening, *map(chunk, [*thoughts, *texts]), *REASONED]
+        assert found == [opening, *map(chunk, [*thoughts, *texts]), *REASONED]
     else:
-        assert told == [OPENING, *map(chunk, texts), *TAIL]
+        assert found == [OPENING, *map(chunk, texts), *TAIL]
 
 
 def test_every_chunk_has_another_id() -> None:
-    """The ids are `c1`, `c2` and so on, that of the usage among them; nothing else differs."""
+    """The ids are `c1`, `c2` and so on, the usage chunk's included; nothing else differs."""
     quirk = BY_NAME["chat-chunk-id-changes"]
-    told = [frame for frame in sent(quirk) if frame != DONE]
-    assert [frame[:10] for frame in told] == [f'{{"id":"c{n}"' for n in range(1, 6)]
+    found = [frame for frame in sent(quirk) if frame != DONE]
+    assert [frame[:10] for frame in found] == [f'{{"id":"c{n}"' for n in range(1, 6)]
     was = plain(TEXT, "chat").data
     id_ = was[0].split(b'"')[3]
     ids = [f"c{n}".encode() for n in range(1, 6)]
@@ -211,23 +211,23 @@ def test_every_chunk_has_another_id() -> None:
 
 
 def test_a_second_choice_calls_with_its_own_ids() -> None:
-    """Where the answer calls, so does choice 1, with ids that are not those of choice 0."""
-    told = sent(BY_NAME["chat-n-choices"], scenario=TEXT_AND_CALL)
-    assert second(calling(A1.replace("call_A1", "call_A1_other") % "")) in told
-    assert second(fragment(0, CITY)) in told
-    assert second(CALLS) in told
+    """Choice 1 has the same calls as choice 0, with other ids."""
+    found = sent(BY_NAME["chat-n-choices"], scenario=TEXT_AND_CALL)
+    assert second(calling(A1.replace("call_A1", "call_A1_other") % "")) in found
+    assert second(fragment(0, CITY)) in found
+    assert second(CALLS) in found
 
 
-def test_choices_that_were_asked_for_are_left_alone() -> None:
-    """A request for several choices has them already."""
+def test_requested_choices_are_unchanged() -> None:
+    """A request for several choices gets no further ones."""
     turn = Turn((Text(("Hel", "lo")), ToolCall("f", "call_1")), "tool_calls")
     for name in ("chat-n-choices", "chat-n-choices:one-first"):
-        assert laws.pieces(turn, Options(n=2), name) == laws.pieces(turn, Options(n=2))
+        assert laws.streamed(turn, Options(n=2), name) == laws.streamed(turn, Options(n=2))
 
 
 @EACH
 def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample as it is."""
+    """No variant leaves its own sample unchanged."""
     assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
 
 
@@ -240,18 +240,18 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 @given(turn=turns())
 def test_our_decoder_reads_it(turn: Turn) -> None:
-    """The decoder, which is lenient, comes to what the variant means."""
+    """Our decoder, which is lenient, reads the turn that the variant declares."""
     laws.reads_back(QUIRKS, turn)
 
 
-@given(told=laws.odd_streams)
-def test_odd_chunks_do_no_harm(told: list[str]) -> None:
-    """Chunks that a scenario gives as raw frames may have any shape."""
-    laws.stands(QUIRKS, told)
+@given(data=laws.odd_streams)
+def test_odd_chunks_do_no_harm(data: list[str]) -> None:
+    """Raw frames of a scenario may have any shape."""
+    laws.survives_odd_chunks(QUIRKS, data)
 
 
 @EACH
-def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     """Frames that a quirk does not understand keep their bytes."""
     laws.leaves_the_unknown(variant)
 
@@ -277,13 +277,13 @@ def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
     ],
 )
 def test_nothing_to_change_changes_nothing(name: str, scenario: Scenario) -> None:
-    """What a scenario does not have, a quirk cannot change."""
+    """A quirk does not change scenarios without its feature."""
     quirk, _, chosen = name.partition(":")
     variant = BY_NAME[quirk].variant(chosen)
     assert variant is not None
     laws.leaves(BY_NAME[quirk], variant, scenario)
 
 
-def test_plain_samples_are_as_these_tests_take_them() -> None:
-    """Without quirks the text has exactly the events that the expectations above build on."""
-    assert shown(plain(TEXT, "chat")) == [OPENING, HEL, LO, *TAIL]
+def test_plain_samples_are_as_expected_here() -> None:
+    """Without quirks the sample has exactly the events that the expectations above are built on."""
+    assert shortened(plain(TEXT, "chat")) == [OPENING, HEL, LO, *TAIL]

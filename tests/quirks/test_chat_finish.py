@@ -86,7 +86,7 @@ def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) 
 
 @EACH
 def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample as it is."""
+    """No variant leaves its own sample unchanged."""
     assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
 
 
@@ -99,18 +99,18 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 @given(turn=turns())
 def test_our_decoder_reads_it(turn: Turn) -> None:
-    """The decoder, which is lenient, comes to what the variant means."""
+    """Our decoder, which is lenient, reads the turn that the variant declares."""
     laws.reads_back(QUIRKS, turn)
 
 
-@given(told=laws.odd_streams)
-def test_odd_chunks_do_no_harm(told: list[str]) -> None:
-    """Chunks that a scenario gives as raw frames may have any shape."""
-    laws.stands(QUIRKS, told)
+@given(data=laws.odd_streams)
+def test_odd_chunks_do_no_harm(data: list[str]) -> None:
+    """Raw frames of a scenario may have any shape."""
+    laws.survives_odd_chunks(QUIRKS, data)
 
 
 @EACH
-def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     """Frames that a quirk does not understand keep their bytes."""
     laws.leaves_the_unknown(variant)
 
@@ -125,7 +125,7 @@ def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
     ],
 )
 def test_nothing_to_change_changes_nothing(name: str, scenario: Scenario) -> None:
-    """A quirk of calls leaves texts as they are, and the other way round."""
+    """A quirk of calls does not change texts, and the reverse."""
     quirk, _, chosen = name.partition(":")
     variant = BY_NAME[quirk].variant(chosen)
     assert variant is not None
@@ -136,16 +136,17 @@ CUT = Turn((Text(("Hel", "lo")),), usage=TokenUsage(1, 2))
 
 
 @EACH
-def test_a_stream_that_is_cut_finishes_no_sooner(quirk: Quirk, variant: Variant) -> None:
-    """No quirk of finishing makes up a finish, or touches what has none."""
+def test_a_cut_stream_has_no_finish(quirk: Quirk, variant: Variant) -> None:
+    """No quirk adds a finish to a stream without one."""
     options = Options(stream_usage=True)
     if quirk.name != "chat-finish-key-absent":
-        told = laws.pieces(CUT, options, f"{quirk.name}:{variant.name}")
-        assert told == laws.pieces(CUT, options)
+        found = laws.streamed(CUT, options, f"{quirk.name}:{variant.name}")
+        assert found == laws.streamed(CUT, options)
 
 
-def test_words_for_the_finish_follow_what_it_was() -> None:
-    """Anthropic's words differ for text, calls and the limit; calls decide what `stop` means."""
+def test_foreign_finish_reasons_follow_the_finish() -> None:
+    """Anthropic's reasons differ for text, calls and the limit; with calls `stop` becomes the
+    reason for calls."""
     call = ToolCall("f", "call_1")
     anthropic, _, guardrail = BY_NAME["chat-finish-foreign-value"].variants
     stopped = BY_NAME["chat-finish-stop-with-tools"].variants[0]
@@ -159,9 +160,9 @@ def test_words_for_the_finish_follow_what_it_was() -> None:
         (stopped, Turn((), "tool_calls"), ("tool_calls", None)),
         (stopped, Turn((call,)), (None, None)),
     ]:
-        assert variant.meaning is not None
-        meant = variant.meaning(turn)
-        assert (meant.finish, meant.finish_raw) == expected
+        assert variant.expected is not None
+        outcome = variant.expected(turn)
+        assert (outcome.finish, outcome.finish_raw) == expected
 
 
 def test_finish_never_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""Group A: how Chat Completions tells which tool call a fragment is of."""
+"""Group A: how a Chat Completions fragment is assigned to its tool call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mockllm.quirks.samples import CALL, INTERLEAVED, TEXT
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, ROLE, first, then
-from tests.quirks.playing import meant, plain, play
+from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
@@ -193,7 +193,7 @@ def test_every_variant_has_its_sample_here() -> None:
 
 @EACH
 def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample as it is."""
+    """No variant leaves its own sample unchanged."""
     assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
 
 
@@ -206,12 +206,12 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 @EACH
 def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
-    """A text has the bytes that it has without the quirk."""
+    """A text has the same bytes with the quirk."""
     laws.leaves(quirk, variant, TEXT)
 
 
 @EACH
-def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     """Frames that a quirk does not understand keep their bytes."""
     laws.leaves_the_unknown(variant)
 
@@ -226,8 +226,8 @@ def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
         "chat-index-reversed",
     ],
 )
-def test_one_call_alone_has_nothing_to_be_mixed_up_with(name: str) -> None:
-    """Quirks that need two calls leave one as it is."""
+def test_one_call_alone_is_unchanged(name: str) -> None:
+    """Quirks that need two calls leave one unchanged."""
     quirk, _, wanted = name.partition(":")
     variant = BY_NAME[quirk].variant(wanted)
     assert variant is not None
@@ -240,20 +240,21 @@ ANNOUNCED = ("chat-name-split:",)
 
 @given(turn=calls.called)
 def test_our_decoder_reads_it(turn: Turn) -> None:
-    """The decoder, which is lenient, comes to what each variant means, however the calls
+    """Our decoder, which is lenient, reads the turn that each variant declares, however the calls
     interleave."""
     calls.reads_back(QUIRKS, turn, but=ANNOUNCED)
 
 
 @pytest.mark.parametrize("name", ["fragments", ""])
 def test_calls_without_index_are_never_interleaved(name: str) -> None:
-    """Without an index a fragment can only be of the call before it, so that is what it is."""
+    """Without an index a fragment belongs to the call before it, so the stream is not
+    interleaved."""
     quirk = BY_NAME["chat-index-missing"]
     variant = quirk.variant(name)
     assert variant is not None
-    told = play(quirk, variant, "chat", INTERLEAVED)
-    expected = meant(plain(INTERLEAVED, "chat"), "chat").whole()
-    assert meant(told, "chat").whole().tool_calls == expected.tool_calls
+    timed = play(quirk, variant, "chat", INTERLEAVED)
+    expected = decoded_turn(plain(INTERLEAVED, "chat"), "chat").whole()
+    assert decoded_turn(timed, "chat").whole().tool_calls == expected.tool_calls
 
 
 @pytest.mark.parametrize("name", [name for name, _ in SAMPLES[:7] if "first-only" not in name])
@@ -263,14 +264,14 @@ def test_calls_without_an_index_of_their_own_come_in_the_order_of_arrival(name: 
     quirk, _, wanted = name.partition(":")
     variant = BY_NAME[quirk].variant(wanted)
     assert variant is not None
-    assert variant.meaning is not None
-    assert [call.name for call in variant.meaning(turn).tool_calls] == ["g", "f"]
-    told = calls.read(laws.pieces(turn, Options(), name))
-    assert [call.name for call in told.tool_calls] == ["g", "f"]
+    assert variant.expected is not None
+    assert [call.name for call in variant.expected(turn).tool_calls] == ["g", "f"]
+    decoded = calls.read(laws.streamed(turn, Options(), name))
+    assert [call.name for call in decoded.tool_calls] == ["g", "f"]
 
 
 def test_new_ids_of_several_calls_are_all_different() -> None:
-    """Openings count from 1, and no id of a fragment is one of another."""
+    """Openings are numbered from 1, and no two fragments share an id."""
     turn = Turn(
         (
             ToolCall("f", "call_1", ('{"a":', "1}")),
@@ -280,14 +281,14 @@ def test_new_ids_of_several_calls_are_all_different() -> None:
         "tool_calls",
         order=(0, 2, 1, 2, 0, 2, 0),
     )
-    told = laws.pieces(turn, Options(), "chat-id-new-every-chunk")
-    ids = re.findall(rb'"id":"(\d+)"', b"".join(piece.data for piece in told))
+    timed = laws.streamed(turn, Options(), "chat-id-new-every-chunk")
+    ids = re.findall(rb'"id":"(\d+)"', b"".join(part.data for part in timed))
     assert ids == [b"1", b"2", b"3", b"4", b"5", b"6"]
-    assert [call.id for call in calls.read(told).tool_calls] == ["1", "2"]
+    assert [call.id for call in calls.read(timed).tool_calls] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
-    ("name", "pieces"),
+    ("name", "fragments"),
     [
         ("get_weather", ("get_", "weather")),
         ("web-search", ("web-", "search")),
@@ -299,9 +300,9 @@ def test_new_ids_of_several_calls_are_all_different() -> None:
         ("f", ("f",)),
     ],
 )
-def test_pieces_of_a_name_differ(name: str, pieces: tuple[str, ...]) -> None:
-    """A second piece that equals the first would read as a name that is repeated."""
+def test_fragments_of_a_name_differ(name: str, fragments: tuple[str, ...]) -> None:
+    """A second fragment that equals the first would look like a repeated name."""
     turn = Turn((ToolCall(name, "call_1"),), "tool_calls")
-    told = laws.pieces(turn, Options(), "chat-name-split")
-    found = re.findall(rb'"name":"([^"]*)"', b"".join(piece.data for piece in told))
-    assert tuple(piece.decode() for piece in found) == pieces
+    timed = laws.streamed(turn, Options(), "chat-name-split")
+    found = re.findall(rb'"name":"([^"]*)"', b"".join(part.data for part in timed))
+    assert tuple(fragment.decode() for fragment in found) == fragments

@@ -1,4 +1,4 @@
-"""Laws of the quirks of OpenAI Responses and of AG-UI: what holds for every variant."""
+"""Laws of every quirk of OpenAI Responses and of AG-UI."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.responses import QUIRKS as RESPONSES
 from mockllm.replay.resolve import resolve
-from tests.quirks.event_laws import assert_plays, named, odd_turns, read, said, sent
-from tests.quirks.playing import meant, plain, play
+from tests.quirks.event_laws import assert_plays, named, odd_turns, read, sent, summary
+from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import turns
 
 Form = tuple[str, Quirk, Variant]
@@ -33,7 +33,7 @@ BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant 
 # A plain run already sends calls without arguments like that.
 PLAIN_IS_QUIRKY = {"agui-zero-arg:none"}
 # Items that share an index come in the order in which they open; where a later one opens first,
-# only the final output tells that, when the events are gone.
+# only the final output shows it, after the events.
 IN_ORDER = {"resp-output-index:shared", "resp-reasoning-ids:shared-index"}
 
 TEXT = Turn((Text(("Hel", "lo")),), "stop")
@@ -97,22 +97,22 @@ def _in_table() -> Iterator[None]:
 
 
 def _expected(turn: Turn, api: str, variant: Variant) -> dict[str, object]:
-    return said(PROTOCOLS[api].project(variant.meaning(turn) if variant.meaning else turn))
+    return summary(PROTOCOLS[api].project(variant.expected(turn) if variant.expected else turn))
 
 
 @forms
 def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Variant) -> None:
-    """The bytes of a sample with a quirk are others than those without, but for those in
-    `PLAIN_IS_QUIRKY`, where the plain bytes are the quirk."""
+    """The bytes of a sample differ with the quirk, except for `PLAIN_IS_QUIRKY`, where the plain
+    bytes are those of the quirk."""
     changed = play(quirk, variant, api).data != plain(quirk.sample, api).data
     assert changed is (named(quirk, variant) not in PLAIN_IS_QUIRKY)
 
 
 @read_forms
-def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Variant) -> None:
-    """Where no error is due, our own decoder comes to what the variant means."""
+def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Variant) -> None:
+    """Where no error is expected, our own decoder reads the turn that the variant declares."""
     turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
-    assert said(meant(play(quirk, variant, api), api)) == _expected(turn, api, variant)
+    assert summary(decoded_turn(play(quirk, variant, api), api)) == _expected(turn, api, variant)
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_samples_mean_what_the_quirk_says(api: str, quirk: Quirk, variant: Varia
 @given(st.data())
 @forms
 def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
-    """No turn makes a variant fail, whatever frames it holds; times stay sorted."""
+    """No turn makes a variant fail, whatever frames it has; times stay sorted."""
     assert_plays(data.draw(odd_turns(api)), api, quirk, variant)
 
 
@@ -128,30 +128,31 @@ def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataO
 @few
 @given(st.data())
 @read_forms
-def test_any_turn_means_the_same(
+def test_any_turn_decodes_to_the_declared_turn(
     api: str, quirk: Quirk, variant: Variant, data: st.DataObject
 ) -> None:
-    """Where no error is due, our own decoder comes to what the variant means, of any turn."""
+    """Where no error is expected, our own decoder reads the turn that the variant declares, of any
+    turn."""
     turn = data.draw(turns(interleaved=named(quirk, variant) not in IN_ORDER))
-    got = said(read(sent(turn, api, named(quirk, variant)), api))
+    got = summary(read(sent(turn, api, named(quirk, variant)), api))
     assert got == _expected(turn, api, variant)
 
 
 @forms
 def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
-    """A turn without anything that a variant is about keeps its bytes and its meaning."""
+    """A turn without the feature that a variant changes keeps its bytes."""
     name = named(quirk, variant)
     turn = IDLE.get(name, IDLE.get(quirk.name))
     if turn is None:
         assert sent(CUT, api, name) != sent(CUT, api), "give IDLE a turn for it"
         return
     assert sent(turn, api, name) == sent(turn, api)
-    assert variant.meaning is None or variant.meaning(turn) == turn
+    assert variant.expected is None or variant.expected(turn) == turn
 
 
 @forms
 def test_bytes_are_numbered(api: str, quirk: Quirk, variant: Variant) -> None:
-    """Sequence numbers run from 0, with every quirk that is not about them."""
+    """Sequence numbers run from 0 with every quirk that does not change them."""
     if api == "responses" and quirk.name != "resp-required-missing":
         body = b"".join(play(quirk, variant, api).data).decode()
         numbers = [

@@ -1,4 +1,4 @@
-"""Group F: the bytes of each quirk, on its sample."""
+"""Group F: the bytes of each quirk's sample."""
 
 import json
 from itertools import pairwise
@@ -7,23 +7,25 @@ import pytest
 
 from mockllm import quirks
 from mockllm.framing.sse import Decoder, decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
-from mockllm.scenario.model import APIS
-from tests.quirks.playing import events, meant, plain, play
+from tests.quirks.playing import decoded_turn, events, plain, play
+
+APIS = tuple(PROTOCOLS)
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """The quirks of this group, where scenarios find them."""
+    """Adds the quirks of this group to the table."""
     for name, quirk in NAMED.items():
         monkeypatch.setitem(quirks.QUIRKS, name, quirk)
 
 
 def sample(name, api="chat"):
-    """The bytes of the sample with a quirk, in the pieces in which they leave."""
+    """The bytes of the sample with a quirk, write by write."""
     plain, _, variant = name.partition(":")
     quirk = NAMED[plain]
     return play(quirk, quirk.variant(variant), api).data
@@ -37,7 +39,7 @@ def body(name, api="chat"):
 
 
 def test_crlf():
-    """Every line ends in CRLF, or in CR, or in each of the three by turns."""
+    """Every line ends in CRLF, or in CR, or in LF, CRLF and CR in turn."""
     assert body("sse-crlf") == body("sse-crlf:crlf")
     assert body("sse-crlf").startswith(b'data: {"id":"chatcmpl-')
     assert body("sse-crlf").endswith(b"}\r\n\r\ndata: [DONE]\r\n\r\n")
@@ -51,14 +53,14 @@ def test_crlf():
 
 def test_crlf_in_two_writes():
     """The LF of each CRLF begins a write of its own."""
-    pieces = sample("sse-crlf:split")
-    assert b"".join(pieces) == body("sse-crlf")
-    assert pieces[-3:] == (b"data: [DONE]\r", b"\n\r", b"\n")
-    assert not any(b"\r\n" in piece for piece in pieces)
+    writes = sample("sse-crlf:split")
+    assert b"".join(writes) == body("sse-crlf")
+    assert writes[-3:] == (b"data: [DONE]\r", b"\n\r", b"\n")
+    assert not any(b"\r\n" in write for write in writes)
 
 
 def test_no_space():
-    """The colon of a field is followed by its value at once."""
+    """The value follows the colon of its field at once."""
     assert sample("sse-no-space")[0].startswith(b'data:{"id":"chatcmpl-')
     assert sample("sse-no-space")[-1] == b"data:[DONE]\n\n"
     begin = sample("sse-no-space", "anthropic")[0]
@@ -67,20 +69,20 @@ def test_no_space():
 
 def test_comments():
     """A comment between two events, or several before the first."""
-    pieces = sample("sse-comments")
-    assert pieces[0].startswith(b"data: {")
-    assert pieces[1::2] == (b": keep-alive\n\n",) * 5
+    writes = sample("sse-comments")
+    assert writes[0].startswith(b"data: {")
+    assert writes[1::2] == (b": keep-alive\n\n",) * 5
     assert sample("sse-comments:processing")[0] == b": OPENROUTER PROCESSING\n\n"
     assert sample("sse-comments", "gemini")[1] == b": keep-alive\r\n\r\n"
 
 
 def test_bare_colon():
-    """A colon and nothing else, between the events."""
+    """A lone colon is between the events."""
     assert sample("sse-bare-colon")[1::2] == (b":\n\n",) * 5
 
 
 def test_keepalive_as_data():
-    """The comment comes as data."""
+    """The comment is sent as data."""
     assert sample("sse-keepalive-as-data")[1] == b"data: : keepalive\n\n"
     quirk = NAMED["sse-keepalive-as-data"]
     assert events(play(quirk, quirk.variants[0], "chat"))[1] == ": keepalive"
@@ -88,11 +90,11 @@ def test_keepalive_as_data():
 
 def test_id_then_comment():
     """Each event has an id, and a comment follows."""
-    pieces = sample("sse-id-then-comment")
-    assert pieces[0].startswith(b'id: 1\ndata: {"id":"chatcmpl-')
-    assert pieces[0].endswith(b"}\n\n")
-    assert pieces[1] == b": ping\n\n"
-    assert pieces[-1] == b"id: 6\ndata: [DONE]\n\n"
+    writes = sample("sse-id-then-comment")
+    assert writes[0].startswith(b'id: 1\ndata: {"id":"chatcmpl-')
+    assert writes[0].endswith(b"}\n\n")
+    assert writes[1] == b": ping\n\n"
+    assert writes[-1] == b"id: 6\ndata: [DONE]\n\n"
 
 
 def test_event_without_data():
@@ -107,13 +109,13 @@ def test_empty_data():
 
 def test_retry_field():
     """The first block has a `retry` line only."""
-    pieces = sample("sse-retry-field")
-    assert pieces[0] == b"retry: 3000\n\n"
-    assert pieces[1:] == plain(TEXT, "chat").data
+    writes = sample("sse-retry-field")
+    assert writes[0] == b"retry: 3000\n\n"
+    assert writes[1:] == plain(TEXT, "chat").data
 
 
 def test_other_fields():
-    """A line with another field stands before the data."""
+    """A line with another field precedes the data."""
     assert sample("sse-other-fields")[0].startswith(b'id: as-1\ndata: {"id":')
     assert sample("sse-other-fields:event")[0].startswith(b'event: message\ndata: {"id":')
     own = sample("sse-other-fields:event", "anthropic")
@@ -121,18 +123,18 @@ def test_other_fields():
 
 
 def test_multiline_data():
-    """The JSON of an event is spread over several data lines."""
-    pieces = sample("sse-multiline-data")
-    assert pieces[0].startswith(b'data: {\ndata:  "id": "chatcmpl-')
-    assert pieces[0].endswith(b'data:  "usage": null\ndata: }\n\n')
-    assert pieces[-1] == b"data: [DONE]\n\n"
+    """The JSON of an event is split over several data lines."""
+    writes = sample("sse-multiline-data")
+    assert writes[0].startswith(b'data: {\ndata:  "id": "chatcmpl-')
+    assert writes[0].endswith(b'data:  "usage": null\ndata: }\n\n')
+    assert writes[-1] == b"data: [DONE]\n\n"
     assert sample("sse-multiline-data", "gemini")[0].startswith(
         b'data: {\r\ndata:  "candidates": [\r\ndata:   {'
     )
 
 
 def test_single_newline():
-    """No blank line anywhere: by the rules there is one event, which never ends."""
+    """Without any blank line there is, by the specification, one event that never ends."""
     whole = body("sse-single-newline")
     assert whole.startswith(b'data: {"id"')
     assert whole.count(b"}\ndata: ") == 5
@@ -141,7 +143,7 @@ def test_single_newline():
 
 
 def test_bom():
-    """A byte order mark stands before the first event, which says something, and only there."""
+    """A byte order mark precedes the first event, and only that."""
     assert b'"name":"get_weather"' in sample("sse-bom")[0]
     assert body("sse-bom").startswith(b"\xef\xbb\xbfdata: {")
     assert body("sse-bom")[3:] == b"".join(plain(CALL, "chat").data)
@@ -149,10 +151,10 @@ def test_bom():
 
 def test_utf8_split():
     """Each character of several bytes is cut before its last byte."""
-    pieces = sample("sse-utf8-split")
-    assert b"".join(pieces) == b"".join(plain(UNICODE, "chat").data)
-    assert any(a.endswith(b"\xe4\xbd") and b.startswith(b"\xa0") for a, b in pairwise(pieces))
-    assert any(a.endswith(b"\xf0\x9f\x91") and b.startswith(b"\x8b") for a, b in pairwise(pieces))
+    writes = sample("sse-utf8-split")
+    assert b"".join(writes) == b"".join(plain(UNICODE, "chat").data)
+    assert any(a.endswith(b"\xe4\xbd") and b.startswith(b"\xa0") for a, b in pairwise(writes))
+    assert any(a.endswith(b"\xf0\x9f\x91") and b.startswith(b"\x8b") for a, b in pairwise(writes))
     quirk = NAMED["sse-utf8-split"]
     assert play(quirk, quirk.variants[0], "chat").segmented
 
@@ -167,20 +169,20 @@ def test_unicode_line_separators():
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("name", ["", ":line-separator", ":next-line", ":controls"])
 def test_separators_are_part_of_the_text(api, name):
-    """The text that a client comes to has the separators in it."""
+    """The text that a client decodes has the separators in it."""
     quirk = NAMED["sse-unicode-line-separators"]
     variant = quirk.variant(name[1:])
-    text = meant(play(quirk, variant, api), api).text
+    text = decoded_turn(play(quirk, variant, api), api).text
     assert text == "".join(c + text[1 : len(text) // 5] for c in "Hello")
-    assert variant.meaning(meant(plain(TEXT, api), api)).text == text
+    assert variant.expected(decoded_turn(plain(TEXT, api), api)).text == text
 
 
 def test_huge_event():
-    """One data line of 300 kB, or of more than 1 MB; the others stay what they were."""
-    pieces = sample("sse-huge-event")
-    assert [len(piece) > 300_000 for piece in pieces] == [False, False, True, False, False, False]
-    assert b'"content":"lo"' in pieces[2]
-    assert pieces[2].endswith(b"   }\n\n")
+    """One data line has 300 kB, or more than 1 MB; the others are unchanged."""
+    writes = sample("sse-huge-event")
+    assert [len(write) > 300_000 for write in writes] == [False, False, True, False, False, False]
+    assert b'"content":"lo"' in writes[2]
+    assert writes[2].endswith(b"   }\n\n")
     assert max(map(len, sample("sse-huge-event:1-mb"))) > 1_048_576
 
 
@@ -213,7 +215,7 @@ def test_no_final_blank():
     ],
 )
 def test_done_variants(name, end):
-    """`[DONE]` in another spelling, and nothing else changed."""
+    """`[DONE]` is written in another form; nothing else changes."""
     whole = body(f"sse-done-variants:{name}")
     assert whole.endswith(end)
     assert whole.startswith(b"".join(plain(TEXT, "chat").data[:-1]))
@@ -221,19 +223,19 @@ def test_done_variants(name, end):
 
 @pytest.mark.parametrize("api", APIS)
 def test_cut(api):
-    """The stream ends inside of the event that would tell the end."""
-    told = b"".join(plain(TEXT, api).data)
+    """The stream ends inside the event with the finish."""
+    plain_bytes = b"".join(plain(TEXT, api).data)
     whole = body("sse-cut", api)
-    assert told.startswith(whole)
+    assert plain_bytes.startswith(whole)
     decoder = Decoder()
     decoder.decode(whole)
     assert decoder.pending
-    turn = meant(play(NAMED["sse-cut"], NAMED["sse-cut"].variants[0], api), api)
+    turn = decoded_turn(play(NAMED["sse-cut"], NAMED["sse-cut"].variants[0], api), api)
     assert (turn.text, turn.finish, turn.error) == ("Hello", None, None)
 
 
 def test_cut_in_three_ways():
-    """The same bytes, and then the answer ends, or the connection does."""
+    """The bytes are the same; then the answer ends, or the connection."""
     quirk = NAMED["sse-cut"]
     answers = [play(quirk, variant, "chat") for variant in quirk.variants]
     assert [answer.ending for answer in answers] == ["complete", "closed", "reset"]
@@ -245,26 +247,26 @@ def test_cut_in_three_ways():
 
 
 def test_malformed_json():
-    """The event of the last words lacks the braces behind them."""
-    piece = sample("sse-malformed-json")[2]
-    assert piece.startswith(b'data: {"id":"chatcmpl-')
-    assert piece.endswith(b'"delta":{"content":"lo"}\n\n')
+    """The event with the last text lacks its closing braces."""
+    write = sample("sse-malformed-json")[2]
+    assert write.startswith(b'data: {"id":"chatcmpl-')
+    assert write.endswith(b'"delta":{"content":"lo"}\n\n')
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_malformed_json_is_malformed(api):
-    """Exactly one event is no JSON, and the others are what they were."""
+    """Exactly one event is no JSON; the others are unchanged."""
     found = sample("sse-malformed-json", api)
-    told = plain(TEXT, api).data
-    (broken,) = (index for index, piece in enumerate(found) if piece != told[index])
-    assert len(found) == len(told)
+    expected = plain(TEXT, api).data
+    (broken,) = (index for index, write in enumerate(found) if write != expected[index])
+    assert len(found) == len(expected)
     (frame,) = decode(found[broken])
     with pytest.raises(ValueError):
         json.loads(frame.data)
 
 
 def test_content_type():
-    """The stream comes under another content type, or none; the bytes are the same."""
+    """The stream has another content type, or none; the bytes are the same."""
     quirk = NAMED["sse-content-type"]
     json_type, none = (dict(play(quirk, variant, "chat").headers) for variant in quirk.variants)
     assert json_type["content-type"] == "application/json"

@@ -1,4 +1,4 @@
-"""Group F: what holds for every quirk of framing, whatever stream it changes."""
+"""Group F: laws of every quirk of framing, on any stream."""
 
 import json
 from dataclasses import replace
@@ -12,21 +12,24 @@ from hypothesis import strategies as st
 from mockllm import quirks
 from mockllm.core.events import Timed
 from mockllm.core.frame import Frame
+from mockllm.core.target import Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.framing.sse import Decoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.base import Context
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
 from mockllm.quirks.samples import TEXT
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.stream import stream
-from mockllm.scenario.model import APIS, Wire
-from tests.quirks.playing import frames, meant, plain, play
+from mockllm.scenario.model import Wire
+from tests.quirks.playing import decoded_turn, frames, plain, play
 from tests.strategies import opaques, parts, turns
+
+APIS = tuple(PROTOCOLS)
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
 VARIANTS = [
@@ -42,33 +45,34 @@ CELLS = [
 SAME = [
     cell
     for cell in CELLS
-    if (cell.values[1].right or cell.values[0].right) == "same" and not cell.values[1].meaning
+    if (cell.values[1].right or cell.values[0].right) == "same" and not cell.values[1].expected
 ]
 
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """The quirks of this group, where scenarios find them."""
+    """Adds the quirks of this group to the table."""
     for name, quirk in NAMED.items():
         monkeypatch.setitem(quirks.QUIRKS, name, quirk)
 
 
 @cache
 def reply(api):
-    """What an answer depends on besides its turn, for a plain request."""
-    asking, protocol = ASKING[api], PROTOCOLS[api]
-    asked = first_body(asking, "mock-model", "Hello")
+    """The settings of an answer to a plain request."""
+    protocol = PROTOCOLS[api]
+    body = first_body(protocol, "mock-model", "Hello")
     if api == "chat":
-        asked["stream_options"] = {"include_usage": True}
-    params = {key: value.format(model="mock-model") for key, value in asking.params.items()}
-    request = replace(protocol.parse(asked, params, True), stream=True)
+        body["stream_options"] = {"include_usage": True}
+    request = replace(
+        protocol.parse(body, client_target(protocol, "mock-model"), True), stream=True
+    )
     return Reply("seed", "0" * 40, "mock-model", protocol.options(request))
 
 
 def played(turn, api, *names):
-    """The pieces of a turn with quirks in them."""
-    told = replace(reply(api), usage=turn.usage or TokenUsage(0, 0))
-    return stream(turn, PROTOCOLS[api], told, Wire(quirks=names))
+    """The timed bytes of a turn with quirks."""
+    with_usage = replace(reply(api), usage=turn.usage or TokenUsage(0, 0))
+    return stream(turn, PROTOCOLS[api], with_usage, Wire(quirks=names))
 
 
 def full_name(quirk, variant):
@@ -76,7 +80,7 @@ def full_name(quirk, variant):
 
 
 def of_api(cells, api):
-    """The names of the variants that are met in a protocol."""
+    """The names of the variants for a protocol."""
     return [full_name(*cell.values[:2]) for cell in cells if cell.values[2] == api]
 
 
@@ -89,7 +93,7 @@ def test_every_quirk_of_the_group_is_there():
         assert len(set(names)) == len(names)
 
 
-OWN = {  # what these services do anyway
+OWN = {  # these services send this without the quirk
     ("sse-crlf:crlf", "gemini"),
     ("sse-other-fields:event", "anthropic"),
     ("sse-other-fields:event", "responses"),
@@ -98,7 +102,7 @@ OWN = {  # what these services do anyway
 
 @pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
 def test_every_variant_changes_its_sample(quirk, variant, api):
-    """No variant is a change in name only."""
+    """No variant has the bytes of the plain sample."""
     before, after = plain(quirk.sample, api), play(quirk, variant, api)
     same = (before.data, before.headers, before.ending) == (
         after.data,
@@ -130,50 +134,50 @@ odd_frames = st.sampled_from(
 @settings(max_examples=20)
 @given(data=st.data())
 def test_every_turn_can_be_played(api, data):
-    """Whatever the stream holds, there are bytes in the end, and times do not go back."""
+    """Every stream gives bytes, with sorted times."""
     frame = st.builds(Opaque, st.just(api), odd_frames)
     turn = data.draw(turns(st.one_of(parts, opaques, frame)))
     for name in of_api(CELLS, api):
-        pieces = played(turn, api, name)
-        assert all(piece.data for piece in pieces), name
-        assert all(a.at <= b.at for a, b in pairwise(pieces)), name
+        timed = played(turn, api, name)
+        assert all(part.data for part in timed), name
+        assert all(a.at <= b.at for a, b in pairwise(timed)), name
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(turn=turns(), names=st.lists(st.sampled_from(of_api(CELLS, "chat")), max_size=3))
 def test_quirks_go_together(turn, names):
-    """Any quirk may come before or after any other."""
-    assert all(piece.data for piece in played(turn, "chat", *names))
+    """Any two quirks can be combined, in any order."""
+    assert all(part.data for part in played(turn, "chat", *names))
 
 
-def test_what_is_no_event_stream_stays_one():
-    """The array form of Gemini is JSON still, but where the stream is cut."""
-    asking, protocol = ASKING["gemini"], PROTOCOLS["gemini"]
+def test_the_array_form_stays_json():
+    """The array form of Gemini is still JSON, except where the stream is cut."""
+    protocol = PROTOCOLS["gemini"]
     request = protocol.parse(
-        first_body(asking, "m", "Hello"), {":": "streamGenerateContent", "model": "m"}, True
+        first_body(protocol, "m", "Hello"), Target({"model": "m"}, "streamGenerateContent"), True
     )
-    told = Reply("seed", "0" * 40, "m", protocol.options(request))
-    turn = meant(plain(TEXT, "gemini"), "gemini")
+    reply_ = Reply("seed", "0" * 40, "m", protocol.options(request))
+    turn = decoded_turn(plain(TEXT, "gemini"), "gemini")
     for quirk in QUIRKS:
         if quirk.right == "same" and "gemini" in quirk.apis:
             for variant in quirk.variants:
                 wire = Wire(quirks=(full_name(quirk, variant),))
-                pieces = stream(turn, protocol, told, wire)
-                value = json.loads(b"".join(piece.data for piece in pieces))
+                timed = stream(turn, protocol, reply_, wire)
+                value = json.loads(b"".join(part.data for part in timed))
                 assert value[-1]["candidates"][0]["finishReason"] == "STOP"
 
 
 def comparable(found):
-    """The data of events that say anything, as values where they are JSON."""
-    said = []
+    """The data of all events, as values where they are JSON."""
+    values = []
     for frame in found:
         if frame.data and frame.data.strip() != "[DONE]":
             try:
-                said.append(json.loads(frame.data))
+                values.append(json.loads(frame.data))
             except ValueError:
-                said.append(frame.data)
-    return said
+                values.append(frame.data)
+    return values
 
 
 @pytest.mark.slow
@@ -181,40 +185,40 @@ def comparable(found):
 @settings(max_examples=20)
 @given(data=st.data())
 def test_the_data_stay_the_same(api, data):
-    """A decoder by the rules gets the same events, wherever the bytes are cut."""
+    """A decoder by the specification gives the same events, wherever the bytes are cut."""
     turn = data.draw(turns(st.one_of(parts, opaques)))
-    told = comparable(decode(b"".join(piece.data for piece in played(turn, api))))
-    places = data.draw(st.lists(st.floats(0, 1), max_size=8))
+    expected = comparable(decode(b"".join(part.data for part in played(turn, api))))
+    cuts = data.draw(st.lists(st.floats(0, 1), max_size=8))
     for name in of_api(SAME, api):
-        whole = b"".join(piece.data for piece in played(turn, api, name))
-        edges = [0, *sorted(int(place * len(whole)) for place in places), len(whole)]
+        whole = b"".join(part.data for part in played(turn, api, name))
+        edges = [0, *sorted(int(cut * len(whole)) for cut in cuts), len(whole)]
         decoder = Decoder()
         again = [frame for a, b in pairwise(edges) for frame in decoder.decode(whole[a:b])]
-        assert comparable(again) == told, name
+        assert comparable(again) == expected, name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=20)
 @given(turn=turns())
-def test_separators_come_where_the_meaning_says(api, turn):
-    """The stream with separators adds up to what the changed turn would be told as."""
+def test_separators_are_at_the_declared_positions(api, turn):
+    """The stream with separators joins to the text of the declared turn."""
     turn = replace(turn, parts=tuple(map(without_citations, turn.parts)))
     protocol = PROTOCOLS[api]
 
-    def told(pieces):
+    def joined(timed):
         decoder = protocol.decoder()
         found = [
             event
-            for frame in decode(b"".join(piece.data for piece in pieces))
+            for frame in decode(b"".join(part.data for part in timed))
             for event in decoder.decode(frame)
         ]
         return fold(Timed(0, event) for event in [*found, *decoder.close()]).whole()
 
     quirk = NAMED["sse-unicode-line-separators"]
     for variant in quirk.variants:
-        changed = told(played(turn, api, full_name(quirk, variant)))
-        wanted = told(played(variant.meaning(turn), api))
+        changed = joined(played(turn, api, full_name(quirk, variant)))
+        wanted = joined(played(variant.expected(turn), api))
         for name in ("text", "reasoning", "refusal", "tool_calls", "finish", "usage", "error"):
             assert getattr(changed, name) == getattr(wanted, name)
 
@@ -225,7 +229,7 @@ def without_citations(part):
 
 @pytest.mark.parametrize("api", APIS)
 def test_an_empty_stream_stays_one(api):
-    """With no pieces there is nothing to change."""
+    """An empty stream stays empty."""
     context = Context(api, Turn(), reply(api))
     for quirk in QUIRKS:
         for variant in quirk.variants:
@@ -234,13 +238,13 @@ def test_an_empty_stream_stays_one(api):
 
 
 def test_the_frames_of_the_sample_are_events():
-    """What the tests of bytes rely on: one event in each piece."""
+    """The tests of bytes rely on one event in each write."""
     assert len(frames(plain(TEXT, "chat"))) == len(plain(TEXT, "chat").data) == 6
 
 
 def test_bytewise_is_bounded():
     """A long stream does not become a million writes."""
     context = Context("chat", Turn(), reply("chat"))
-    pieces = bytewise([TimedBytes(0, b"x" * MOST_WRITES), TimedBytes(7, b"y" * 1_000_000)], context)
-    assert len(pieces) == MOST_WRITES + 1
-    assert pieces[-1] == TimedBytes(7, b"y" * 1_000_000)
+    timed = bytewise([TimedBytes(0, b"x" * MOST_WRITES), TimedBytes(7, b"y" * 1_000_000)], context)
+    assert len(timed) == MOST_WRITES + 1
+    assert timed[-1] == TimedBytes(7, b"y" * 1_000_000)

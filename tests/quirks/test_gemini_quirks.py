@@ -12,7 +12,6 @@ import mockllm.quirks as table
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.gemini import QUIRKS
 from mockllm.quirks.samples import (
     CALL,
@@ -22,11 +21,12 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
     ZERO,
 )
-from mockllm.replay.answer import Answer
+from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.resolve import resolve
 from mockllm.replay.stream import stream
 from mockllm.scenario.model import Scenario, Wire
-from tests.quirks.playing import events, frames, meant, plain, play
+from tests.quirks.playing import decoded_turn, events, frames, plain, play
 
 Json = dict[str, Any]
 
@@ -39,8 +39,9 @@ def _in_table() -> Iterator[None]:
         yield
 
 
-def sent(name: str, scenario: Scenario | None = None) -> Answer:
-    """A quirk's sample, or a scenario, with `NAME` or `NAME:VARIANT` in it."""
+def sent(name: str, scenario: Scenario | None = None) -> HttpAnswer:
+    """The answer to a quirk's sample, or a scenario, with a quirk named `NAME` or
+    `NAME:VARIANT`."""
     return play(*table.find(name), "gemini", scenario)
 
 
@@ -49,8 +50,8 @@ def body(name: str) -> str:
     return b"".join(sent(name).data).decode()
 
 
-def told(name: str, scenario: Scenario | None = None) -> list[Json]:
-    """The only candidate of each chunk; what a chunk without candidates says of the answer."""
+def candidates(name: str, scenario: Scenario | None = None) -> list[Json]:
+    """The only candidate of each chunk; of a chunk without candidates, its other fields."""
     return [
         chunk["candidates"][0] if "candidates" in chunk else _without_ids(chunk)
         for chunk in events(sent(name, scenario))
@@ -61,7 +62,7 @@ def _without_ids(chunk: Json) -> Json:
     return {k: v for k, v in chunk.items() if k not in ("responseId", "modelVersion")}
 
 
-def said(*parts: Json, **more: Any) -> Json:
+def candidate(*parts: Json, **more: Any) -> Json:
     return {"content": {"parts": list(parts), "role": "model"}, "index": 0, **more}
 
 
@@ -71,7 +72,7 @@ def call(name: str, **fields: Any) -> Json:
 
 PARIS = call("get_weather", args={"city": "Paris"})
 HEL, LO, NOTHING = {"text": "Hel"}, {"text": "lo"}, {"text": ""}
-END = said(NOTHING, finishReason="STOP")
+END = candidate(NOTHING, finishReason="STOP")
 USAGE: Json = {
     "promptTokenCount": 12,
     "candidatesTokenCount": 7,
@@ -85,12 +86,12 @@ USAGE: Json = {
 
 def test_args_absent() -> None:
     """A call without arguments has no `args`, or null; other calls keep theirs."""
-    assert told("gem-args-absent") == [said(call("list_issues")), END]
-    assert told("gem-args-absent:null") == [said(call("list_issues", args=None)), END]
+    assert candidates("gem-args-absent") == [candidate(call("list_issues")), END]
+    assert candidates("gem-args-absent:null") == [candidate(call("list_issues", args=None)), END]
     assert sent("gem-args-absent", CALL).data == plain(CALL, "gemini").data
 
 
-def test_changed_chunks_are_spelled_as_google_does() -> None:
+def test_changed_chunks_keep_googles_spacing() -> None:
     """A chunk that changed has the spaces that the others have."""
     first = body("gem-args-absent").split("\r\n")[0]
     begin = (
@@ -100,63 +101,67 @@ def test_changed_chunks_are_spelled_as_google_does() -> None:
 
 
 def test_same_name_without_ids() -> None:
-    """Calls of one tool come in one chunk, with the usage of the last."""
+    """Calls of one tool are in one chunk, with the usage of the last."""
     rome = call("get_weather", args={"city": "Rome"})
-    assert told("gem-same-name-no-id") == [said(PARIS, rome), END]
+    assert candidates("gem-same-name-no-id") == [candidate(PARIS, rome), END]
     assert events(sent("gem-same-name-no-id"))[0]["usageMetadata"] == USAGE
     assert sent("gem-same-name-no-id", TWO_CALLS).data == plain(TWO_CALLS, "gemini").data
 
 
-def test_ids_are_taken_away() -> None:
-    """Where the API sends ids, the quirk does not."""
-    assert '"id": "call_A1"' in _asked_of_gemini_3()
-    assert '"id"' not in _asked_of_gemini_3("gem-same-name-no-id")
+def test_ids_are_removed() -> None:
+    """The quirk removes ids where the API sends them."""
+    assert '"id": "call_A1"' in _stream_of_gemini_3()
+    assert '"id"' not in _stream_of_gemini_3("gem-same-name-no-id")
 
 
-def _asked_of_gemini_3(*quirks: str) -> str:
-    protocol, asking = PROTOCOLS["gemini"], ASKING["gemini"]
-    params = {key: value.format(model="gemini-3-pro") for key, value in asking.params.items()}
-    request = protocol.parse(first_body(asking, "gemini-3-pro", "Hello"), params, True)
+def _stream_of_gemini_3(*quirks: str) -> str:
+    protocol = PROTOCOLS["gemini"]
+    target = client_target(protocol, "gemini-3-pro")
+    request = protocol.parse(first_body(protocol, "gemini-3-pro", "Hello"), target, True)
     reply = Reply("seed", "0" * 40, "gemini-3-pro", protocol.options(request))
     turn = resolve(TWO_CALLS, 0, "gemini", protocol.call_prefix)
-    pieces = stream(turn, protocol, reply, Wire(quirks=quirks))
-    return b"".join(piece.data for piece in pieces).decode()
+    timed = stream(turn, protocol, reply, Wire(quirks=quirks))
+    return b"".join(part.data for part in timed).decode()
 
 
 def test_stop_for_tools() -> None:
-    """Empty texts come behind the call, the last with `STOP`; or the call comes with `STOP`."""
-    assert told("gem-stop-for-tools") == [said(PARIS), said(NOTHING), END]
-    assert told("gem-stop-for-tools:with-call") == [said(PARIS, finishReason="STOP")]
-    both = told("gem-stop-for-tools:with-call", TWO_CALLS)
-    assert both == [said(PARIS), said(call("get_time", args={"tz": "CET"}), finishReason="STOP")]
+    """Empty texts follow the call, the last with `STOP`; or the call itself has `STOP`."""
+    assert candidates("gem-stop-for-tools") == [candidate(PARIS), candidate(NOTHING), END]
+    assert candidates("gem-stop-for-tools:with-call") == [candidate(PARIS, finishReason="STOP")]
+    both = candidates("gem-stop-for-tools:with-call", TWO_CALLS)
+    assert both == [
+        candidate(PARIS),
+        candidate(call("get_time", args={"tz": "CET"}), finishReason="STOP"),
+    ]
 
 
 def test_finish_with_a_signature_stays() -> None:
-    """The last chunk is not taken away where it says more than that it is the last."""
+    """The last chunk is not removed where it has more than the finish."""
     quirk = "gem-stop-for-tools:with-call"
     assert sent(quirk, REASONING).data == plain(REASONING, "gemini").data
 
 
-def _pieces(*pieces: Json) -> Json:
-    return {"functionCall": {"partialArgs": list(pieces), "willContinue": True}}
+def _partial(*arguments: Json) -> Json:
+    return {"functionCall": {"partialArgs": list(arguments), "willContinue": True}}
 
 
 def test_partial_args() -> None:
-    """A call is named, gets its arguments in pieces, and ends in the chunk with `STOP`."""
-    assert told("gem-partial-args") == [
-        said(call("get_weather", willContinue=True)),
-        said(_pieces({"jsonPath": "$.city", "stringValue": "Pa", "willContinue": True})),
-        said(_pieces({"jsonPath": "$.city", "stringValue": "ris"})),
-        said({"functionCall": {}}, finishReason="STOP"),
+    """A call has its name first, then its arguments in fragments, and ends in the chunk with
+    `STOP`."""
+    assert candidates("gem-partial-args") == [
+        candidate(call("get_weather", willContinue=True)),
+        candidate(_partial({"jsonPath": "$.city", "stringValue": "Pa", "willContinue": True})),
+        candidate(_partial({"jsonPath": "$.city", "stringValue": "ris"})),
+        candidate({"functionCall": {}}, finishReason="STOP"),
     ]
 
 
 def test_partial_args_of_several_calls() -> None:
     """Each call ends before the next one begins; one without arguments stays whole."""
-    chunks = told("gem-partial-args", INTERLEAVED)
-    ends = [place for place, chunk in enumerate(chunks) if chunk["content"]["parts"] == [_END]]
+    chunks = candidates("gem-partial-args", INTERLEAVED)
+    ends = [index for index, chunk in enumerate(chunks) if chunk["content"]["parts"] == [_END]]
     assert ends == [3, 7]
-    assert chunks[4] == said(call("get_time", willContinue=True))
+    assert chunks[4] == candidate(call("get_time", willContinue=True))
     assert sent("gem-partial-args", ZERO).data == plain(ZERO, "gemini").data
 
 
@@ -166,7 +171,7 @@ _END: Json = {"functionCall": {}}
 def test_args_string() -> None:
     """Arguments are a string with JSON in it."""
     text = call("get_weather", args='{"city":"Paris"}')
-    assert told("gem-args-string") == [said(text), END]
+    assert candidates("gem-args-string") == [candidate(text), END]
     first = body("gem-args-string").split("\r\n")[0]
     assert '{"name": "get_weather","args": "{\\"city\\":\\"Paris\\"}"}' in first
 
@@ -193,7 +198,7 @@ def test_strict_framing() -> None:
 
 
 def test_raw_error_lines() -> None:
-    """An error is printed over several lines, behind the first chunk or in place of all."""
+    """An error is sent over several lines, after the first chunk or instead of all."""
     error = (
         "{\n"
         '  "error": {\n'
@@ -210,23 +215,27 @@ def test_raw_error_lines() -> None:
     assert body("gem-raw-error-lines:first") == error
 
 
-def test_raw_error_is_what_is_meant() -> None:
-    """What comes before the error is still said; usage and finish are not."""
+def test_raw_error_decodes_as_expected() -> None:
+    """Parts before the error stay; usage and finish are removed."""
     turn = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(12, 7))
     _, variant = table.find("gem-raw-error-lines")
-    assert variant.meaning is not None
-    left = variant.meaning(turn)
+    assert variant.expected is not None
+    left = variant.expected(turn)
     assert (left.text, left.finish, left.usage) == ("Hel", None, None)
     assert left.error is not None
     assert (left.error.type, left.error.code) == ("UNAVAILABLE", "503")
 
 
 def test_array_form() -> None:
-    """The chunks are elements of one array, which says that it is JSON."""
+    """The chunks are elements of one array, with the content type of JSON."""
     answer = sent("gem-array-form")
     text = b"".join(answer.data).decode()
     assert dict(answer.headers)["content-type"] == "application/json"
-    assert [chunk["candidates"][0] for chunk in json.loads(text)] == [said(HEL), said(LO), END]
+    assert [chunk["candidates"][0] for chunk in json.loads(text)] == [
+        candidate(HEL),
+        candidate(LO),
+        END,
+    ]
     begin = (
         '[{"candidates": [{"content": {"parts": [{"text": "Hel"}],"role": "model"},"index": 0}],'
     )
@@ -238,21 +247,21 @@ def test_array_form() -> None:
 
 
 def test_array_of_a_cut_stream_stays_open() -> None:
-    """Where the answer has no end, the array has none either."""
+    """The array of an answer without an end has none either."""
     turn = Turn((Text(("Hel",)),))
-    protocol, asking = PROTOCOLS["gemini"], ASKING["gemini"]
-    request = protocol.parse(first_body(asking, "m", "Hello"), dict(asking.params), True)
+    protocol = PROTOCOLS["gemini"]
+    request = protocol.parse(first_body(protocol, "m", "Hello"), client_target(protocol, "m"), True)
     reply = Reply("seed", "0" * 40, "m", protocol.options(request))
-    (piece,) = stream(turn, protocol, reply, Wire(quirks=("gem-array-form",)))
-    assert piece.data[:2] == b"[{"
-    assert piece.data[-1:] == b"}"
+    (written,) = stream(turn, protocol, reply, Wire(quirks=("gem-array-form",)))
+    assert written.data[:2] == b"[{"
+    assert written.data[-1:] == b"}"
 
 
 def test_empty_candidate() -> None:
-    """Nothing is there but the reason, and as little around it as services send."""
+    """The candidate has the reason only, with as few other fields as services send."""
     no_parts = {"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}
-    assert told("gem-empty-candidate") == [no_parts]
-    (safety,) = told("gem-empty-candidate:no-content")
+    assert candidates("gem-empty-candidate") == [no_parts]
+    (safety,) = candidates("gem-empty-candidate:no-content")
     assert list(safety) == ["finishReason", "index", "safetyRatings"]
     assert (safety["finishReason"], safety["index"]) == ("SAFETY", 0)
     refused = {
@@ -263,16 +272,16 @@ def test_empty_candidate() -> None:
             "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
         },
     }
-    assert told("gem-empty-candidate:no-candidates") == [refused]
+    assert candidates("gem-empty-candidate:no-candidates") == [refused]
 
 
 def test_chunks_with_usage_alone() -> None:
     """The answer begins with a chunk without candidates, and has one before its end."""
     begin = {**USAGE, "candidatesTokenCount": 4, "totalTokenCount": 16}
-    assert told("gem-empty-candidate:usage-only") == [
+    assert candidates("gem-empty-candidate:usage-only") == [
         {"usageMetadata": begin},
-        said(HEL),
-        said(LO),
+        candidate(HEL),
+        candidate(LO),
         {"usageMetadata": USAGE},
         END,
     ]
@@ -280,20 +289,24 @@ def test_chunks_with_usage_alone() -> None:
 
 def test_no_finish() -> None:
     """The last chunk is missing, or its reason, or all but the first chunk."""
-    assert told("gem-no-finish") == [said(HEL), said(LO)]
-    assert told("gem-no-finish:no-word") == [said(HEL), said(LO), said(NOTHING)]
-    assert told("gem-no-finish:cut") == [said(HEL)]
+    assert candidates("gem-no-finish") == [candidate(HEL), candidate(LO)]
+    assert candidates("gem-no-finish:no-word") == [
+        candidate(HEL),
+        candidate(LO),
+        candidate(NOTHING),
+    ]
+    assert candidates("gem-no-finish:cut") == [candidate(HEL)]
 
 
 def test_cut_behind_a_call() -> None:
-    """Where a call comes first, it is what is left, whole."""
-    turn = meant(sent("gem-no-finish:cut", INTERLEAVED), "gemini")
+    """A call that comes first is all that is left, whole."""
+    turn = decoded_turn(sent("gem-no-finish:cut", INTERLEAVED), "gemini")
     assert turn.parts == (ToolCall("get_weather", "", ('{"city":"Paris"}',)),)
     assert turn.finish is None
 
 
 def test_events_have_no_names() -> None:
-    """No quirk but the one about it has event lines."""
+    """Only the quirk of event lines sends them."""
     for quirk in QUIRKS:
         for variant in quirk.variants:
             answer = play(quirk, variant, "gemini", TEXT_AND_TWO_CALLS)
@@ -302,7 +315,7 @@ def test_events_have_no_names() -> None:
 
 
 def test_names_are_those_of_the_group() -> None:
-    """The group is complete, and no name is there twice."""
+    """The group is complete, and its names are unique."""
     assert sorted(quirk.name.removeprefix("gem-") for quirk in QUIRKS) == [
         "args-absent",
         "args-string",

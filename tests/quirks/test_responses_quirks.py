@@ -25,12 +25,14 @@ def _in_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _short(value: Any) -> Any:
-    """An event with what its response object is about, and nothing of what it repeats."""
+    """An event with the essential fields of its response object, without the repeated request."""
     if isinstance(value, dict) and isinstance(value.get("response"), dict):
         response = value["response"]
-        told = {key: response[key] for key in ("status", "output")}
-        told |= {key: response[key] for key in ("error", "incomplete_details") if response[key]}
-        return {**value, "response": told}
+        shortened = {key: response[key] for key in ("status", "output")}
+        shortened |= {
+            key: response[key] for key in ("error", "incomplete_details") if response[key]
+        }
+        return {**value, "response": shortened}
     return value
 
 
@@ -55,8 +57,8 @@ def ev(type: str, number: int, **fields: Any) -> dict[str, Any]:
 OPENERS = [ev("created", 0, response=_BEGUN), ev("in_progress", 1, response=_BEGUN)]
 
 
-def end(number: int, *items: Any, word: str = "completed", **more: Any) -> dict[str, Any]:
-    return ev(word, number, response={"status": word, "output": list(items), **more})
+def end(number: int, *items: Any, status: str = "completed", **more: Any) -> dict[str, Any]:
+    return ev(status, number, response={"status": status, "output": list(items), **more})
 
 
 def call(arguments: str = ARGS, status: str = "completed", **other: Any) -> dict[str, Any]:
@@ -95,9 +97,9 @@ def args_done(number: int, whole: str, index: int = 0, id: str | None = None) ->
     return ev("function_call_arguments.done", number, **at, arguments=whole)
 
 
-def text(word: str, number: int, **fields: Any) -> dict[str, Any]:
+def text(name: str, number: int, **fields: Any) -> dict[str, Any]:
     at = {"item_id": "msg_0", "output_index": 0, "content_index": 0}
-    return ev(word, number, **at, **fields)
+    return ev(name, number, **at, **fields)
 
 
 def hello(first: int) -> list[dict[str, Any]]:
@@ -154,8 +156,8 @@ def test_the_added_item_has_arguments() -> None:
     assert played("resp-args-in-added", "alone") == [*opened, *rest]
 
 
-def test_done_comes_twice() -> None:
-    """resp-dup-done: arguments.done and output_item.done are there twice."""
+def test_done_is_sent_twice() -> None:
+    """resp-dup-done: arguments.done and output_item.done are sent twice."""
     opened = [*OPENERS, added(2, BEGUN_CALL), args(3, '{"city":'), args(4, '"Paris"}')]
     twice = [args_done(5, ARGS), args_done(6, ARGS)]
     assert played("resp-dup-done") == [
@@ -175,8 +177,8 @@ def test_done_comes_twice() -> None:
     ]
 
 
-def test_a_delta_comes_after_done() -> None:
-    """resp-delta-after-done: a delta with the whole value, behind its done event."""
+def test_a_delta_follows_done() -> None:
+    """resp-delta-after-done: a delta with the whole value, after its done event."""
     events = played("resp-delta-after-done")
     assert events[4:8] == [
         text("output_text.delta", 4, delta="Hel", logprobs=[]),

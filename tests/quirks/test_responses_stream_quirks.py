@@ -103,7 +103,7 @@ def test_an_unknown_item() -> None:
 
 
 def test_an_unknown_part() -> None:
-    """resp-unknown-event: a content of a new type behind the text of the message."""
+    """resp-unknown-event: a content part of a new type after the text of the message."""
     new = {"type": "kit_unknown", "value": "new"}
     whole = message(part(), new)
     opened = {**text("content_part.added", 8, part=new), "content_index": 1}
@@ -155,7 +155,7 @@ def test_the_response_is_incomplete(variant: str, reason: str) -> None:
     assert played("resp-incomplete", variant) == [
         *TEXT_STREAM[:8],
         done(8, cut),
-        end(9, cut, word="incomplete", incomplete_details={"reason": reason}),
+        end(9, cut, status="incomplete", incomplete_details={"reason": reason}),
     ]
 
 
@@ -164,8 +164,8 @@ def test_the_terminal_event_is_missing() -> None:
     assert played("resp-no-terminal") == TEXT_STREAM[:-1]
 
 
-def test_a_delta_comes_after_the_end() -> None:
-    """resp-after-completed: a delta behind response.completed."""
+def test_a_delta_follows_the_end() -> None:
+    """resp-after-completed: a delta after response.completed."""
     late = text("output_text.delta", 10, delta="lo", logprobs=[])
     assert played("resp-after-completed") == [*TEXT_STREAM, late]
 

@@ -1,4 +1,4 @@
-"""Group G: errors inside of an answer whose status is 200."""
+"""Group G: errors inside an answer whose status is 200."""
 
 import json
 from itertools import pairwise
@@ -12,12 +12,12 @@ from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.protocols.client_requests import ASKING, first_body
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.stream_errors import QUIRKS
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.stream import stream
 from mockllm.scenario.model import Wire
-from tests.quirks.playing import events, frames, meant, plain, play
+from tests.quirks.playing import decoded_turn, events, frames, plain, play
 from tests.strategies import opaques, parts, turns
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
@@ -31,7 +31,7 @@ CELLS = [
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    """The quirks of this group, where scenarios find them."""
+    """Adds the quirks of this group to the table."""
     for name, quirk in NAMED.items():
         monkeypatch.setitem(quirks.QUIRKS, name, quirk)
 
@@ -42,7 +42,7 @@ def answer(name, api="chat"):
 
 
 def test_the_error_alone():
-    """The first event is the error; no other comes but `[DONE]`."""
+    """The first event is the error; only `[DONE]` follows."""
     error = b'data: {"error":{"message":"The upstream provider failed","code":502}}\n\n'
     assert answer("err-in-stream").data == (error, b"data: [DONE]\n\n")
     assert answer("err-in-stream", "responses").data == (error,)
@@ -51,15 +51,15 @@ def test_the_error_alone():
 
 @pytest.mark.parametrize(("api", "last"), [("chat", 3), ("responses", 9), ("anthropic", 6)])
 def test_the_error_after_the_text(api, last):
-    """The error comes where the answer would say that it is over."""
-    pieces = answer("err-in-stream:later", api).data
-    assert pieces[:last] == plain(TEXT, api).data[:last]
-    assert pieces[last].startswith(b'data: {"error":{"message":"')
-    assert pieces[last + 1 :] == ((b"data: [DONE]\n\n",) if api == "chat" else ())
+    """The error replaces the end of the answer."""
+    writes = answer("err-in-stream:later", api).data
+    assert writes[:last] == plain(TEXT, api).data[:last]
+    assert writes[last].startswith(b'data: {"error":{"message":"')
+    assert writes[last + 1 :] == ((b"data: [DONE]\n\n",) if api == "chat" else ())
 
 
 def test_the_error_as_the_body():
-    """One JSON object is all of the body, under the content type of one."""
+    """The whole body is one JSON object, with the content type of JSON."""
     found = answer("err-json-200")
     assert found.status == 200
     assert dict(found.headers)["content-type"] == "application/json"
@@ -69,9 +69,9 @@ def test_the_error_as_the_body():
 
 
 def test_the_error_with_choices():
-    """A chunk has an empty choice, its finish reason is `error`, and the error is beside it."""
-    *told, chunk, done = events(answer("err-with-choices"))
-    assert [event["choices"][0]["delta"] for event in told][1:] == [
+    """A chunk has an empty choice with the finish reason `error`, and the error beside it."""
+    *before, chunk, done = events(answer("err-with-choices"))
+    assert [event["choices"][0]["delta"] for event in before][1:] == [
         {"content": "Hel"},
         {"content": "lo"},
     ]
@@ -79,18 +79,18 @@ def test_the_error_with_choices():
     assert list(chunk)[-2:] == ["choices", "error"]
     assert chunk["choices"] == [choice]
     assert chunk["error"]["code"] == 502
-    assert (chunk["id"], done) == (told[0]["id"], "[DONE]")
+    assert (chunk["id"], done) == (before[0]["id"], "[DONE]")
     assert events(answer("err-with-choices:first")) == [chunk, done]
 
 
 def test_the_error_with_an_event_line():
-    """The event has a name, and its error a status; nothing follows."""
-    pieces = answer("err-event-line").data
-    assert pieces[:3] == plain(TEXT, "chat").data[:3]
-    assert pieces[3].startswith(b'event: error\ndata: {"error":{"message":')
-    assert pieces[3].endswith(b'"status_code":400}}\n\n')
-    assert len(pieces) == 4
-    assert answer("err-event-line:first").data == pieces[3:]
+    """The event has a name, its error has a status, and nothing follows."""
+    writes = answer("err-event-line").data
+    assert writes[:3] == plain(TEXT, "chat").data[:3]
+    assert writes[3].startswith(b'event: error\ndata: {"error":{"message":')
+    assert writes[3].endswith(b'"status_code":400}}\n\n')
+    assert len(writes) == 4
+    assert answer("err-event-line:first").data == writes[3:]
 
 
 def test_the_error_object():
@@ -101,7 +101,7 @@ def test_the_error_object():
 
 
 def test_every_quirk_of_the_group_is_there():
-    """All are errors; what is usual is the first variant."""
+    """All are errors; the usual form is the first variant."""
     assert len(NAMED) == len(QUIRKS) == 5
     assert {(quirk.group, quirk.right) for quirk in QUIRKS} == {("G", "error")}
     usual = {quirk.name: quirk.variants[0].name for quirk in QUIRKS}
@@ -115,31 +115,31 @@ def test_every_quirk_of_the_group_is_there():
 
 
 @pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
-def test_every_variant_means_what_it_says(quirk, variant, api):
-    """A lenient decoder comes to the error and the text that came before it."""
+def test_every_variant_decodes_to_the_declared_turn(quirk, variant, api):
+    """A lenient decoder reads the error and the text before it."""
     found = play(quirk, variant, api)
     assert found.data != plain(quirk.sample, api).data
-    wanted = variant.meaning(meant(plain(quirk.sample, api), api))
+    wanted = variant.expected(decoded_turn(plain(quirk.sample, api), api))
     assert (wanted.finish, wanted.usage) == (None, None)
     if quirk.name == "err-json-200":
         assert frames(found) == []
         return
-    turn = meant(found, api)
+    turn = decoded_turn(found, api)
     assert (turn.text, turn.finish) == (wanted.text, None)
     assert turn.error.message == wanted.error.message
     if api == "chat":
         assert turn.error == wanted.error
 
 
-def test_an_error_keeps_what_came_before_it():
-    """At the end, all was said but the end; in place of the answer, nothing was."""
-    said = (Text(("Hel", "lo")), ToolCall("f", "call_1", ('{"a":', "1}")))
-    turn = Turn(said, "stop", TokenUsage(1, 2), order=(1, 0, 1, 0, 1), finish_raw="eos")
+def test_an_error_keeps_the_parts_before_it():
+    """At the end, all parts were sent; instead of the answer, none was."""
+    parts = (Text(("Hel", "lo")), ToolCall("f", "call_1", ('{"a":', "1}")))
+    turn = Turn(parts, "stop", TokenUsage(1, 2), order=(1, 0, 1, 0, 1), finish_raw="eos")
     for quirk in QUIRKS:
         for variant in quirk.variants:
-            wanted = variant.meaning(turn)
+            wanted = variant.expected(turn)
             kept = variant.name == "later"
-            assert (wanted.parts, wanted.order) == ((said, turn.order) if kept else ((), ()))
+            assert (wanted.parts, wanted.order) == ((parts, turn.order) if kept else ((), ()))
             assert (wanted.finish, wanted.finish_raw, wanted.usage) == (None, None, None)
             assert wanted.error is not None
 
@@ -161,15 +161,15 @@ odd_frames = st.sampled_from(
 @settings(max_examples=15)
 @given(data=st.data())
 def test_every_turn_can_be_played(quirk, variant, api, data):
-    """Whatever the turn, the error is the last that its stream says."""
-    asking, protocol = ASKING[api], PROTOCOLS[api]
-    params = {key: value.format(model="m") for key, value in asking.params.items()}
-    request = protocol.parse(first_body(asking, "m", "Hello"), params, True)
+    """The error is the last event of the stream of any turn."""
+    protocol = PROTOCOLS[api]
+    target = client_target(protocol, "m")
+    request = protocol.parse(first_body(protocol, "m", "Hello"), target, True)
     frame = st.builds(Opaque, st.just(api), odd_frames)
     turn = data.draw(turns(st.one_of(parts, opaques, frame)))
-    told = Reply("seed", "0" * 40, "m", protocol.options(request), turn.usage or TokenUsage(0, 0))
+    reply = Reply("seed", "0" * 40, "m", protocol.options(request), turn.usage or TokenUsage(0, 0))
     name = f"{quirk.name}:{variant.name}".rstrip(":")
-    pieces = stream(turn, protocol, told, Wire(quirks=(name,)))
-    *_, last = (piece.data for piece in pieces if b"data: [DONE]" not in piece.data)
-    assert variant.meaning(turn).error.message.encode() in last
-    assert all(a.at <= b.at for a, b in pairwise(pieces))
+    writes = stream(turn, protocol, reply, Wire(quirks=(name,)))
+    *_, last = (write.data for write in writes if b"data: [DONE]" not in write.data)
+    assert variant.expected(turn).error.message.encode() in last
+    assert all(a.at <= b.at for a, b in pairwise(writes))

@@ -1,4 +1,4 @@
-"""Group E: where and how Chat Completions streams tell usage."""
+"""Group E: where and how Chat Completions streams report usage."""
 
 from __future__ import annotations
 
@@ -28,16 +28,22 @@ def spent(each: str, output: int) -> str:
 
 
 BARE = [each.replace(',"usage":null', "") for each in (OPENING, HEL, LO, STOP)]
-TOLD = [OPENING, HEL, LO, STOP]
+BEGIN = [OPENING, HEL, LO, STOP]
 
 SAMPLES = [
     ("usage-empty-choices", [*BARE, USAGE, DONE]),
-    ("usage-no-choices", [*TOLD, USAGE.replace('"choices":[],', ""), DONE]),
-    ("usage-no-choices:null", [*TOLD, USAGE.replace('"choices":[]', '"choices":null'), DONE]),
+    ("usage-no-choices", [*BEGIN, USAGE.replace('"choices":[],', ""), DONE]),
+    (
+        "usage-no-choices:null",
+        [*BEGIN, USAGE.replace('"choices":[]', '"choices":null'), DONE],
+    ),
     ("usage-in-finish-chunk", [OPENING, HEL, LO, spent(STOP, 7), DONE]),
     ("usage-cumulative", [spent(OPENING, 1), spent(HEL, 3), spent(LO, 5), spent(STOP, 7), DONE]),
-    ("usage-wiped-by-trailing-chunk", [*TOLD, USAGE, '{<E>,"choices":[]}', DONE]),
-    ("usage-wiped-by-trailing-chunk:null", [*TOLD, USAGE, '{<E>,"choices":[],"usage":null}', DONE]),
+    ("usage-wiped-by-trailing-chunk", [*BEGIN, USAGE, '{<E>,"choices":[]}', DONE]),
+    (
+        "usage-wiped-by-trailing-chunk:null",
+        [*BEGIN, USAGE, '{<E>,"choices":[],"usage":null}', DONE],
+    ),
 ]
 
 
@@ -58,12 +64,12 @@ HELLO = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(12, 7))
 
 
 @EACH
-def test_usage_is_told_although_nobody_asked(quirk: Quirk, variant: Variant) -> None:
-    """Servers with these quirks tell usage without `stream_options`, before `[DONE]`."""
-    told = laws.pieces(HELLO, Options(), f"{quirk.name}:{variant.name}")
-    assert told[-1].data == b"data: [DONE]\n\n"
-    assert usage().encode() in b"".join(piece.data for piece in told)
-    assert not any(b'"usage"' in piece.data for piece in laws.pieces(HELLO, Options()))
+def test_usage_is_reported_without_being_requested(quirk: Quirk, variant: Variant) -> None:
+    """Servers with these quirks send usage without `stream_options`, before `[DONE]`."""
+    found = laws.streamed(HELLO, Options(), f"{quirk.name}:{variant.name}")
+    assert found[-1].data == b"data: [DONE]\n\n"
+    assert usage().encode() in b"".join(part.data for part in found)
+    assert not any(b'"usage"' in part.data for part in laws.streamed(HELLO, Options()))
 
 
 @pytest.mark.parametrize(
@@ -76,28 +82,28 @@ def test_usage_is_told_although_nobody_asked(quirk: Quirk, variant: Variant) -> 
 )
 @EACH
 def test_without_usage_nothing_changes(quirk: Quirk, variant: Variant, turn: Turn) -> None:
-    """Where usage is not known, or an error comes in its place, bytes stay as they are."""
+    """Where usage is unknown, or an error replaces it, the bytes are unchanged."""
     for options in (Options(), Options(stream_usage=True)):
-        told = laws.pieces(turn, options, f"{quirk.name}:{variant.name}")
-        assert told == laws.pieces(turn, options)
+        found = laws.streamed(turn, options, f"{quirk.name}:{variant.name}")
+        assert found == laws.streamed(turn, options)
 
 
 def test_cumulative_usage_never_shrinks() -> None:
-    """It grows up to the final one, and reasoning is never more than all output."""
+    """It grows up to the final usage, and reasoning never exceeds the output."""
     turn = Turn((Text(tuple("abcdefghij")),), "stop", TokenUsage(3, 7, 5, 2))
-    told = laws.pieces(turn, Options(n=2), "usage-cumulative")
+    found = laws.streamed(turn, Options(n=2), "usage-cumulative")
     counts = [
-        int(piece.data.split(b'"completion_tokens":')[1].split(b",")[0]) for piece in told[:-1]
+        int(part.data.split(b'"completion_tokens":')[1].split(b",")[0]) for part in found[:-1]
     ]
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (0, 7)
-    assert b'"reasoning_tokens":5' in told[-2].data
-    assert b'"reasoning_tokens":0' in told[0].data
+    assert b'"reasoning_tokens":5' in found[-2].data
+    assert b'"reasoning_tokens":0' in found[0].data
 
 
 @EACH
 def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample as it is."""
+    """No variant leaves its own sample unchanged."""
     assert play(quirk, variant, "chat").data != plain(TEXT, "chat").data
 
 
@@ -110,17 +116,17 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 @given(turn=turns())
 def test_our_decoder_reads_it(turn: Turn) -> None:
-    """The decoder, which is lenient, comes to what the variant means."""
+    """Our decoder, which is lenient, reads the turn that the variant declares."""
     laws.reads_back(QUIRKS, turn)
 
 
-@given(told=laws.odd_streams)
-def test_odd_chunks_do_no_harm(told: list[str]) -> None:
-    """Chunks that a scenario gives as raw frames may have any shape."""
-    laws.stands(QUIRKS, told)
+@given(data=laws.odd_streams)
+def test_odd_chunks_do_no_harm(data: list[str]) -> None:
+    """Raw frames of a scenario may have any shape."""
+    laws.survives_odd_chunks(QUIRKS, data)
 
 
 @EACH
-def test_what_is_no_chunk_stays(quirk: Quirk, variant: Variant) -> None:
+def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     """Frames that a quirk does not understand keep their bytes."""
     laws.leaves_the_unknown(variant)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages are compared whole, and are as long as they are
-"""Documents with a wrong shape in the parts of a reply, with every problem told."""
+"""Documents with a wrong shape in the parts of a reply, with all their problems."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages are compared whole, and are as long as they are
-"""Documents that are broken as YAML, with every problem told."""
+"""Documents that are broken as YAML, with all their problems."""
 
 from __future__ import annotations
 

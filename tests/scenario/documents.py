@@ -1,9 +1,9 @@
-"""Small documents around what a test is about."""
+"""Small documents around the lines that a test is about."""
 
 from __future__ import annotations
 
 Row = tuple[str, str, list[str]]
-"""What is wrong, the document, and the problems told, without the file's name."""
+"""The mistake, the document, and its problems without the file's name."""
 
 _TOOLS = (
     "tools:\n"

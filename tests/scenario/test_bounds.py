@@ -52,7 +52,7 @@ HOSTILE = {
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ("values", "merges")])
 def test_bounds_hold_with_either_parser(name: str, parser: type) -> None:
-    """Depth and aliases are bounded whichever of PyYAML's parsers there is."""
+    """Depth and aliases are bounded with each of PyYAML's parsers."""
     text, message = HOSTILE[name]
     with pytest.raises(ScenarioError) as caught:
         list(documents(text, "x", parser))
@@ -73,7 +73,7 @@ except ScenarioError as error:
 
 
 def run(path: Path) -> str:
-    """What loading a file says, in half a gigabyte and twenty seconds of a processor."""
+    """The problems of a file that is loaded within 512 MiB and 20 seconds of CPU time."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True
     )
@@ -83,7 +83,7 @@ def run(path: Path) -> str:
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are as Linux has them")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_bounds_hold_in_time_and_memory(name: str, tmp_path: Path) -> None:
-    """A hostile file is refused within half a gigabyte and twenty seconds."""
+    """A hostile file is refused within 512 MiB and 20 seconds of CPU time."""
     text, message = HOSTILE[name]
     path = tmp_path / "a.yaml"
     path.write_text(text)
@@ -100,20 +100,20 @@ def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
 
 
 def test_problems_are_bounded() -> None:
-    """A file with a great many problems gets the first thousand, and is told so."""
+    """A file with many problems gets the first thousand, and a note that there are more."""
     many = "".join(f"key{n}: x\n" for n in range(5_000))
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\n" + many)
     problems = caught.value.problems
     assert len(problems) == 1_001
-    assert any("what follows is not told" in problem.message for problem in problems)
+    assert any("what follows is not reported" in problem.message for problem in problems)
     with pytest.raises(ScenarioError) as caught:
         loads("--- x\n" * 5_000)
     assert len(caught.value.problems) == 1_001
 
 
-def test_what_is_within_bounds_loads() -> None:
-    """Nesting of some depth, long text and anchors in moderation are fine."""
+def test_large_files_within_the_bounds_load() -> None:
+    """Deep nesting, long text and anchors load as long as they are within the bounds."""
     depth = MAX_DEPTH - 5
     deep = part("tool: f, arguments: {a: " + "[" * (depth - 1) + "]" * (depth - 1) + "}")
     assert loads(deep)
@@ -130,7 +130,7 @@ def test_what_is_within_bounds_loads() -> None:
     ],
 )
 def test_arguments_are_bounded_too(arguments: str, message: str) -> None:
-    """JSON in a string has its own ways to be hostile."""
+    """JSON in a string is bounded as well."""
     with pytest.raises(ScenarioError, match=message):
         loads(part(f"tool: f, arguments: '{arguments}'"))
 
@@ -144,8 +144,8 @@ def test_arguments_are_bounded_too(arguments: str, message: str) -> None:
         ("{$ref: '#/$defs/x'}", "leads nowhere"),
     ],
 )
-def test_schemas_lead_nowhere_else(schema: str, message: str) -> None:
-    """References of a tool's schema are never fetched and never followed for ever."""
+def test_references_of_schemas_are_bounded(schema: str, message: str) -> None:
+    """References of a tool's schema are never fetched, and never followed endlessly."""
     text = part("tool: f, arguments: {a: 1}") + f"tools: [{{name: f, parameters: {schema}}}]\n"
     with pytest.raises(ScenarioError, match=message):
         loads(text)
@@ -153,6 +153,6 @@ def test_schemas_lead_nowhere_else(schema: str, message: str) -> None:
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e999", "0x" + "f" * 5_000])
 def test_numbers_are_bounded(number: str) -> None:
-    """A number beyond all measure is a problem where a number must be, and never a crash."""
+    """A huge number is a problem where a number is expected, and never a crash."""
     with pytest.raises(ScenarioError):
         loads(turn(f"{{reply: {{text: a}}, usage: {{input: {number}}}}}"))

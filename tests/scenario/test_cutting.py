@@ -1,4 +1,4 @@
-"""Fragments join to what was cut, and are the same every time."""
+"""Fragments join to the text that was cut, and are always the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.strategies import texts
 
 @given(st.lists(texts).map("".join), rules, texts)
 def test_fragments_join(text: str, split: Split, seed: str) -> None:
-    """Fragments by any rule join to the text, none of them empty, and depend on nothing else."""
+    """Fragments by any rule join to the text, none of them is empty, and they depend on nothing
+    else."""
     found = fragments(text, split, seed)
     assert "".join(found) == text
     assert all(found)
@@ -38,12 +39,12 @@ def test_fragments_join(text: str, split: Split, seed: str) -> None:
     ],
 )
 def test_rules(text: str, split: Split, expected: tuple[str, ...]) -> None:
-    """Each rule cuts where the language says."""
+    """Each rule cuts as the scenario language defines."""
     assert fragments(text, split, "seed") == expected
 
 
 def test_random_sizes_are_fixed_for_all_time() -> None:
-    """Random fragments are in range, differ by seed, and never change between versions."""
+    """Random fragments are in range, differ by seed, and are the same in every version."""
     text = "x" * 1_000
     sizes = [len(fragment) for fragment in fragments(text, RandomSplit(1, 8), "a")]
     assert set(sizes[:-1]) == set(range(1, 9))

@@ -1,4 +1,4 @@
-"""Dumping is the inverse of loading, and its text is what a person would write."""
+"""Dumping is the inverse of loading, and its text is written for people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from mockllm.replay.loading import VOCABULARY, load, loads
 from mockllm.scenario.dump import dump
-from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value
@@ -70,7 +70,7 @@ turns:
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=50)
 @given(scenarios())
-def test_load_gives_back_what_was_dumped(scenario: Scenario) -> None:
+def test_load_is_the_inverse_of_dump(scenario: Scenario) -> None:
     """`loads(dump(scenario)) == (scenario,)`."""
     text = dump(scenario)
     assert loads(text) == (scenario,)
@@ -81,7 +81,7 @@ def test_load_gives_back_what_was_dumped(scenario: Scenario) -> None:
 def test_values_survive_yaml(value: object) -> None:
     """Any JSON value reads back from its YAML text, with the same types."""
     (document,) = documents(write({"value": value}), "<text>")
-    findings = Findings()
+    findings = Findings(VOCABULARY)
     read = json_value(document.root, findings)
     assert repr(read) == repr({"value": value})
     assert not findings.found
@@ -89,13 +89,13 @@ def test_values_survive_yaml(value: object) -> None:
 
 
 def test_canonical_text() -> None:
-    """Canonical text is in the order of the documentation and loads to its own text."""
+    """Canonical text has the order of the documentation and dumps to itself."""
     assert dump(loads(SECRET)[0]) == SECRET
 
 
 @pytest.mark.parametrize("text", ["yes", "no", "null", "5", "1e3", "0x1f", "<<", "~", "", "a: b"])
 def test_text_that_looks_like_something_else_is_quoted(text: str) -> None:
-    """Text that another reader of YAML could take for something else is put in quotes."""
+    """Text that a YAML reader could read as another type is quoted."""
     assert write([text]) == f"['{text}']\n"
 
 

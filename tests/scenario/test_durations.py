@@ -1,4 +1,4 @@
-"""Durations and percentages read and write exactly."""
+"""Durations and percentages are read and written exactly."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mockllm.scenario.durations import (
 
 @given(st.integers(0, MAX_DURATION))
 def test_durations_survive(microseconds: int) -> None:
-    """A duration reads back from how it is written."""
+    """Reading a written duration gives the same value."""
     assert read_duration(duration(microseconds)) == microseconds
 
 
 @given(st.floats(0, 1).map(abs))
 def test_percentages_survive(share: float) -> None:
-    """A share reads back as the very same number."""
+    """Reading a written share gives the same number."""
     assert read_percent(percent(share)) == share
 
 
@@ -42,7 +42,7 @@ def test_percentages_survive(share: float) -> None:
     ],
 )
 def test_durations(text: str, microseconds: int) -> None:
-    """Every unit of the language, and fractions that come out whole."""
+    """Every unit of the language is read, and fractions that give whole microseconds."""
     assert read_duration(text) == microseconds
 
 
@@ -50,7 +50,7 @@ def test_durations(text: str, microseconds: int) -> None:
     "text", ["", "5", "1h", "-1s", "1e3s", "s", "1,5s", "٣s", "0.1us", "2000m"]
 )
 def test_no_durations(text: str) -> None:
-    """What has no unit, another unit, or no sense is refused."""
+    """A value without a unit, with another unit or out of range is refused."""
     with pytest.raises(ValueError):
         read_duration(text)
 
@@ -67,7 +67,7 @@ def test_no_durations(text: str) -> None:
     ],
 )
 def test_durations_are_written_short(microseconds: int, text: str) -> None:
-    """The largest unit that needs no fraction is taken."""
+    """The largest unit without a fraction is written."""
     assert duration(microseconds) == text
 
 
@@ -75,13 +75,13 @@ def test_durations_are_written_short(microseconds: int, text: str) -> None:
     ("text", "share"), [("20%", 0.2), ("0%", 0), ("100%", 1), ("12.5 %", 0.125)]
 )
 def test_percentages(text: str, share: float) -> None:
-    """Percentages are shares of one, and are written without what is not needed."""
+    """Percentages are shares of one, written without unnecessary digits."""
     assert read_percent(text) == share
     assert percent(share) == text.replace(" ", "")
 
 
 @pytest.mark.parametrize("text", ["", "20", "0.2", "101%", "-5%", "%", "100.1%"])
 def test_no_percentages(text: str) -> None:
-    """Numbers without the sign and shares beyond the whole are refused."""
+    """Numbers without the sign and shares above 100% are refused."""
     with pytest.raises(ValueError):
         read_percent(text)

@@ -1,10 +1,10 @@
-"""Places are found in a document, and written as people write them."""
+"""Values are located in a document, and their paths formatted as people write them."""
 
 from __future__ import annotations
 
 import pytest
 
-from mockllm.scenario.locate import Steps, find, place, places, written
+from mockllm.scenario.locate import KeyPath, format_path, locate_node, locate_path, node_paths
 from mockllm.scenario.nodes import Mapping, documents
 
 TEXT = """\
@@ -40,22 +40,22 @@ def root() -> Mapping:
         (("turns", 9, "reply"), 3, 3, "turns[9].reply"),
     ],
 )
-def test_find(root: Mapping, steps: Steps, line: int, column: int, path: str) -> None:
-    """Steps lead to a line and column; what is missing is where it would have been."""
-    spot = find(root, steps)
-    assert (spot.line, spot.column, spot.path) == (line, column, path)
+def test_locate_path(root: Mapping, steps: KeyPath, line: int, column: int, path: str) -> None:
+    """A path gives a line and column; an absent value has those of its parent."""
+    location = locate_path(root, steps)
+    assert (location.line, location.column, location.path) == (line, column, path)
 
 
-def test_every_node_has_its_place(root: Mapping) -> None:
-    """The way to a node and the way back are the same."""
-    paths = places(root)
+def test_every_node_has_its_path(root: Mapping) -> None:
+    """The location of a node is the location of its path."""
+    paths = node_paths(root)
     turns = root.entries["turns"]
     assert paths[id(turns)] == ("turns",)
-    assert find(root, paths[id(turns)]) == place(paths, turns, turns.mark)
+    assert locate_path(root, paths[id(turns)]) == locate_node(paths, turns, turns.mark)
     assert len(paths) == len(set(paths.values()))
 
 
-def test_written() -> None:
+def test_format_path() -> None:
     """Keys that are not plain names are in quotes."""
-    assert written(("a", 0, "b-c", "d e", 1)) == 'a[0].b-c["d e"][1]'
-    assert written(("é",)) == '["é"]'
+    assert format_path(("a", 0, "b-c", "d e", 1)) == 'a[0].b-c["d e"][1]'
+    assert format_path(("é",)) == '["é"]'

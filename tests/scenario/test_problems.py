@@ -1,4 +1,4 @@
-"""Everything that is wrong is told, where it is, with what was found and what was expected."""
+"""Every mistake is reported with its location, the value found and what was expected."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import Mapping, Node, Scalar, documents
 from tests.scenario.bad_heads import HEADS
-from tests.scenario.bad_meanings import MEANING
 from tests.scenario.bad_parts import PARTS
+from tests.scenario.bad_semantics import SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.bad_yaml import YAML
 from tests.scenario.documents import part, top, turn, two
@@ -23,7 +23,7 @@ without_c = pytest.mark.skipif(
 )
 
 
-def told(text: str, name: str = "greet.yaml") -> list[str]:
+def printed_problems(text: str, name: str = "greet.yaml") -> list[str]:
     """The problems of a text, as they are printed."""
     with pytest.raises(ScenarioError) as caught:
         loads(text, name)
@@ -32,12 +32,12 @@ def told(text: str, name: str = "greet.yaml") -> list[str]:
 
 @pytest.mark.parametrize(
     ("text", "problems"),
-    [row[1:] for row in SHAPE + MEANING],
-    ids=[row[0] for row in SHAPE + MEANING],
+    [row[1:] for row in SHAPE + SEMANTICS],
+    ids=[row[0] for row in SHAPE + SEMANTICS],
 )
-def test_problems_are_told_exactly(text: str, problems: list[str]) -> None:
-    """Each bad document gets exactly these problems."""
-    assert told(text) == [
+def test_problems_are_exact(text: str, problems: list[str]) -> None:
+    """Each bad document has exactly these problems."""
+    assert printed_problems(text) == [
         f"greet.yaml:{problem}".replace("<text>", "greet.yaml") for problem in problems
     ]
 
@@ -46,16 +46,16 @@ def test_problems_are_told_exactly(text: str, problems: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "problems"), [row[1:] for row in YAML], ids=[row[0] for row in YAML]
 )
-def test_broken_yaml_is_told_exactly(text: str, problems: list[str]) -> None:
-    """Broken YAML gets exactly these problems."""
-    assert told(text) == [f"greet.yaml:{problem}" for problem in problems]
+def test_problems_of_broken_yaml_are_exact(text: str, problems: list[str]) -> None:
+    """Broken YAML has exactly these problems."""
+    assert printed_problems(text) == [f"greet.yaml:{problem}" for problem in problems]
 
 
 def located(node: Node) -> object:
     """A tree as plain values with the line and column of each."""
     where = (node.mark.line, node.mark.column)
     if isinstance(node, Scalar):
-        # The two do not agree on which side of white space nothing stands.
+        # The parsers differ in whether an empty node comes before or after white space.
         return where if node.value else None, node.value, node.plain
     if isinstance(node, Mapping):
         return where, [(key, located(value)) for key, value in node.entries.items()]
@@ -64,7 +64,7 @@ def located(node: Node) -> object:
 
 @without_c
 @pytest.mark.parametrize(
-    "text", [row[1] for row in SHAPE + MEANING], ids=[row[0] for row in SHAPE + MEANING]
+    "text", [row[1] for row in SHAPE + SEMANTICS], ids=[row[0] for row in SHAPE + SEMANTICS]
 )
 def test_parsers_agree(text: str) -> None:
     """PyYAML's parser in Python gives the same trees as the one in C."""
@@ -76,7 +76,7 @@ def test_parsers_agree(text: str) -> None:
 
 
 def refused(text: str) -> bool:
-    """Whether the parser in Python finds fault with a text, or no mapping in it."""
+    """Whether the parser in Python refuses a text or finds no mapping in it."""
     try:
         found = list(documents(text, "x", yaml.SafeLoader))
     except ScenarioError:
@@ -90,14 +90,14 @@ def refused(text: str) -> bool:
     ids=[row[0] for row in YAML if row[0] not in ("lone", "empty doc")],
 )
 def test_the_slow_parser_refuses_too(text: str) -> None:
-    """What the parser in C refuses, the one in Python does not let through."""
+    """The parser in Python refuses every text that the one in C refuses."""
     assert refused(text)
 
 
 @given(st.data())
-def test_damage_is_told_and_never_a_crash(data: st.DataObject) -> None:
-    """Whatever stray characters get into a file, it loads or its problems are told."""
-    text = data.draw(st.sampled_from([row[1] for row in SHAPE + MEANING]))
+def test_damage_is_reported_and_never_a_crash(data: st.DataObject) -> None:
+    """A file with stray characters loads, or its problems are reported."""
+    text = data.draw(st.sampled_from([row[1] for row in SHAPE + SEMANTICS]))
     start = data.draw(st.integers(0, len(text)))
     end = start + data.draw(st.integers(0, 4))
     stray = data.draw(st.sampled_from(STRAY) | st.text(max_size=3))
@@ -114,14 +114,14 @@ STRAY = ["- ", ": ", "[", "]", "{", "}", '"', "'", "&a ", "*a", "!x ", "|\n", "?
 
 
 def test_a_problem_reads_as_a_sentence() -> None:
-    """File, line, column, place, expectation and finding, in this order."""
+    """File, line, column, path, expectation and finding, in this order."""
     text = turn("reply:\n      - text: hi\n      - text: 5")
-    (problem,) = told(text)
+    (problem,) = printed_problems(text)
     assert problem.startswith("greet.yaml:5:15: turns[0].reply[1].text: must be a string, got 5")
 
 
 def test_all_problems_at_once() -> None:
-    """One run tells problems of syntax, shape and meaning in several documents, in order."""
+    """One run reports problems of syntax, shape and semantics in several documents, in order."""
     text = (
         "scenario: A\nturns:\n"
         "  - reply:\n"
@@ -132,7 +132,7 @@ def test_all_problems_at_once() -> None:
         "---\nscenario: b\nturns: [{reply: {text: hi}}]\n"
         "---\n- ]\n"
     )
-    lines = [int(problem.split(":")[1]) for problem in told(text)]
+    lines = [int(problem.split(":")[1]) for problem in printed_problems(text)]
     assert lines == [1, 5, 5, 6, 6, 9, 11, 14]
 
 
@@ -157,30 +157,30 @@ def test_all_problems_at_once() -> None:
         turn("{reply: {tool: f, id: c}, when: {api: chat, reply: {tool: f, id: c, split: whole}}}"),
     ],
 )
-def test_what_is_good_loads(text: str) -> None:
-    """Documents that look suspicious, yet are in order, load."""
+def test_valid_documents_load(text: str) -> None:
+    """Documents that look like mistakes, but are valid, load."""
     assert loads(text)
 
 
-def test_scenarios_of_other_protocols_may_match_alike() -> None:
-    """The same conditions are no conflict between scenarios that share no protocol."""
+def test_scenarios_of_other_protocols_may_have_the_same_match() -> None:
+    """Equal conditions are no conflict between scenarios that share no protocol."""
     text = "scenario: {}\napis: [{}]\nmatch: any\nturns: [{{reply: {{text: hi}}}}]\n"
     assert len(loads(text.format("a", "chat") + "---\n" + text.format("b", "agui"))) == 2
     assert (
         "match: matches the same"
-        in told(text.format("a", "chat") + "---\n" + text.format("b", "chat"))[0]
+        in printed_problems(text.format("a", "chat") + "---\n" + text.format("b", "chat"))[0]
     )
 
 
 def test_numbers_in_results_are_as_written() -> None:
-    """A result written as a number or truth value is compared as that text."""
+    """A result that is written as a number or boolean is compared as that text."""
     (scenario,) = loads(two("{request: {results: {c1: 1.50, c2: True}}, reply: {text: a}}"))
     request = scenario.turns[1].request
     assert request is not None
     assert [result.text.value for _, result in request.results if result.text] == ["1.50", "true"]
 
 
-def test_problems_sort_by_place() -> None:
-    """Problems come in the order in which an editor would step through them."""
+def test_problems_sort_by_location() -> None:
+    """Problems have the order of the file."""
     problems = [Problem("a", 2, 1), Problem("a", 1, 9), Problem("a", 1, 2)]
     assert [problem.line for problem in ScenarioError(problems).problems] == [1, 1, 2]

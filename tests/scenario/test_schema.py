@@ -1,4 +1,4 @@
-"""The JSON Schema that editors use says the same as the loader."""
+"""The JSON Schema for editors accepts the same documents as the loader."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
 import mockllm.scenario
+from mockllm.replay.loading import VOCABULARY
 from mockllm.scenario.document import TABLES
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value
 from tests.scenario.bad_heads import HEADS
-from tests.scenario.bad_meanings import MEANING
 from tests.scenario.bad_parts import PARTS
+from tests.scenario.bad_semantics import SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.strategies import scenarios
 
@@ -33,7 +34,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 def accepted(text: str) -> bool:
     """Whether the schema accepts all documents of a text."""
     return all(
-        VALIDATOR.is_valid(json_value(document.root, Findings()))
+        VALIDATOR.is_valid(json_value(document.root, Findings(VOCABULARY)))
         for document in documents(text, "x")
     )
 
@@ -56,14 +57,14 @@ def test_the_schema_is_one() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_keys_agree(name: str) -> None:
-    """Every mapping of the language has the same keys in the schema, and no others."""
+    """Every mapping of the language has the same keys in the schema and in the loader."""
     definition = DEFINITIONS[name]
     assert set(definition["properties"]) == set(TABLES[name])
     assert definition["additionalProperties"] is False
 
 
 def test_definitions_are_all_used() -> None:
-    """No mapping is defined that the loader does not know, and no definition is idle."""
+    """The loader knows every mapping that the schema defines, and each definition is used."""
     mappings = {name for name, one in DEFINITIONS.items() if "properties" in one}
     assert mappings == set(TABLES)
     referred = {one["$ref"].removeprefix("#/$defs/") for one in objects(SCHEMA) if "$ref" in one}
@@ -72,7 +73,7 @@ def test_definitions_are_all_used() -> None:
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_everything_is_described(name: str) -> None:
-    """An editor can show what each mapping and each key is for."""
+    """Each mapping and each key has a description for editors."""
     definition = DEFINITIONS[name]
     assert definition["title"]
     assert definition["description"].endswith(".")
@@ -81,7 +82,7 @@ def test_everything_is_described(name: str) -> None:
 
 
 def test_examples_are_examples() -> None:
-    """Examples in the schema satisfy it."""
+    """Examples in the schema are valid."""
     for schema in objects(SCHEMA):
         for example in schema.get("examples", ()) if "description" in schema else ():
             assert VALIDATOR.evolve(schema={**schema, "$defs": SCHEMA["$defs"]}).is_valid(example)
@@ -89,23 +90,23 @@ def test_examples_are_examples() -> None:
 
 @pytest.mark.parametrize("text", [row[1] for row in SHAPE], ids=[row[0] for row in SHAPE])
 def test_bad_shapes_are_refused(text: str) -> None:
-    """What the loader's readers refuse, the schema refuses."""
+    """The schema refuses every shape that the loader refuses."""
     assert not accepted(text)
 
 
 @pytest.mark.parametrize(
-    "text", [row[1] for row in MEANING[:-1]], ids=[row[0] for row in MEANING[:-1]]
+    "text", [row[1] for row in SEMANTICS[:-1]], ids=[row[0] for row in SEMANTICS[:-1]]
 )
 def test_contradictions_are_beyond_a_schema(text: str) -> None:
-    """What needs a look at several places at once, the schema lets pass."""
+    """The schema accepts documents whose problem involves several values."""
     assert accepted(text)
 
 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=20)
 @given(scenarios())
-def test_what_is_dumped_is_accepted(scenario: Scenario) -> None:
-    """Every scenario that can be loaded satisfies the schema when it is written."""
+def test_dumped_scenarios_are_accepted(scenario: Scenario) -> None:
+    """The dump of every scenario that can be loaded is valid."""
     assert accepted(dump(scenario))
 
 

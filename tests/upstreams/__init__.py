@@ -1,2 +1,1 @@
-"""Services of others, recorded and replayed: what a recorder of ours makes of bytes that are not
-ours."""
+"""Servers of other projects, recorded and replayed."""

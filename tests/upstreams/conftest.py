@@ -1,4 +1,4 @@
-"""The services of others, one process of each for as long as tests need it, and a recorder."""
+"""Servers of other projects, one process of each for the session, and a recorder."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def aimock() -> Iterator[Service]:
 
 
 def aimock_command() -> list[str | Path]:
-    """What starts it; skips the test where it cannot be started."""
+    """The command that starts aimock; skips the test if it is not installed."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node is not installed")
     if not (AIMOCK / "node_modules" / "@copilotkit" / "aimock").is_dir():
         pytest.skip(
-            "aimock is not here: `make tests/upstreams/aimock/node_modules/.installed` installs it"
+            "aimock is missing: `make tests/upstreams/aimock/node_modules/.installed` installs it"
         )
     return [node, AIMOCK / "run.mjs"]
 
 
 @pytest.fixture(scope="session")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """llama.cpp's own server with a model that was made up."""
+    """llama.cpp's own server with a generated model."""
     yield from _served("llama", "make .venv-llama/.installed", tmp_path_factory)
 
 
@@ -54,7 +54,7 @@ def _served(
 ) -> Iterator[Service]:
     python = ROOT / f".venv-{name}" / "bin" / "python"
     if not (python.parents[1] / ".installed").exists():
-        pytest.skip(f"{name} has an environment of its own, which is not here: `{installer}`")
+        pytest.skip(f"{name} has its own environment, which is missing: `{installer}`")
     model = tmp_path_factory.mktemp(name) / "nonsense.gguf"
     gguf.write(model)
     with Service([python, "-m", f"tests.upstreams.{name}_env.run", model]) as service:

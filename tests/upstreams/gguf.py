@@ -1,8 +1,8 @@
-"""A language model of a few kilobytes that says nonsense, the same nonsense each time.
+"""A language model of a few kilobytes whose output is deterministic nonsense.
 
 It has the architecture of Llama with one layer, random weights from a fixed seed, and a vocabulary
-of all bytes and a few words, of which it says only the words. `write` makes a GGUF file of it,
-which llama.cpp loads: a header, the metadata, the shapes of the tensors, and their numbers.
+of all bytes and a few words, of which it generates only the words. `write` writes it as a GGUF file
+for llama.cpp: a header, the metadata, the shapes of the tensors, and their values.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ WORDS = (
     "today", "while", "trains", "go", "north", "to", "see", "mountains", "where", "nobody", "asks",
     "for", "42", "or", "7", "numbers", "of", "café", "lights", "by", "night", "so", "we", "wait",
 )  # fmt: skip
-"""What the model says, in no order that makes sense."""
+"""The words that the model generates."""
 
 CALL = "<tool_call>"
-"""What a call begins with; the model says it if it is given weight."""
+"""The token that begins a call; the model generates it with a logit bias."""
 
 END = "<|im_end|>"
-"""What ends an answer."""
+"""The token that ends an answer."""
 
 _EMBEDDING = 32
 _HIDDEN = 64
@@ -37,8 +37,8 @@ _CONTEXT = 4096
 _ALIGNMENT = 32
 _F32 = 0
 
-_NORMAL, _UNKNOWN, _CONTROL, _OURS, _BYTE = 1, 2, 3, 4, 6
-"""The kinds of tokens, as the format numbers them."""
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 1, 2, 3, 4, 6
+"""The kinds of tokens, as GGUF numbers them."""
 
 _TEMPLATE = """\
 {%- if tools %}
@@ -70,7 +70,7 @@ _TEMPLATE = """\
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
 """
-"""In the form that models of the Hermes family use, so that servers know how calls look."""
+"""The chat template of Hermes models, so that servers recognise calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """`shape` has the length of a row first, as the format wants it."""
+    """`shape` begins with the length of a row, as GGUF requires."""
 
     name: str
     shape: tuple[int, ...]
@@ -112,39 +112,39 @@ def token(text: str) -> int:
 
 def _vocabulary() -> list[_Token]:
     control = [_Token(text, _CONTROL) for text in ("<s>", END, "<|im_start|>")]
-    marks = [_Token(text, _OURS) for text in (CALL, "</tool_call>")]
+    marks = [_Token(text, _USER_DEFINED) for text in (CALL, "</tool_call>")]
     octets = [_Token(f"<0x{octet:02X}>", _BYTE) for octet in range(256)]
     letters = [_Token(chr(code), _NORMAL, -100.0) for code in range(0x21, 0x7F)]
-    spelt = [_Token("\u2581" + word, _NORMAL, -float(n)) for n, word in enumerate(WORDS)]
-    return [_Token("<unk>", _UNKNOWN), *control, *marks, *octets, *letters, *spelt]
+    words = [_Token("\u2581" + word, _NORMAL, -float(n)) for n, word in enumerate(WORDS)]
+    return [_Token("<unk>", _UNKNOWN), *control, *marks, *octets, *letters, *words]
 
 
 def _tensors(tokens: list[_Token], source: random.Random) -> Iterator[_Tensor]:
-    def drawn(name: str, *shape: int) -> _Tensor:
+    def random_tensor(name: str, *shape: int) -> _Tensor:
         size = shape[0] * shape[1]
         return _Tensor(name, shape, array("f", (source.gauss(0, 0.5) for _ in range(size))))
 
     def ones(name: str) -> _Tensor:
         return _Tensor(name, (_EMBEDDING,), array("f", [1.0]) * _EMBEDDING)
 
-    yield drawn("token_embd.weight", _EMBEDDING, len(tokens))
+    yield random_tensor("token_embd.weight", _EMBEDDING, len(tokens))
     yield ones("output_norm.weight")
-    spoken = drawn("output.weight", _EMBEDDING, len(tokens))
+    output = random_tensor("output.weight", _EMBEDDING, len(tokens))
     first = (len(tokens) - len(WORDS)) * _EMBEDDING
-    # A row of zeros gives a token less weight than the best of the words gets.
-    spoken.numbers[:first] = array("f", bytes(4 * first))
-    yield spoken
+    # A row of zeros gives a token a lower logit than the best word has.
+    output.numbers[:first] = array("f", bytes(4 * first))
+    yield output
     yield ones("blk.0.attn_norm.weight")
     for part in ("q", "k", "v", "output"):
-        yield drawn(f"blk.0.attn_{part}.weight", _EMBEDDING, _EMBEDDING)
+        yield random_tensor(f"blk.0.attn_{part}.weight", _EMBEDDING, _EMBEDDING)
     yield ones("blk.0.ffn_norm.weight")
-    yield drawn("blk.0.ffn_gate.weight", _EMBEDDING, _HIDDEN)
-    yield drawn("blk.0.ffn_up.weight", _EMBEDDING, _HIDDEN)
-    yield drawn("blk.0.ffn_down.weight", _HIDDEN, _EMBEDDING)
+    yield random_tensor("blk.0.ffn_gate.weight", _EMBEDDING, _HIDDEN)
+    yield random_tensor("blk.0.ffn_up.weight", _EMBEDDING, _HIDDEN)
+    yield random_tensor("blk.0.ffn_down.weight", _HIDDEN, _EMBEDDING)
 
 
 def _metadata(tokens: list[_Token]) -> dict[str, bytes]:
-    """The fields as the format writes them: the number of a type, and the value."""
+    """The fields in GGUF encoding: the number of a type, and the value."""
     return {
         "general.architecture": _text("llama"),
         "general.name": _text("nonsense"),

@@ -1,4 +1,4 @@
-"""A service in a process of its own, which says where it listens."""
+"""A service in a process of its own, which prints its URL."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.conformance.apart import _environment as environment
+from tests.conformance.environment import _environment as environment
 
 __all__ = ["ROOT", "Service"]
 
 ROOT = Path(__file__).parents[2]
-_PATIENCE = 60.0
-"""Seconds until the first line; then something is wrong."""
+_GIVE_UP = 240.0
+"""Seconds until the first line, after which the process is killed."""
 
 
 class Service:
     """Runs while the `with` block lasts, or until `stop`.
 
-    The program prints its URL on a line of its own, of a port that it chose itself, and ends when
-    its standard input does.
+    The program chooses a port, prints its URL as the first line, and ends when its standard input
+    ends.
     """
 
     def __init__(self, command: Sequence[str | Path]) -> None:
@@ -41,20 +41,20 @@ class Service:
             stderr=self._errors,
             text=True,
         )
-        watchdog = threading.Timer(_PATIENCE, self._process.kill)
+        watchdog = threading.Timer(_GIVE_UP, self._process.kill)
         watchdog.start()
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
         watchdog.cancel()
         if not self.url:
             self._errors.seek(0)
-            words = self._errors.read()[-2000:]
+            errors = self._errors.read()[-2000:]
             self.stop()
-            raise RuntimeError(f"{self._command[-1]} did not say where it listens: {words}")
+            raise RuntimeError(f"{self._command[-1]} printed no URL: {errors}")
         return self
 
     def stop(self) -> None:
-        """Ends it, for good."""
+        """Kills the process."""
         with self._process as process:
             process.kill()
         self._errors.close()

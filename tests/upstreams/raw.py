@@ -1,4 +1,4 @@
-"""One request over a socket, and its answer with the cuts between the chunks of HTTP."""
+"""One request over a socket, and its answer in HTTP chunks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from io import BufferedReader
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["REQUESTS", "Answer", "ask", "without_chance"]
+__all__ = ["REQUESTS", "TIMEOUT", "Answer", "post", "without_ids_and_times"]
 
-_PATIENCE = 30.0
-_CHANCE = re.compile(rb"(?<=[-_])[A-Za-z0-9_-]{16}(?=\")|\b1\d{9}\b")
-"""What differs from answer to answer: ids, and the time in seconds."""
+TIMEOUT = 600.0
+"""Seconds for one request: llama.cpp computes its answers on one core."""
+
+_IDS_AND_TIMES = re.compile(rb"(?<=[-_])[A-Za-z0-9_-]{16}(?=\")|\b1\d{9}\b")
+"""What differs between equal answers: ids, and the time in seconds."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """`chunks` are those of the transfer coding, or the whole body; `cut` if they do not end."""
+    """`chunks` are HTTP chunks, or the whole body; `cut` if the last chunk is missing."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -32,15 +34,15 @@ class Answer:
         return b"".join(self.chunks)
 
 
-def ask(url: str, path: str, body: Any, **headers: str) -> Answer:
-    """Posts JSON, on a connection of its own."""
-    where = urlsplit(url)
+def post(url: str, path: str, body: Any, **headers: str) -> Answer:
+    """Posts JSON on a new connection."""
+    address = urlsplit(url)
     data = json.dumps(body).encode()
-    lines = [f"POST {path} HTTP/1.1", f"Host: {where.netloc}", f"Content-Length: {len(data)}"]
+    lines = [f"POST {path} HTTP/1.1", f"Host: {address.netloc}", f"Content-Length: {len(data)}"]
     lines += ["Content-Type: application/json", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     with (
-        socket.create_connection((where.hostname, where.port), _PATIENCE) as connection,
+        socket.create_connection((address.hostname, address.port), TIMEOUT) as connection,
         connection.makefile("rb") as file,
     ):
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
@@ -70,29 +72,29 @@ def _read(file: BufferedReader) -> Answer:
     return Answer(status, tuple(pairs), tuple(chunks), cut)
 
 
-def without_chance(chunks: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Chunks as they are whenever the same is asked."""
-    return tuple(_CHANCE.sub(b"*", chunk) for chunk in chunks)
+def without_ids_and_times(chunks: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Chunks that are equal for equal requests."""
+    return tuple(_IDS_AND_TIMES.sub(b"*", chunk) for chunk in chunks)
 
 
-def _chat(said: str, stream: bool) -> tuple[str, Any]:
-    messages = [{"role": "user", "content": said}]
+def _chat(prompt: str, stream: bool) -> tuple[str, Any]:
+    messages = [{"role": "user", "content": prompt}]
     return "/v1/chat/completions", {"model": "gpt-4o", "messages": messages, "stream": stream}
 
 
-def _responses(said: str, stream: bool) -> tuple[str, Any]:
-    return "/v1/responses", {"model": "gpt-4o", "input": said, "stream": stream}
+def _responses(prompt: str, stream: bool) -> tuple[str, Any]:
+    return "/v1/responses", {"model": "gpt-4o", "input": prompt, "stream": stream}
 
 
-def _messages(said: str, stream: bool) -> tuple[str, Any]:
-    messages = [{"role": "user", "content": said}]
+def _messages(prompt: str, stream: bool) -> tuple[str, Any]:
+    messages = [{"role": "user", "content": prompt}]
     request = {"model": "claude-mock", "max_tokens": 100, "messages": messages}
     return "/v1/messages", {**request, "stream": stream}
 
 
-def _gemini(said: str, stream: bool) -> tuple[str, Any]:
+def _gemini(prompt: str, stream: bool) -> tuple[str, Any]:
     verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
-    contents = [{"role": "user", "parts": [{"text": said}]}]
+    contents = [{"role": "user", "parts": [{"text": prompt}]}]
     return f"/v1beta/models/gemini-2.5-flash:{verb}", {"contents": contents}
 
 
@@ -102,4 +104,4 @@ REQUESTS: dict[str, Callable[[str, bool], tuple[str, Any]]] = {
     "anthropic": _messages,
     "gemini": _gemini,
 }
-"""By API: path and body of a request that says something, streamed or not."""
+"""By API: path and body of a request with a prompt, streamed or not."""

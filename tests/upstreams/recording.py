@@ -1,4 +1,4 @@
-"""A recorder in front of a service, and the replay of what it wrote."""
+"""A recorder in front of a service, and the replay of its recordings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mockllm.recording.drafting.drafts import Line
-from mockllm.replay.session import Exchange
 from mockllm.replay.loading import load
+from mockllm.replay.session import Exchange
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
@@ -18,7 +18,7 @@ from mockllm.tapes.model import Tape
 
 __all__ = ["Runs"]
 
-Given = TypeVar("Given")
+Result = TypeVar("Given")
 
 APIS: tuple[Api, ...] = ("chat", "responses", "anthropic", "gemini")
 
@@ -27,8 +27,8 @@ class Runs:
     """Records to a folder, and replays from it.
 
     Attributes:
-        lines: what was told of each exchange.
-        exchanges: what the latest server noted, oldest first.
+        lines: the reported lines, one for each exchange.
+        exchanges: the journal of the last server, oldest first.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,24 +39,24 @@ class Runs:
     @contextmanager
     def recording(self, service: str) -> Iterator[str]:
         """The URL of a recorder in front of a service."""
-        record = RecordOptions(self.folder, dict.fromkeys(APIS, service), told=self.lines.append)
+        record = RecordOptions(self.folder, dict.fromkeys(APIS, service), report=self.lines.append)
         with ServerThread((), ServerOptions(record=record)) as thread:
             yield thread.url
-            self._note(thread)
+            self._keep_journal(thread)
 
     @contextmanager
     def replaying(self) -> Iterator[str]:
-        """The URL of a server that knows of no service."""
+        """The URL of a server that replays, without a service."""
         with ServerThread(load([self.folder]), ServerOptions(speed=0)) as thread:
             yield thread.url
-            self._note(thread)
+            self._keep_journal(thread)
 
-    def _note(self, thread: ServerThread) -> None:
+    def _keep_journal(self, thread: ServerThread) -> None:
         self.exchanges = thread.ask(lambda: list(thread.server.sessions.get("default").journal))
 
-    def both(self, service: str, run: Callable[[str], Given]) -> tuple[Given, Given]:
-        """What `run` gives with the URL of the recorder, and with that of the replay, each of
-        whose answers has to be the recorded bytes."""
+    def both(self, service: str, run: Callable[[str], Result]) -> tuple[Result, Result]:
+        """The results of `run` with the recorder's URL, and with the replay's; asserts that every
+        replayed answer is the exact recording."""
         with self.recording(service) as url:
             recorded = run(url)
         with self.replaying() as url:
@@ -69,6 +69,6 @@ class Runs:
         return {scenario.name: scenario for scenario in load([self.folder])}
 
     def tapes(self) -> list[Tape]:
-        """All of them, by the names of their files."""
+        """All tapes, ordered by file name."""
         files = sorted(self.folder.glob("*.jsonl"))
         return [load_tape(file.read_bytes(), str(file)) for file in files]

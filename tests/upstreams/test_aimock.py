@@ -1,18 +1,17 @@
-"""aimock, recorded and replayed: what the official SDKs make of an answer is what they make of
-its replay.
+"""aimock, recorded and replayed: the official SDKs read the replay as they read the original.
 
-aimock answers as the real services do on the whole, but for this: the SDK of Google has to be told
-to speak `v1beta`; the usage of Messages, Responses and Gemini is zero unless a fixture tells it;
-calls of Gemini end with `FUNCTION_CALL`, an event of Responses has no `sequence_number`, and the
-type of an error may be one that the API does not have.
+aimock differs from the real services. The SDK of Google needs `v1beta`. The usage of Messages,
+Responses and Gemini is zero unless a fixture has it. Calls of Gemini end with `FUNCTION_CALL`,
+events of Responses have no `sequence_number`, and the type of an error may be one that the API
+does not have.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.upstreams.raw import REQUESTS, ask, without_chance
-from tests.upstreams.talks import TALKS, Chat, talked
+from tests.upstreams.conversations import CONVERSATIONS, Chat, transcript
+from tests.upstreams.raw import REQUESTS, post, without_ids_and_times
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,68 +34,71 @@ TURNS = dict.fromkeys(ANSWERED[-3:], 2)
 
 KEYS = {"x_api_key": "test", "x_goog_api_key": "test", "anthropic_version": "2023-06-01"}
 
-every_api = pytest.mark.parametrize("api", TALKS)
+every_api = pytest.mark.parametrize("api", CONVERSATIONS)
 
 
 @every_api
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_conversations(aimock, runs, api, stream):
-    """Texts, reasoning, calls and their results, and an error with its `retry-after`, in one
-    folder: each replays as it was."""
+    """Texts, reasoning, calls with results, and an error with `retry-after` are recorded to one
+    folder, and each replay has the same transcript."""
 
     def run(url):
-        with TALKS[api](url) as talk:
-            return {said: talked(talk, said, stream=stream) for said in (*ANSWERED, REFUSED)}
+        with CONVERSATIONS[api](url) as conversation:
+            return {
+                prompt: transcript(conversation, prompt, stream=stream)
+                for prompt in (*ANSWERED, REFUSED)
+            }
 
     recorded, replayed = runs.both(aimock.url, run)
-    for said, given in recorded.items():
-        assert replayed[said] == given
-        assert len(given) == TURNS.get(said, 1)
+    for prompt, recorded_transcript in recorded.items():
+        assert replayed[prompt] == recorded_transcript
+        assert len(recorded_transcript) == TURNS.get(prompt, 1)
     turns = sorted(len(one.turns) for one in runs.scenarios.values())
-    assert turns == sorted(TURNS.get(said, 1) for said in recorded)
+    assert turns == sorted(TURNS.get(prompt, 1) for prompt in recorded)
     ((failure,),) = recorded[REFUSED]
     assert (failure["status"], failure["retry-after"]) == (429, "7")
-    assert "Slow down, please." in failure["says"]
+    assert "Slow down, please." in failure["message"]
 
 
 @every_api
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_bytes(aimock, runs, api, stream):
-    """A client of the recorder gets the chunks that a client of aimock gets, but for ids and the
-    time; the tape has them, and the replay has the same, cut in the same places."""
-    requests = {said: REQUESTS[api](said, stream) for said in (*ANSWERED, REFUSED)}
+    """Recorder, tape and replay have the same HTTP chunks, which equal aimock's own except for ids
+    and times."""
+    requests = {prompt: REQUESTS[api](prompt, stream) for prompt in (*ANSWERED, REFUSED)}
 
     def run(url):
-        return {said: ask(url, *request, **KEYS) for said, request in requests.items()}
+        return {prompt: post(url, *request, **KEYS) for prompt, request in requests.items()}
 
     direct = run(aimock.url)
     passed, replayed = runs.both(aimock.url, run)
-    taped = {tuple(piece.data for piece in one.pieces) for one in runs.tapes()}
-    for said, answer in passed.items():
-        assert without_chance(answer.chunks) == without_chance(direct[said].chunks)
-        assert told(answer) == told(direct[said])
+    taped = {tuple(chunk.data for chunk in one.chunks) for one in runs.tapes()}
+    for prompt, answer in passed.items():
+        assert without_ids_and_times(answer.chunks) == without_ids_and_times(direct[prompt].chunks)
+        assert head(answer) == head(direct[prompt])
         assert answer.chunks in taped
-        assert replayed[said].chunks == answer.chunks
-        assert replayed[said].status == answer.status
+        assert replayed[prompt].chunks == answer.chunks
+        assert replayed[prompt].status == answer.status
         assert not answer.cut
 
 
-def told(answer):
-    """Status and headers, without those of one connection or one answer."""
+def head(answer):
+    """Status and headers, without headers of one connection or one answer."""
     private = {"date", "x-request-id", "connection", "keep-alive", "transfer-encoding"}
     kept = [pair for pair in answer.headers if pair[0].lower() not in private]
     return answer.status, kept
 
 
 @every_api
-def test_broken_off(aimock, runs, api):
-    """Where aimock breaks off, so does the recorder, and so does the replay; the SDK says the
-    same of both, after the same events."""
+def test_streams_that_break_off(aimock, runs, api):
+    """If aimock breaks off a stream, recorder and replay do so at the same byte, and the SDK
+    raises the same error after the same events."""
 
     def run(url):
-        with TALKS[api](url) as talk:
-            sdk = {said: talked(talk, said, stream=True) for said in CUT}
-        raw = [ask(url, *REQUESTS[api](f"{said} Now.", True), **KEYS) for said in CUT]
+        with CONVERSATIONS[api](url) as conversation:
+            sdk = {prompt: transcript(conversation, prompt, stream=True) for prompt in CUT}
+        raw = [post(url, *REQUESTS[api](f"{prompt} Now.", True), **KEYS) for prompt in CUT]
         return sdk, [(answer.status, answer.chunks, answer.cut) for answer in raw]
 
     recorded, replayed = runs.both(aimock.url, run)
@@ -110,16 +112,16 @@ def test_broken_off(aimock, runs, api):
 
 
 @every_api
-def test_second_tries(aimock, runs, api):
-    """A request that fails and is made again is one turn with an attempt, and plays so."""
-    # aimock counts requests of each test by itself, if it is told which they are.
+def test_a_failed_attempt_and_its_retry(aimock, runs, api):
+    """A failed request and its retry are recorded as one turn with an attempt, and replayed so."""
+    # With this header aimock counts the requests of each test separately.
     headers = {"x-test-id": api}
     more = {"http_options": {"headers": headers}} if api == "gemini" else {"extra_headers": headers}
 
     def run(url):
-        with TALKS[api](url, **more) as talk:
-            (failed,), answered = talked(talk, "Once more.", stream=True, tries=2)
-        assert "Not now." in failed.pop("says")
+        with CONVERSATIONS[api](url, **more) as conversation:
+            (failed,), answered = transcript(conversation, "Once more.", stream=True, attempts=2)
+        assert "Not now." in failed.pop("message")
         return failed, answered
 
     with runs.recording(aimock.url) as url:
@@ -133,12 +135,12 @@ def test_second_tries(aimock, runs, api):
 
 
 def test_comments(aimock, runs):
-    """What aimock says as OpenRouter has comments between its events, which stay."""
+    """Comments between events, which aimock sends like OpenRouter, are replayed."""
 
     def run(url):
-        with Chat(url) as talk:
-            sdk = talked(talk, "Keep me waiting.", stream=True)
-        return sdk, ask(url, *REQUESTS["chat"]("Now: Keep me waiting.", True)).chunks
+        with Chat(url) as conversation:
+            sdk = transcript(conversation, "Keep me waiting.", stream=True)
+        return sdk, post(url, *REQUESTS["chat"]("Now: Keep me waiting.", True)).chunks
 
     recorded, replayed = runs.both(f"{aimock.url}/api/v1", run)
     assert recorded == replayed
@@ -146,12 +148,12 @@ def test_comments(aimock, runs):
     assert chunks[0] == b": OPENROUTER PROCESSING\n\n"
 
 
-def test_other_requests(aimock, runs):
-    """What asks no model passes, and leaves nothing behind."""
-    with Chat(aimock.url) as talk:
-        direct = [model.id for model in talk.client.models.list()]
-    with runs.recording(aimock.url) as url, Chat(url) as talk:
-        passed = [model.id for model in talk.client.models.list()]
+def test_requests_without_a_model_are_not_recorded(aimock, runs):
+    """A request that calls no model is forwarded, and not recorded."""
+    with Chat(aimock.url) as conversation:
+        direct = [model.id for model in conversation.client.models.list()]
+    with runs.recording(aimock.url) as url, Chat(url) as conversation:
+        passed = [model.id for model in conversation.client.models.list()]
     assert passed == direct
     assert passed
     assert not list(runs.folder.glob("*.*l"))

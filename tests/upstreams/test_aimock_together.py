@@ -1,74 +1,79 @@
-"""One recorder of aimock for all APIs, and what a user does with it."""
+"""One recorder of aimock for all APIs, from Python and from the command line."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.upstreams.conftest import aimock_command
+from tests.upstreams.conversations import CONVERSATIONS, Chat, Responses, transcript
 from tests.upstreams.process import Service
-from tests.upstreams.talks import TALKS, Chat, Responses, talked
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:FUNCTION_CALL is not a valid FinishReason:UserWarning"),
 ]
 
-WAYS = [(api, stream) for api in TALKS for stream in (True, False) if api != "gemini" or stream]
-"""Whether Gemini streams is told by the path alone, which no `match` can tell."""
+WAYS = [
+    (api, stream) for api in CONVERSATIONS for stream in (True, False) if api != "gemini" or stream
+]
+"""Gemini only streamed: the path alone says whether it streams, and no `match` covers the path."""
 
-SAID = "What is the weather in both?"
+PROMPT = "What is the weather in both?"
 
 
-def test_the_same_words_over_all_apis(aimock, runs):
-    """Conversations that differ in nothing but the API, and whether it streams, are recorded to
-    one folder; each client gets its own again."""
+def test_equal_conversations_over_all_apis(aimock, runs):
+    """Equal conversations over all APIs, streamed or not, are recorded to one folder, and each
+    client is replayed its own."""
 
     def run(url):
-        given = {}
+        found = {}
         for api, stream in WAYS:
-            with TALKS[api](url) as talk:
-                given[api, stream] = talked(talk, SAID, stream=stream)
-        return given
+            with CONVERSATIONS[api](url) as conversation:
+                found[api, stream] = transcript(conversation, PROMPT, stream=stream)
+        return found
 
     recorded, replayed = runs.both(aimock.url, run)
     assert recorded == replayed
     assert len(runs.scenarios) == len(WAYS)
 
 
-@pytest.mark.parametrize("api", TALKS)
-def test_recorded_once_for_all(aimock, runs, api):
-    """What was recorded over one API is played to the clients of the others: the same texts, the
-    same calls with the same arguments, turn by turn."""
+@pytest.mark.parametrize("api", CONVERSATIONS)
+def test_a_recording_is_played_over_every_api(aimock, runs, api):
+    """A recording over one API is played over the others with the same texts, calls and
+    arguments, turn by turn."""
     with runs.recording(aimock.url) as url:
-        expected = gists(TALKS[api](url))
+        expected = gists(CONVERSATIONS[api](url))
     with runs.replaying() as url:
-        for other in TALKS:
-            assert gists(TALKS[other](url)) == expected
+        for other in CONVERSATIONS:
+            assert gists(CONVERSATIONS[other](url)) == expected
     assert len(expected) == 2
     assert len(expected[0][1]) == 2
 
 
-def gists(talk):
-    """What a client gets to know in each turn."""
-    given = []
-    with talk:
-        talk.begin(SAID)
+def gists(conversation):
+    """Text and calls of each turn."""
+    found = []
+    with conversation:
+        conversation.begin(PROMPT)
         goes_on = True
         while goes_on:
-            list(talk.events(stream=True))
-            given.append(talk.gist())
-            goes_on = talk.go_on()
-    return given
+            list(conversation.events(stream=True))
+            found.append(conversation.gist())
+            goes_on = conversation.go_on()
+    return found
 
 
-def test_as_a_user_does_it(program, tmp_path):
-    """`mockllm record`, a program that talks, the end of the service; then `mockllm serve` gives
-    that program the same."""
+def test_record_and_serve_on_the_command_line(program, tmp_path):
+    """`mockllm record` records a program; after the end of the service `mockllm serve` replays
+    the same to it."""
     folder = tmp_path / "recorded"
 
     def run(url):
         with Chat(url) as chat, Responses(url) as responses:
-            return [talked(chat, SAID, stream=True), talked(responses, "Think first.", stream=True)]
+            return [
+                transcript(chat, PROMPT, stream=True),
+                transcript(responses, "Think first.", stream=True),
+            ]
 
     with Service(aimock_command()) as service:
         recorder = program(

@@ -1,4 +1,4 @@
-"""The model that llama.cpp is given."""
+"""The generated GGUF model for llama.cpp."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.upstreams import gguf
 
 
 def test_the_same_each_time(tmp_path):
-    """A seed makes a model, and the same one whenever it is asked."""
+    """The same seed gives the same file, and another seed another file of the same size."""
     files = [tmp_path / name for name in ("one", "same", "other")]
     for file, seed in zip(files, (1, 1, 2), strict=True):
         gguf.write(file, seed)
@@ -18,7 +18,7 @@ def test_the_same_each_time(tmp_path):
 
 
 def test_head(tmp_path):
-    """The file begins as the format says, in its third version."""
+    """The file begins with the header of GGUF version 3."""
     gguf.write(tmp_path / "model")
     magic, version, tensors, fields = struct.unpack_from(
         "<4sIQQ", (tmp_path / "model").read_bytes()
@@ -28,5 +28,5 @@ def test_head(tmp_path):
 
 
 def test_tokens():
-    """Each token has its number."""
+    """`token` returns the number of a token."""
     assert [gguf.token(text) for text in ("<unk>", gguf.END, gguf.CALL)] == [0, 2, 4]

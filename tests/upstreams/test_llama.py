@@ -1,8 +1,7 @@
-"""llama.cpp's own server, recorded and replayed, with a model that says the same nonsense each
-time.
+"""llama.cpp's own server, recorded and replayed, with a deterministic model of random weights.
 
-It speaks Chat Completions, Responses and Messages, each with fields of its own, and measures its
-time in its answers.
+It serves Chat Completions, Responses and Messages, each with further fields, and its answers have
+measured times.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ import openai
 import pytest
 
 from tests.upstreams import gguf
-from tests.upstreams.raw import REQUESTS, ask
-from tests.upstreams.talks import TALKS, Chat, Responses, talked
+from tests.upstreams.conversations import CONVERSATIONS, Chat, Responses, transcript
+from tests.upstreams.raw import REQUESTS, post
 
 pytestmark = pytest.mark.slow
 
 APIS = ("chat", "responses", "anthropic")
 LENGTH = {"chat": "max_tokens", "responses": "max_output_tokens", "anthropic": "max_tokens"}
-SAID = "Where does the train go?"
+PROMPT = "Where does the train go?"
 
 every_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 def short(api, tokens=16):
-    """The options of an answer that is cut short, and is the same each time."""
+    """The options of a short, deterministic answer."""
     return {LENGTH[api]: tokens, "extra_body": {"temperature": 0}}
 
 
 def calling(api, *, once=True):
-    """The options with which the model makes a call, or calls until it may say no more."""
+    """The options with which the model makes one call, or calls up to the token limit."""
     weights = {gguf.token(gguf.CALL): 50} | ({gguf.token(gguf.END): 60} if once else {})
     found = short(api, 200)
     found["extra_body"]["logit_bias"] = {str(token): weight for token, weight in weights.items()}
@@ -41,15 +40,15 @@ def calling(api, *, once=True):
 @pytest.mark.parametrize("api", APIS)
 @every_way
 def test_texts(llama, runs, api, stream):
-    """An answer that reached its limit is the same from the server, through the recorder, and
-    replayed; then the user says more."""
+    """An answer at the token limit is the same from the server, recorded and replayed; a second
+    turn follows."""
 
     def run(url):
-        with TALKS[api](url, **short(api)) as talk:
-            given = talked(talk, SAID, stream=stream)
-            gist = talk.gist()
-            talk.history.append({"role": "user", "content": "And then?"})
-            return gist, given, list(talk.events(stream=stream)), talk.answer
+        with CONVERSATIONS[api](url, **short(api)) as conversation:
+            given = transcript(conversation, PROMPT, stream=stream)
+            gist = conversation.gist()
+            conversation.history.append({"role": "user", "content": "And then?"})
+            return gist, given, list(conversation.events(stream=stream)), conversation.answer
 
     direct, *_ = run(llama.url)
     recorded, replayed = runs.both(llama.url, run)
@@ -63,20 +62,20 @@ def test_texts(llama, runs, api, stream):
     assert [turn.usage.output for turn in scenario.turns] == [16, 16]
 
 
-@pytest.mark.parametrize("talk_of", [Chat, Responses])
+@pytest.mark.parametrize("kind", [Chat, Responses])
 @every_way
-def test_calls(llama, runs, talk_of, stream):
-    """A call that the server's grammar makes of the nonsense, its result, and what comes then."""
-    api = talk_of.api
+def test_calls(llama, runs, kind, stream):
+    """A call that the server's grammar forces, its result, and the next turn."""
+    api = kind.api
 
     def run(url):
-        with talk_of(url, **calling(api)) as talk:
-            talk.begin(SAID)
-            first = [*talk.events(stream=stream), talk.answer]
-            gist = talk.gist()
-            assert talk.go_on()
-            talk.options = short(api)
-            return gist, first, [*talk.events(stream=stream), talk.answer]
+        with kind(url, **calling(api)) as conversation:
+            conversation.begin(PROMPT)
+            first = [*conversation.events(stream=stream), conversation.answer]
+            gist = conversation.gist()
+            assert conversation.go_on()
+            conversation.options = short(api)
+            return gist, first, [*conversation.events(stream=stream), conversation.answer]
 
     direct, *_ = run(llama.url)
     recorded, replayed = runs.both(llama.url, run)
@@ -89,12 +88,12 @@ def test_calls(llama, runs, talk_of, stream):
 
 @every_way
 def test_many_calls(llama, runs, stream):
-    """Calls until there are no more tokens, the last of them half a call."""
+    """Calls up to the token limit, the last of them incomplete."""
 
     def run(url):
-        with Chat(url, **calling("chat", once=False), parallel_tool_calls=True) as talk:
-            talk.begin(SAID)
-            return list(talk.events(stream=stream)), talk.answer
+        with Chat(url, **calling("chat", once=False), parallel_tool_calls=True) as conversation:
+            conversation.begin(PROMPT)
+            return list(conversation.events(stream=stream)), conversation.answer
 
     recorded, replayed = runs.both(llama.url, run)
     assert recorded == replayed
@@ -106,16 +105,16 @@ def test_many_calls(llama, runs, stream):
 
 @every_way
 def test_structured_answers(llama, runs, stream):
-    """JSON of a schema, which ends by itself, with the probabilities of its tokens."""
+    """JSON that fits a schema, with log probabilities."""
     schema = {"type": "object", "properties": {"city": {"enum": ["Rome"]}}, "required": ["city"]}
     form = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
     options = {**short("chat", 100), "response_format": form, "tools": openai.omit}
     options |= {"logprobs": True, "top_logprobs": 2}
 
     def run(url):
-        with Chat(url, **options) as talk:
-            talk.begin(SAID)
-            return list(talk.events(stream=stream)), talk.answer
+        with Chat(url, **options) as conversation:
+            conversation.begin(PROMPT)
+            return list(conversation.events(stream=stream)), conversation.answer
 
     recorded, replayed = runs.both(llama.url, run)
     assert recorded == replayed
@@ -127,14 +126,14 @@ def test_structured_answers(llama, runs, stream):
 
 
 def test_errors(llama, runs):
-    """A question that does not fit into the model's memory, and a schema that is none."""
-    wrong = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}}
+    """A prompt that exceeds the context, and an invalid schema."""
+    invalid = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}}
 
     def run(url):
-        with Chat(url, **short("chat")) as talk:
-            long = talked(talk, "and " * 3000, stream=True)
-            talk.options["response_format"] = wrong
-            return long, talked(talk, SAID, stream=False)
+        with Chat(url, **short("chat")) as conversation:
+            long = transcript(conversation, "and " * 3000, stream=True)
+            conversation.options["response_format"] = invalid
+            return long, transcript(conversation, PROMPT, stream=False)
 
     recorded, replayed = runs.both(llama.url, run)
     assert recorded == replayed
@@ -144,13 +143,12 @@ def test_errors(llama, runs):
 @pytest.mark.parametrize("api", APIS)
 @every_way
 def test_bytes(llama, runs, api, stream):
-    """What a client of the recorder gets is on the tape, and comes again, cut in the same
-    places."""
-    path, body = REQUESTS[api](SAID, stream)
+    """Recorder, tape and replay have the same HTTP chunks."""
+    path, body = REQUESTS[api](PROMPT, stream)
     body |= {LENGTH[api]: 20, "temperature": 0}
     keys = {"x_api_key": "test", "anthropic_version": "2023-06-01"}
-    passed, replayed = runs.both(llama.url, lambda url: ask(url, path, body, **keys))
+    passed, replayed = runs.both(llama.url, lambda url: post(url, path, body, **keys))
     (tape,) = runs.tapes()
     assert passed.status == replayed.status == tape.status == 200
-    assert passed.chunks == replayed.chunks == tuple(piece.data for piece in tape.pieces)
+    assert passed.chunks == replayed.chunks == tuple(chunk.data for chunk in tape.chunks)
     assert (len(passed.chunks) > 20) == stream

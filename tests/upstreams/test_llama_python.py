@@ -1,7 +1,7 @@
-"""The server of llama-cpp-python, recorded and replayed, with the same nonsense as llama.cpp's.
+"""The server of llama-cpp-python, recorded and replayed, with the same model as llama.cpp's.
 
-It has JSON with spaces, `null` for what it does not know, no usage in streams, and says 500 to
-what it cannot read.
+It sends JSON with spaces, `null` for unknown fields, no usage in streams, and status 500 for a
+request that it cannot read.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import openai
 import pytest
 
 from tests.upstreams import gguf
-from tests.upstreams.raw import REQUESTS, ask
-from tests.upstreams.talks import TOOLS, Chat, talked
+from tests.upstreams.conversations import TOOLS, Chat, transcript
+from tests.upstreams.raw import REQUESTS, post
 
 pytestmark = pytest.mark.slow
 
-SAID = "Where does the train go?"
+PROMPT = "Where does the train go?"
 PLAIN = {"temperature": 0, "seed": 1, "max_tokens": 16, "tools": openai.omit}
 
 every_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -23,14 +23,14 @@ every_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "w
 
 @every_way
 def test_texts(llama_python, runs, stream):
-    """An answer that reached its limit, and what comes after it."""
+    """An answer at the token limit, and a second turn."""
 
     def run(url):
-        with Chat(url, **PLAIN) as talk:
-            given = talked(talk, SAID, stream=stream)
-            gist = talk.gist()
-            talk.history.append({"role": "user", "content": "And then?"})
-            return gist, given, [*talk.events(stream=stream), talk.answer]
+        with Chat(url, **PLAIN) as conversation:
+            given = transcript(conversation, PROMPT, stream=stream)
+            gist = conversation.gist()
+            conversation.history.append({"role": "user", "content": "And then?"})
+            return gist, given, [*conversation.events(stream=stream), conversation.answer]
 
     direct, *_ = run(llama_python.url)
     recorded, replayed = runs.both(llama_python.url, run)
@@ -43,22 +43,22 @@ def test_texts(llama_python, runs, stream):
 
 @every_way
 def test_calls(llama_python, runs, stream):
-    """A function that has to be called, by a grammar; its result, and what comes then."""
+    """A call that a grammar forces, its result, and the next turn."""
     choice = {"type": "function", "function": {"name": "get_weather"}}
     calling = {"temperature": 0, "seed": 1, "max_tokens": 100, "tool_choice": choice}
 
     def run(url):
-        with Chat(url, **calling) as talk:
-            talk.begin(SAID)
-            first = [*talk.events(stream=stream), talk.answer]
-            gist = talk.gist()
-            assert talk.go_on()
-            talk.options = PLAIN
-            return gist, first, [*talk.events(stream=stream), talk.answer]
+        with Chat(url, **calling) as conversation:
+            conversation.begin(PROMPT)
+            first = [*conversation.events(stream=stream), conversation.answer]
+            gist = conversation.gist()
+            assert conversation.go_on()
+            conversation.options = PLAIN
+            return gist, first, [*conversation.events(stream=stream), conversation.answer]
 
     direct, *_ = run(llama_python.url)
-    # Streamed, the server has the name in each chunk, and the SDK makes one long name of them;
-    # the service that it is made for would not take that back, but this one does.
+    # When it streams, the server sends the name in each chunk, and the SDK joins them to one long
+    # name. OpenAI would refuse that name in the history; this server accepts it.
     recorded, replayed = runs.both(llama_python.url, run)
     assert recorded == replayed
     assert recorded[0] == direct
@@ -68,13 +68,13 @@ def test_calls(llama_python, runs, stream):
 
 
 def test_errors(llama_python, runs):
-    """What the server cannot read, and a question that does not fit into its memory."""
+    """A prompt that exceeds the context, and a request that the server cannot read."""
 
     def run(url):
-        with Chat(url, **PLAIN) as talk:
-            long = talked(talk, "and " * 3000, stream=False)
-            talk.options = {**PLAIN, "extra_body": {"top_k": "many"}}
-            return long, talked(talk, SAID, stream=True)
+        with Chat(url, **PLAIN) as conversation:
+            long = transcript(conversation, "and " * 3000, stream=False)
+            conversation.options = {**PLAIN, "extra_body": {"top_k": "many"}}
+            return long, transcript(conversation, PROMPT, stream=True)
 
     recorded, replayed = runs.both(llama_python.url, run)
     assert recorded == replayed
@@ -83,11 +83,10 @@ def test_errors(llama_python, runs):
 
 @every_way
 def test_bytes(llama_python, runs, stream):
-    """What a client of the recorder gets is on the tape, and comes again, cut in the same
-    places."""
-    path, body = REQUESTS["chat"](SAID, stream)
+    """Recorder, tape and replay have the same HTTP chunks."""
+    path, body = REQUESTS["chat"](PROMPT, stream)
     body |= {"max_tokens": 20, "temperature": 0}
-    passed, replayed = runs.both(llama_python.url, lambda url: ask(url, path, body))
+    passed, replayed = runs.both(llama_python.url, lambda url: post(url, path, body))
     (tape,) = runs.tapes()
-    assert passed.chunks == replayed.chunks == tuple(piece.data for piece in tape.pieces)
+    assert passed.chunks == replayed.chunks == tuple(chunk.data for chunk in tape.chunks)
     assert (len(passed.chunks) > 20) == stream

@@ -1,8 +1,8 @@
 """Accumulators with one mistake each, all of which real clients have made.
 
-Each is one of the kit's reference accumulators, which are right, with a few lines put wrongly. A
-name in backquotes is that of the quirk, or of the entry among the quirks, that the mistake was
-seen with.
+Each is one of the kit's reference accumulators with a few lines changed. A name in backquotes is
+the quirk that shows the mistake. Reports name these classes and modules, and the golden record
+holds the reports: a new name changes its digests.
 """
 
 from __future__ import annotations

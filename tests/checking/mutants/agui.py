@@ -22,7 +22,7 @@ class AppendsToTheLastCall(AGUIAccumulator):
         super()._arguments(list(self._calls)[-1] if self._calls else id, value)
 
 
-# With the call that it drops, it loses sight of whether that has ended.
+# It no longer notices that a dropped call has not ended.
 @mutant("surface-once", "truncated-is-not-complete", api="agui")
 class OneCallAtATime(AGUIAccumulator):
     """Drops a call that begins while another is open (`agui-parallel-calls`)."""
@@ -37,7 +37,7 @@ class OneCallAtATime(AGUIAccumulator):
 
 @mutant("arguments-concatenate", api="agui")
 class ChunksUnknown(AGUIAccumulator):
-    """Passes over TOOL_CALL_CHUNK, which is a start and arguments in one
+    """Ignores TOOL_CALL_CHUNK, which is a start and arguments in one
     (`agui-chunk-interleave`)."""
 
     def _chunk(self, id: str, value: Object) -> None:
@@ -46,11 +46,11 @@ class ChunksUnknown(AGUIAccumulator):
 
 @mutant("truncated-is-not-complete", api="agui")
 class NoEndNeeded(AGUIAccumulator):
-    """Takes calls and messages that are open at the end of the run for complete
+    """Treats calls and messages that are open at the end of the run as complete
     (`agui-open-call-at-finish`)."""
 
     def _finished(self, value: Object) -> None:
-        self._open.clear()
+        self._open_spans.clear()
         for id in list(self._calls):
             self._end(id)
         super()._finished(value)
@@ -58,7 +58,7 @@ class NoEndNeeded(AGUIAccumulator):
 
 @mutant("truncated-is-not-complete", api="agui")
 class EndOfInputIsTheEnd(AGUIAccumulator):
-    """Takes a stream that stops for a run that has finished (`agui-no-run-finished`)."""
+    """Treats a stream that stops as a run that has finished (`agui-no-run-finished`)."""
 
     def close(self) -> None:
         self._answer.complete = True
@@ -67,7 +67,7 @@ class EndOfInputIsTheEnd(AGUIAccumulator):
 
 @mutant("zero-arguments", api="agui")
 class ParsesEmptyArguments(AGUIAccumulator):
-    """Has `json.loads` read arguments that never came (`agui-zero-arg`)."""
+    """Parses arguments that were never sent (`agui-zero-arg`)."""
 
     def _end(self, id: str) -> None:
         if id in self._calls:
@@ -77,7 +77,7 @@ class ParsesEmptyArguments(AGUIAccumulator):
 
 @mutant("text-accumulates", api="agui")
 class EmptyDeltaRefused(AGUIAccumulator):
-    """Takes an empty delta for a mistake of the server's (`agui-empty-delta`)."""
+    """Raises on an empty delta (`agui-empty-delta`)."""
 
     def _message(self, kind: Any, stage: str, value: Object) -> None:
         if stage == "CONTENT" and not value["delta"]:
@@ -87,16 +87,16 @@ class EmptyDeltaRefused(AGUIAccumulator):
 
 @mutant("text-accumulates", api="agui")
 class LastMessageOnly(AGUIAccumulator):
-    """Begins anew with every message; an answer may have several."""
+    """Starts again with every message; an answer may have several."""
 
     def _open_message(self, id: str, role: object) -> None:
-        self._answer._words["text"].clear()
+        self._answer._texts["text"].clear()
         super()._open_message(id, role)
 
 
 @mutant("unknown-event", api="agui")
 class UnknownEventRaises(AGUIAccumulator):
-    """Breaks on events that it does not know (`agui-unknown-event`)."""
+    """Raises on unknown events (`agui-unknown-event`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         known = ("RUN_", "TEXT_", "TOOL_", "REASONING_", "STATE_", "STEP_", "MESSAGES_", "CUSTOM")
@@ -107,19 +107,19 @@ class UnknownEventRaises(AGUIAccumulator):
 
 @mutant("surface-once", api="agui")
 class ParentMakesAMessage(AGUIAccumulator):
-    """Wants the message that a call is part of, and drops the call without it
+    """Requires the parent message of a call, and drops the call without it
     (`agui-phantom-parent`)."""
 
     def _start(self, id: str, value: Object) -> None:
         parent = value.get("parentMessageId")
         super()._start(id, value)
         if parent is not None and parent not in self._messages and self._messages:
-            self._calls[id].settled = True
+            self._calls[id].closed = True
 
 
 @mutant("finish-and-usage", api="agui")
 class FirstUsageOnly(AGUIAccumulator):
-    """Takes no usage where the run is not over (`agui-success-pending`)."""
+    """Ignores the usage of a run that finishes with an outcome (`agui-success-pending`)."""
 
     def _usage(self, value: Object) -> None:
         super()._usage({**value, "usage": None} if value.get("outcome") else value)
@@ -127,10 +127,10 @@ class FirstUsageOnly(AGUIAccumulator):
 
 @mutant("error-ends", api="agui")
 class RunErrorIsAnEnd(AGUIAccumulator):
-    """Takes RUN_ERROR for the end of a run like any other."""
+    """Treats RUN_ERROR as the end of a successful run."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("type") == "RUN_ERROR":
             payload = {"type": "RUN_FINISHED"}
-            self._open.clear()
+            self._open_spans.clear()
         return super().feed(payload, event)

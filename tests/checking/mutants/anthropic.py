@@ -16,7 +16,7 @@ Object = Mapping[str, Any]
 
 @mutant("arguments-concatenate", api="anthropic")
 class InputOfTheStart(AnthropicAccumulator):
-    """Takes the `input` of the block's start, which is `{}` (`anth-input-in-start`)."""
+    """Reads the `input` of the block's start alone, which is `{}` (`anth-input-in-start`)."""
 
     def _delta(self, index: int | None, delta: Object) -> None:
         if delta.get("type") != "input_json_delta":
@@ -25,7 +25,7 @@ class InputOfTheStart(AnthropicAccumulator):
 
 @mutant("arguments-concatenate", api="anthropic")
 class InputOfTheStartLost(AnthropicAccumulator):
-    """Takes the `input` of the deltas alone (`anth-input-in-start`)."""
+    """Reads the `input` of the deltas alone (`anth-input-in-start`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         super()._start(index, {**block, "input": {}})
@@ -33,7 +33,7 @@ class InputOfTheStartLost(AnthropicAccumulator):
 
 @mutant("arguments-concatenate", api="anthropic")
 class IndexIsAPosition(AnthropicAccumulator):
-    """Takes the index for the place in a list of blocks (`anth-index-gap`)."""
+    """Uses the index as a position in a list of blocks (`anth-index-gap`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         super()._start(len(self._blocks), block)
@@ -49,7 +49,7 @@ class DeltasToTheOpenBlock(AnthropicAccumulator):
 
 @mutant("arguments-concatenate", api="anthropic")
 class FirstBlockOfAnIndex(AnthropicAccumulator):
-    """Passes over a start whose index was there before (`anth-index-all-zero`)."""
+    """Ignores a start whose index was used before (`anth-index-all-zero`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         if index not in self._blocks:
@@ -68,27 +68,27 @@ class ParsesEachFragment(AnthropicAccumulator):
 
 @mutant("zero-arguments", api="anthropic")
 class ParsesEmptyArguments(AnthropicAccumulator):
-    """Has `json.loads` read a `partial_json` that is empty (`anth-zero-arg`)."""
+    """Parses a `partial_json` that is empty (`anth-zero-arg`)."""
 
     def _end(self, block: _Block) -> None:
-        if block.call is not None and not block.call.settled and not block.given:
+        if block.call is not None and not block.call.closed and not block.initial_arguments:
             block.call.arguments = block.call.arguments or json.loads("")
         super()._end(block)
 
 
 @mutant("zero-arguments", api="anthropic")
 class DropsFalsyInput(AnthropicAccumulator):
-    """Passes over calls without any input (`anth-zero-arg`)."""
+    """Drops calls without any input (`anth-zero-arg`)."""
 
     def _end(self, block: _Block) -> None:
-        if block.call is not None and not (block.call.arguments or block.given):
-            block.call.settled = True
+        if block.call is not None and not (block.call.arguments or block.initial_arguments):
+            block.call.closed = True
         super()._end(block)
 
 
 @mutant("text-accumulates", api="anthropic")
 class ThinkingIsText(AnthropicAccumulator):
-    """Puts what the model thinks into what it says."""
+    """Adds thinking to the text."""
 
     def _delta(self, index: int | None, delta: Object) -> None:
         if delta.get("type") == "thinking_delta":
@@ -99,7 +99,7 @@ class ThinkingIsText(AnthropicAccumulator):
 
 @mutant("text-accumulates", api="anthropic")
 class TextOfTheStartLost(AnthropicAccumulator):
-    """Takes text from deltas alone (`anth-text-in-start`)."""
+    """Reads text of deltas alone (`anth-text-in-start`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         super()._start(index, {**block, "text": ""})
@@ -107,10 +107,10 @@ class TextOfTheStartLost(AnthropicAccumulator):
 
 @mutant("text-accumulates", api="anthropic")
 class SecondStartGoesOn(AnthropicAccumulator):
-    """Joins what a proxy tried twice (`anth-message-start-twice`)."""
+    """Joins two attempts of a proxy (`anth-message-start-twice`)."""
 
     def _message_start(self, message: Object) -> None:
-        self._begun = False
+        self._started = False
         super()._message_start(message)
 
 
@@ -126,7 +126,7 @@ class SumsUsage(AnthropicAccumulator):
 
 @mutant("finish-and-usage", api="anthropic")
 class LastStopReason(AnthropicAccumulator):
-    """Takes the last `stop_reason`, be it null (`anth-two-message-delta`)."""
+    """Keeps the last `stop_reason`, even if it is null (`anth-two-message-delta`)."""
 
     def _message_delta(self, value: Object) -> None:
         super()._message_delta(value)
@@ -135,7 +135,7 @@ class LastStopReason(AnthropicAccumulator):
 
 @mutant("finish-and-usage", api="anthropic")
 class InputTokensAlone(AnthropicAccumulator):
-    """Leaves out of the input what was read from the cache."""
+    """Leaves the tokens of the cache out of the input tokens."""
 
     def _count_tokens(self, usage: Object) -> None:
         cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
@@ -144,7 +144,7 @@ class InputTokensAlone(AnthropicAccumulator):
 
 @mutant("unknown-event", api="anthropic")
 class UnknownEventRaises(AnthropicAccumulator):
-    """Breaks on events that it does not know (`anth-unknown-types`)."""
+    """Raises on unknown events (`anth-unknown-types`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         type = payload.get("type") or event or "error"
@@ -155,7 +155,7 @@ class UnknownEventRaises(AnthropicAccumulator):
 
 @mutant("unknown-event", api="anthropic")
 class UnknownBlockRaises(AnthropicAccumulator):
-    """Breaks on blocks that it does not know (`anth-unknown-types`)."""
+    """Raises on unknown blocks (`anth-unknown-types`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         known = {"text": 0, "thinking": 1, "redacted_thinking": 2, "tool_use": 3}
@@ -163,20 +163,20 @@ class UnknownBlockRaises(AnthropicAccumulator):
         super()._start(index, block)
 
 
-# What it says of itself is that it misses a key.
+# The exception is a KeyError, so the report names `null-tolerant`.
 @mutant("null-tolerant", api="anthropic")
 class PingIsADelta(AnthropicAccumulator):
-    """Takes every event behind the start of a block for one of its own (`anth-ping`)."""
+    """Expects a delta in every event after the start of a block (`anth-ping`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        if payload.get("type") == "ping" and self._begun and not self._answer.complete:
+        if payload.get("type") == "ping" and self._started and not self._answer.complete:
             payload["delta"]
         return super().feed(payload, event)
 
 
 @mutant("null-tolerant", api="anthropic")
 class InputRequired(AnthropicAccumulator):
-    """Breaks where the start of a call has no `input` (`anth-input-missing`)."""
+    """Raises where the start of a call has no `input` (`anth-input-missing`)."""
 
     def _start(self, index: int | None, block: Object) -> None:
         if block.get("type") == "tool_use":
@@ -186,7 +186,7 @@ class InputRequired(AnthropicAccumulator):
 
 @mutant("null-tolerant", api="anthropic")
 class UsageRequired(AnthropicAccumulator):
-    """Breaks where the end tells no usage (`anth-usage-missing`)."""
+    """Raises where `message_delta` has no usage (`anth-usage-missing`)."""
 
     def _message_delta(self, value: Object) -> None:
         value["usage"]
@@ -195,12 +195,12 @@ class UsageRequired(AnthropicAccumulator):
 
 @mutant("surface-complete", api="anthropic")
 class CutCallComesOut(AnthropicAccumulator):
-    """Repairs a call in which the limit struck (`anth-tool-cut-by-limit`)."""
+    """Repairs a call that the token limit cut off (`anth-tool-cut-by-limit`)."""
 
     def _message_delta(self, value: Object) -> None:
         if value["delta"].get("stop_reason") == "max_tokens":
             for block in self._blocks.values():
-                if block.call is not None and not block.call.settled:
+                if block.call is not None and not block.call.closed:
                     block.call.arguments = "{}"
                     self._answer.surface(block.call)
         super()._message_delta(value)
@@ -208,7 +208,7 @@ class CutCallComesOut(AnthropicAccumulator):
 
 @mutant("error-ends", api="anthropic")
 class ErrorIsAnEnd(AnthropicAccumulator):
-    """Takes an error for the end of the message (`anth-error-event`)."""
+    """Treats an error as the end of the message (`anth-error-event`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return super().feed({"type": "message_stop"} if "error" in payload else payload, event)
@@ -216,20 +216,20 @@ class ErrorIsAnEnd(AnthropicAccumulator):
 
 @mutant("truncated-is-not-complete", api="anthropic")
 class EndOfInputIsTheEnd(AnthropicAccumulator):
-    """Takes a stream that stops for one that is complete (`anth-cut`)."""
+    """Treats a stream that stops as complete (`anth-cut`)."""
 
     def close(self) -> None:
         self._answer.complete = True
         super().close()
 
 
-# Errors without the line are dropped, too.
+# Errors without an event line are dropped as well.
 @mutant("truncated-is-not-complete", "error-ends", api="anthropic")
 class EventLinesRequired(AnthropicAccumulator):
-    """Drops events without an event line, and misses none of them (`anth-no-event-lines`)."""
+    """Drops events without an event line and ends as complete (`anth-no-event-lines`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if event is None:
-            self._answer.complete = not self._begun
+            self._answer.complete = not self._started
             return None
         return super().feed(payload, event)

@@ -11,14 +11,14 @@ from tests.checking.mutants.declared import mutant
 
 
 class Chat(ReferenceBytes):
-    """The right one, for chat."""
+    """The correct reader, for chat."""
 
     def __init__(self) -> None:
         super().__init__("chat")
 
 
 class Messages(ReferenceBytes):
-    """The right one, for anthropic."""
+    """The correct reader, for anthropic."""
 
     def __init__(self) -> None:
         super().__init__("anthropic")
@@ -31,7 +31,7 @@ class _SplitLines(Lines):
 
 @mutant("chunking-free", api="chat", level="bytes")
 class SplitLines(Chat):
-    """Has `str.splitlines` find the lines, which knows more ends of lines than there are
+    """Splits lines with `str.splitlines`, which splits at more characters than SSE does
     (`sse-unicode-line-separators`)."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class SplitLines(Chat):
 
 
 class _NoDecoder:
-    """Decodes each piece as if it were all."""
+    """Decodes each chunk as if it were the whole text."""
 
     def __init__(self, errors: str) -> None:
         self._errors = errors
@@ -51,7 +51,7 @@ class _NoDecoder:
 
 @mutant("chunking-free", api="chat", level="bytes")
 class DecodesEachChunk(Chat):
-    """Decodes the bytes of each chunk alone, with marks where it cannot (`sse-utf8-split`)."""
+    """Decodes the bytes of each chunk alone, with U+FFFD where it cannot (`sse-utf8-split`)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class DecodesEachChunk(Chat):
 
 @mutant("chunking-free", api="gemini", level="bytes")
 class DecodesEachChunkStrictly(ReferenceBytes):
-    """Decodes the bytes of each chunk alone, and breaks where it cannot (`sse-utf8-split`)."""
+    """Decodes the bytes of each chunk alone, and raises where it cannot (`sse-utf8-split`)."""
 
     def __init__(self) -> None:
         super().__init__("gemini")
@@ -69,7 +69,7 @@ class DecodesEachChunkStrictly(ReferenceBytes):
 
 @mutant("chunking-free", api="responses", level="bytes")
 class SplitsOnTwoNewlines(ReferenceBytes):
-    r"""Splits on "\n\n" and knows no other end of an event (`sse-crlf`)."""
+    r"""Splits on "\n\n" alone, and not on other ends of an event (`sse-crlf`)."""
 
     def __init__(self) -> None:
         super().__init__("responses")
@@ -84,7 +84,7 @@ class SplitsOnTwoNewlines(ReferenceBytes):
 
 @mutant("chunking-free", api="chat", level="bytes")
 class SpaceRequired(Chat):
-    """Knows `data: ` and not `data:` (`sse-no-space`)."""
+    """Reads `data: ` and not `data:` (`sse-no-space`)."""
 
     def _line(self, line: str) -> Delta | None:
         return None if line[:5] == "data:" and line[:6] != "data: " else super()._line(line)
@@ -92,7 +92,7 @@ class SpaceRequired(Chat):
 
 @mutant("chunking-free", api="chat", level="bytes")
 class LastDataLine(Chat):
-    """Takes the last `data` line of an event for all of it (`sse-multiline-data`)."""
+    """Reads the last `data` line of an event alone (`sse-multiline-data`)."""
 
     def _line(self, line: str) -> Delta | None:
         if line.startswith("data:"):
@@ -102,7 +102,7 @@ class LastDataLine(Chat):
 
 @mutant("chunking-free", api="agui", level="bytes")
 class EachDataLine(ReferenceBytes):
-    """Takes each `data` line for an event (`sse-multiline-data`)."""
+    """Reads each `data` line as an event (`sse-multiline-data`)."""
 
     def __init__(self) -> None:
         super().__init__("agui")
@@ -114,16 +114,16 @@ class EachDataLine(ReferenceBytes):
 
 @mutant("chunking-free", api="chat", level="bytes")
 class MarkIsText(Chat):
-    """Leaves a byte order mark where it is (`sse-bom`)."""
+    """Keeps a byte order mark at the beginning of the stream (`sse-bom`)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines._begun = True
+        self._lines._started = True
 
 
 @mutant("chunking-free", api="chat", level="bytes")
 class ChunkIsAnEvent(Chat):
-    """Takes what one read gives for whole events (`sse-chunk-boundaries`)."""
+    """Expects every chunk of bytes to hold whole events (`sse-chunk-boundaries`)."""
 
     def feed(self, data: bytes) -> Delta | None:
         delta = super().feed(data)
@@ -134,7 +134,7 @@ class ChunkIsAnEvent(Chat):
 
 @mutant("chunking-free", api="anthropic", level="bytes")
 class LongEventsLost(Messages):
-    """Passes over lines of more than 64 KiB (`sse-huge-event`)."""
+    """Ignores lines of more than 64 KiB (`sse-huge-event`)."""
 
     def _line(self, line: str) -> Delta | None:
         return super()._line(line) if len(line) < 65536 else None
@@ -142,7 +142,7 @@ class LongEventsLost(Messages):
 
 @mutant("unknown-event", api="chat", level="bytes")
 class CommentsAreData(Chat):
-    """Takes the text of a comment for data (`sse-comments`)."""
+    """Reads the text of a comment as data (`sse-comments`)."""
 
     def _line(self, line: str) -> Delta | None:
         return super()._line(f"data{line}" if line[:1] == ":" else line)
@@ -150,19 +150,20 @@ class CommentsAreData(Chat):
 
 @mutant("unknown-event", api="chat", level="bytes")
 class IdMakesAnEvent(Chat):
-    """Makes an event of an id alone, whose data are no JSON (`sse-id-then-comment`)."""
+    """Dispatches an event for an id alone, whose empty data are not JSON
+    (`sse-id-then-comment`)."""
 
     def _line(self, line: str) -> Delta | None:
         if line.startswith(("id:", "retry:")):
-            self.__dict__["told"] = True
-        if not line and self.__dict__.get("told") and not self._data:
+            self.__dict__["has_id"] = True
+        if not line and self.__dict__.get("has_id") and not self._data:
             json.loads("")
         return super()._line(line)
 
 
 @mutant("unknown-event", api="anthropic", level="bytes")
 class EmptyDataParsed(Messages):
-    """Has `json.loads` read the data of an event that has none (`sse-event-without-data`)."""
+    """Parses the data of an event that has none (`sse-event-without-data`)."""
 
     def _dispatch(self) -> Delta | None:
         if (self._event or self._data) and not "".join(self._data):
@@ -172,7 +173,7 @@ class EmptyDataParsed(Messages):
 
 @mutant("error-ends", api="chat", level="bytes")
 class BrokenDataPassedOver(Chat):
-    """Passes over an event whose data are no JSON (`sse-malformed-json`)."""
+    """Ignores an event whose data are not JSON (`sse-malformed-json`)."""
 
     def _fail(self, message: str) -> None:
         pass
@@ -180,7 +181,7 @@ class BrokenDataPassedOver(Chat):
 
 @mutant("finish-and-usage", api="chat", level="bytes")
 class SentinelToTheLetter(Chat):
-    """Knows `[DONE]` only without any space behind it (`sse-done-variants`)."""
+    """Reads `[DONE]` only without trailing spaces (`sse-done-variants`)."""
 
     def _is_sentinel(self, data: str) -> bool:
         return super()._is_sentinel(data) if data == "[DONE]" else False
@@ -188,7 +189,7 @@ class SentinelToTheLetter(Chat):
 
 @mutant("unknown-event", api="anthropic", level="bytes")
 class SentinelUnknown(Messages):
-    """Has `json.loads` read `[DONE]` (`anth-done-sentinel`)."""
+    """Parses `[DONE]` as JSON (`anth-done-sentinel`)."""
 
     def _is_sentinel(self, data: str) -> bool:
         return False
@@ -196,18 +197,18 @@ class SentinelUnknown(Messages):
 
 @mutant("text-accumulates", api="chat", level="bytes")
 class GoesOnAfterDone(Chat):
-    """Appends what comes behind `[DONE]` (`chat-data-after-done`)."""
+    """Appends the data after `[DONE]` (`chat-data-after-done`)."""
 
     def _is_sentinel(self, data: str) -> bool:
         sentinel = super()._is_sentinel(data)
-        self._over = False
+        self._ended = False
         return sentinel
 
 
 @mutant("truncated-is-not-complete", api="chat", level="bytes")
 class EndOfInputIsTheEnd(Chat):
-    """Takes the end of the input for the end of the answer (`sse-cut`)."""
+    """Treats the end of the input as the end of the answer (`sse-cut`)."""
 
     def close(self) -> None:
-        self._sum._answer.complete = True
+        self._accumulator._answer.complete = True
         super().close()

@@ -16,7 +16,7 @@ from tests.checking.mutants.declared import WATCHED, mutant
 Entry = Mapping[str, Any]
 
 
-def _said(entry: Entry) -> Mapping[str, Any]:
+def _function(entry: Entry) -> Mapping[str, Any]:
     return entry.get("function") or {}
 
 
@@ -27,27 +27,27 @@ def _said(entry: Entry) -> Mapping[str, Any]:
 class KeyedById(ChatAccumulator):
     """Keeps calls by their id, which only the first fragment has (`chat-index-first-only`)."""
 
-    def _call_of(self, index: int | None, id: str, name: str) -> StagedCall | None:
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         return next((call for call in self._calls if call.id == id), None)
 
 
-# The index that it does not look at says the order, too.
+# The index that it ignores also gives the order.
 @mutant("arguments-concatenate", "order-by-index", api="chat")
 class KeyedByPlaceInList(ChatAccumulator):
-    """Takes the place in the chunk's list for the index (`chat-calls-interleaved`)."""
+    """Uses the position in the chunk's list as the index (`chat-calls-interleaved`)."""
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         entries = sequence(delta.get("tool_calls"))
-        placed = [{**entry, "index": place} for place, entry in enumerate(entries)]
-        super()._delta({**delta, "tool_calls": placed})
+        positioned = [{**entry, "index": position} for position, entry in enumerate(entries)]
+        super()._delta({**delta, "tool_calls": positioned})
 
 
 @mutant("arguments-concatenate", api="chat")
 class AppendsToLastCall(ChatAccumulator):
-    """Takes every fragment without an id for one of the last call (`chat-calls-interleaved`)."""
+    """Appends every fragment without an id to the last call (`chat-calls-interleaved`)."""
 
-    def _call_of(self, index: int | None, id: str, name: str) -> StagedCall | None:
-        return super()._call_of(index, id, name) if id else self._last
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return super()._find_call(index, id, name) if id else self._last
 
 
 @mutant("arguments-concatenate", api="chat")
@@ -60,25 +60,25 @@ class FirstEntryOnly(ChatAccumulator):
 
 @mutant("arguments-concatenate", api="chat")
 class MergesSameIndex(ChatAccumulator):
-    """Relies on the index, which some servers leave at 0 for all (`chat-index-all-zero`)."""
+    """Relies on the index, which some servers send as 0 for all calls (`chat-index-all-zero`)."""
 
-    def _call_of(self, index: int | None, id: str, name: str) -> StagedCall | None:
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         same = (call for call in self._calls if index is not None and call.key == index)
-        return next(same, None) or super()._call_of(index, id, name)
+        return next(same, None) or super()._find_call(index, id, name)
 
 
 @mutant("null-tolerant", api="chat")
 class IndexRequired(ChatAccumulator):
-    """Breaks where there is no index (`chat-index-missing`, `chat-index-first-only`)."""
+    """Raises where there is no index (`chat-index-missing`, `chat-index-first-only`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment({**entry, "index": 0 + entry["index"]})
 
 
-# An index that leaves a gap is one promise, and one that comes late is another.
+# A gap in the indexes and an index that arrives late are two promises, and this breaks both.
 @mutant("arguments-concatenate", "order-by-index", api="chat")
 class IndexIsAPosition(ChatAccumulator):
-    """Appends to a list and takes the index for the place in it (`chat-index-from-one`)."""
+    """Uses the index as a position in its list of calls (`chat-index-from-one`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
@@ -88,22 +88,22 @@ class IndexIsAPosition(ChatAccumulator):
 
 @mutant("order-by-index", api="chat")
 class SortsByArrival(ChatAccumulator):
-    """Lets calls out in the order in which they began (`chat-index-reversed`)."""
+    """Reports calls in the order in which they began (`chat-index-reversed`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
-        self._last.place = (0, self._last.number)
+        self._last.position = (0, self._last.number)
 
 
 @mutant("order-by-index", api="chat")
 class SortsIndexesAsText(ChatAccumulator):
-    """Keeps indexes as text, so that 10 comes before 2; seen where keys of JSON are sorted."""
+    """Sorts indexes as text, so that 10 is before 2; seen where JSON keys are sorted."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
-        self._last.place = (*map(ord, str(self._last.key)), self._last.number - 1000)
+        self._last.position = (*map(ord, str(self._last.key)), self._last.number - 1000)
 
 
 # Ids and names
@@ -117,29 +117,30 @@ class AppendsTheName(ChatAccumulator):
         super()._fragment(entry)
         assert self._last is not None
         names = self.__dict__.setdefault(f"names {self._last.number}", [])
-        names.append(_said(entry).get("name") or "")
+        names.append(_function(entry).get("name") or "")
         self._last.name = "".join(names)
 
 
 @mutant("name-kept", api="chat")
 class EmptyNameErases(ChatAccumulator):
-    """Takes the name of the last fragment that has the key (`chat-id-empty-later`)."""
+    """Keeps the name of the last fragment that has the key, even if it is empty
+    (`chat-id-empty-later`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
-        if "name" in _said(entry):
-            self._last.name = _said(entry)["name"] or "unknown"
+        if "name" in _function(entry):
+            self._last.name = _function(entry)["name"] or "unknown"
 
 
 @mutant("name-kept", api="chat")
 class LastPieceOfTheName(ChatAccumulator):
-    """Takes the last name that is not empty (`chat-name-split`)."""
+    """Keeps the last name that is not empty (`chat-name-split`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
-        self._last.name = _said(entry).get("name") or self._last.name
+        self._last.name = _function(entry).get("name") or self._last.name
 
 
 @mutant("id-kept", api="chat")
@@ -163,7 +164,7 @@ class AppendsTheId(ChatAccumulator):
 
 @mutant("id-kept", api="chat")
 class LastIdWins(ChatAccumulator):
-    """Takes the last id for the call's (`chat-id-new-every-chunk`)."""
+    """Keeps the last id of a call (`chat-id-new-every-chunk`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
@@ -173,7 +174,7 @@ class LastIdWins(ChatAccumulator):
 
 @mutant("id-kept", api="chat")
 class EmptyIdErases(ChatAccumulator):
-    """Takes what the last fragment says is the id, be it empty (`chat-id-empty-later`)."""
+    """Keeps the id of the last fragment, even if it is empty (`chat-id-empty-later`)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
@@ -183,26 +184,26 @@ class EmptyIdErases(ChatAccumulator):
 
 @mutant("missing-id", api="chat")
 class NoIdMadeUp(ChatAccumulator):
-    """Hands on calls without an id, to which no result can be sent (`chat-id-never`)."""
+    """Reports calls without an id, to which no result can be sent (`chat-id-never`)."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        calls = [(call.id, call.name, call.arguments) for call in told.tool_calls]
-        known = [(None if id == "call_0" else id, *rest) for id, *rest in calls]
+        outcome = super().outcome()
+        calls = [(call.id, call.name, call.arguments) for call in outcome.tool_calls]
+        calls_with_ids = [(None if id == "call_0" else id, *rest) for id, *rest in calls]
         return Outcome.of(
-            told.text,
-            reasoning=told.reasoning,
-            refusal=told.refusal,
-            tool_calls=known,
-            finish=told.finish,
-            usage=told.usage,
-            errors=told.errors,
+            outcome.text,
+            reasoning=outcome.reasoning,
+            refusal=outcome.refusal,
+            tool_calls=calls_with_ids,
+            finish=outcome.finish,
+            usage=outcome.usage,
+            errors=outcome.errors,
         )
 
 
 @mutant("missing-id", api="chat", policy=Policy(missing_id="error"))
 class NoErrorWithoutId(ChatAccumulator):
-    """Means to report calls without an id, and does not (`chat-id-never`)."""
+    """Promises an error for calls without an id, and reports none (`chat-id-never`)."""
 
 
 # Arguments
@@ -210,31 +211,31 @@ class NoErrorWithoutId(ChatAccumulator):
 
 @mutant("zero-arguments", api="chat")
 class DropsFalsyArguments(ChatAccumulator):
-    """Passes over calls whose arguments are empty text (`chat-args-empty-zero`)."""
+    """Drops calls whose arguments are empty text (`chat-args-empty-zero`)."""
 
     def close(self) -> None:
-        for call in self._answer.staged():
-            call.settled = not call.arguments
+        for call in self._answer.open_calls():
+            call.closed = not call.arguments
         super().close()
 
 
 @mutant("zero-arguments", api="chat")
 class ParsesEmptyArguments(ChatAccumulator):
-    """Has `json.loads` read arguments that are empty (`chat-args-empty-zero`)."""
+    """Parses arguments that are empty text (`chat-args-empty-zero`)."""
 
     def close(self) -> None:
-        for call in self._answer.staged():
+        for call in self._answer.open_calls():
             call.arguments = call.arguments or json.loads("")
         super().close()
 
 
 @mutant("null-tolerant", api="chat")
 class NullArgumentsBreak(ChatAccumulator):
-    """Adds null to text (`chat-args-null-first`)."""
+    """Concatenates null arguments with text (`chat-args-null-first`)."""
 
     def _fragment(self, entry: Entry) -> None:
-        if _said(entry).get("arguments", "") is None:
-            "" + _said(entry)["arguments"]
+        if _function(entry).get("arguments", "") is None:
+            "" + _function(entry)["arguments"]
         super()._fragment(entry)
 
 
@@ -244,7 +245,7 @@ class ParsesEachFragment(ChatAccumulator):
     (`chat-args-whole`)."""
 
     def _fragment(self, entry: Entry) -> None:
-        fragment = _said(entry).get("arguments")
+        fragment = _function(entry).get("arguments")
         if isinstance(fragment, str) and fragment:
             json.loads(fragment)
         super()._fragment(entry)
@@ -257,27 +258,27 @@ class LastFragmentWins(ChatAccumulator):
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
-        fragment = _said(entry).get("arguments")
+        fragment = _function(entry).get("arguments")
         self._last.arguments = fragment if isinstance(fragment, str) else self._last.arguments
 
 
 @mutant("chunking-free", api="chat")
 class DropsRepeatedFragments(ChatAccumulator):
-    """Leaves out a fragment that is how the arguments end already (`chat-dedupe-by-overlap`)."""
+    """Drops a fragment that the arguments already end with (`chat-dedupe-by-overlap`)."""
 
     def _fragment(self, entry: Entry) -> None:
-        call = self._call_of(entry.get("index"), entry.get("id") or "", "")
-        said = dict(_said(entry))
-        fragment = said.get("arguments")
+        call = self._find_call(entry.get("index"), entry.get("id") or "", "")
+        function = dict(_function(entry))
+        fragment = function.get("arguments")
         if call is not None and isinstance(fragment, str) and call.arguments.endswith(fragment):
-            said["arguments"] = ""
-        super()._fragment({**entry, "function": said})
+            function["arguments"] = ""
+        super()._fragment({**entry, "function": function})
 
 
 @mutant("surface-complete", api="chat", policy=WATCHED)
 class EmitsWhatParses(ChatAccumulator):
-    """Surfaces a call as soon as what has come of its arguments parses, and nothing does
-    (`chat-args-truncated` lists such parsers)."""
+    """Reports a call as soon as its arguments so far parse (`chat-args-truncated` lists such
+    parsers)."""
 
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
@@ -291,7 +292,7 @@ class RepairsArguments(ChatAccumulator):
     """Closes the quotes and braces of arguments that were cut off (`chat-args-truncated`)."""
 
     def close(self) -> None:
-        for call in self._answer.staged():
+        for call in self._answer.open_calls():
             for end in ("", '"', '"}', "}"):
                 if call.arguments and parsed(call.arguments + end) is not None:
                     call.arguments += end
@@ -300,26 +301,26 @@ class RepairsArguments(ChatAccumulator):
 
 @mutant("malformed-contained", api="chat")
 class MalformedLosesAll(ChatAccumulator):
-    """Gives up all calls where the arguments of one do not parse."""
+    """Drops all calls where the arguments of one do not parse."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        return Outcome.of(told.text, errors=told.errors) if told.errors else told
+        outcome = super().outcome()
+        return Outcome.of(outcome.text, errors=outcome.errors) if outcome.errors else outcome
 
 
 @mutant("malformed-contained", api="chat")
 class MalformedRaises(ChatAccumulator):
-    """Lets the parser's exception through, which does not say whose arguments they were."""
+    """Raises the parser's exception, which does not name the call."""
 
     def close(self) -> None:
-        for call in self._answer.staged():
+        for call in self._answer.open_calls():
             json.loads(call.arguments or "{}")
         super().close()
 
 
 @mutant("malformed-contained", api="chat", policy=Policy(malformed="skip"))
 class MalformedNotSkipped(ChatAccumulator):
-    """Means to leave out calls whose arguments do not parse, and reports them."""
+    """Promises to drop calls whose arguments do not parse, and reports them as errors."""
 
 
 # Tools that were not offered
@@ -327,17 +328,17 @@ class MalformedNotSkipped(ChatAccumulator):
 
 @mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="skip"))
 class UnofferedToolKept(ChatAccumulator):
-    """Means to leave out calls of tools that were not offered, and keeps them."""
+    """Promises to drop calls of tools that were not offered, and keeps them."""
 
 
 @mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="error"))
 class UnofferedToolLosesAll(ChatAccumulator):
-    """Gives up all calls where one is of a tool that was not offered."""
+    """Drops all calls where one is of a tool that was not offered."""
 
     def offer(self, tools: tuple[str, ...]) -> None:
         self._answer._tools = tools
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        unknown = any(trouble.kind == "unknown_tool" for trouble in told.errors)
-        return Outcome.of(told.text, errors=told.errors) if unknown else told
+        outcome = super().outcome()
+        unknown = any(trouble.kind == "unknown_tool" for trouble in outcome.errors)
+        return Outcome.of(outcome.text, errors=outcome.errors) if unknown else outcome

@@ -14,10 +14,10 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-# Lost text and usage are two things that are broken, though one line does it.
+# One line loses both text and usage.
 @mutant("text-accumulates", "finish-and-usage", api="chat")
 class StopsAtFinish(ChatAccumulator):
-    """Looks at nothing behind the finish reason (`chat-delta-after-finish`)."""
+    """Ignores everything after the finish reason (`chat-delta-after-finish`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return None if self._answer.complete else super().feed(payload, event)
@@ -25,18 +25,17 @@ class StopsAtFinish(ChatAccumulator):
 
 @mutant("text-accumulates", api="chat")
 class NoDeltaAfterFinish(ChatAccumulator):
-    """Looks at no text behind the finish reason (`chat-delta-after-finish`)."""
+    """Ignores deltas after the finish reason (`chat-delta-after-finish`)."""
 
     def _delta(self, delta: Object) -> None:
         if not self._answer.complete:
             super()._delta(delta)
 
 
-# How many deltas there are next to it depends on how chunks are joined.
+# How much text is in the chunk of the finish reason depends on how chunks are joined.
 @mutant("delta-first", "chunking-free", api="chat")
 class FinishBeforeDelta(ChatAccumulator):
-    """Looks at the finish reason instead of the delta next to it
-    (`chat-finish-with-last-delta`)."""
+    """Ignores the delta in the chunk of the finish reason (`chat-finish-with-last-delta`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         delta = {} if choice.get("finish_reason") else choice.get("delta")
@@ -45,7 +44,8 @@ class FinishBeforeDelta(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class LastFinishWins(ChatAccumulator):
-    """Takes the finish reason of the last chunk, be it null (`chat-delta-after-finish`)."""
+    """Keeps the finish reason of the last chunk, even if it is null
+    (`chat-delta-after-finish`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         super()._choice(choice, failing=failing)
@@ -65,7 +65,7 @@ class AppendsTheFinish(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class FinishFromAList(ChatAccumulator):
-    """Takes no finish reason but those of the documentation (`chat-finish-foreign-value`)."""
+    """Raises on a finish reason that is not documented (`chat-finish-foreign-value`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         known = (None, "", "stop", "length", "tool_calls", "content_filter")
@@ -76,7 +76,7 @@ class FinishFromAList(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class CallsByFinish(ChatAccumulator):
-    """Has calls only where the finish reason says so (`chat-finish-stop-with-tools`)."""
+    """Drops the calls where the finish reason is `stop` (`chat-finish-stop-with-tools`)."""
 
     def _surface(self) -> None:
         if self._answer.finish == "stop":
@@ -86,7 +86,7 @@ class CallsByFinish(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class FinishKeyRequired(ChatAccumulator):
-    """Breaks where a choice says nothing of a finish (`chat-finish-key-absent`)."""
+    """Raises where a choice has no `finish_reason` key (`chat-finish-key-absent`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         choice["finish_reason"]
@@ -95,7 +95,7 @@ class FinishKeyRequired(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class SumsUsage(ChatAccumulator):
-    """Adds up counts that are sums already (`usage-cumulative`)."""
+    """Adds up counts that are already cumulative (`usage-cumulative`)."""
 
     def _usage(self, chunk: Object) -> None:
         before, self._answer.usage = self._answer.usage, None
@@ -109,7 +109,8 @@ class SumsUsage(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class NullWipesUsage(ChatAccumulator):
-    """Takes the usage of the last chunk, be it none (`usage-wiped-by-trailing-chunk`)."""
+    """Keeps the usage of the last chunk, even if it has none
+    (`usage-wiped-by-trailing-chunk`)."""
 
     def _usage(self, chunk: Object) -> None:
         self._answer.usage = None
@@ -118,7 +119,7 @@ class NullWipesUsage(ChatAccumulator):
 
 @mutant("finish-and-usage", api="chat")
 class UsageWithoutChoices(ChatAccumulator):
-    """Looks for the usage only where there are no choices (`usage-in-finish-chunk`)."""
+    """Reads the usage only of chunks without choices (`usage-in-finish-chunk`)."""
 
     def _usage(self, chunk: Object) -> None:
         if not chunk.get("choices"):
@@ -127,7 +128,7 @@ class UsageWithoutChoices(ChatAccumulator):
 
 @mutant("truncated-is-not-complete", api="chat")
 class EndOfInputIsTheEnd(ChatAccumulator):
-    """Takes a stream that stops for one that is complete (`chat-finish-never`, `sse-cut`)."""
+    """Treats a stream that stops as complete (`chat-finish-never`, `sse-cut`)."""
 
     def close(self) -> None:
         self._answer.complete = True
@@ -136,7 +137,7 @@ class EndOfInputIsTheEnd(ChatAccumulator):
 
 @mutant("error-ends", api="chat")
 class ErrorPassedOver(ChatAccumulator):
-    """Knows nothing of errors in a stream (`err-in-stream`, `err-with-choices`)."""
+    """Ignores errors in a stream (`err-in-stream`, `err-with-choices`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return super().feed({**payload, "error": None}, None)
@@ -144,7 +145,7 @@ class ErrorPassedOver(ChatAccumulator):
 
 @mutant("error-ends", api="chat")
 class ErrorNeedsItsEventLine(ChatAccumulator):
-    """Reads errors only where the event line tells of them (`err-with-choices`)."""
+    """Reads errors only of events named `error` (`err-with-choices`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return super().feed(payload if event == "error" else {**payload, "error": None}, event)
@@ -152,7 +153,7 @@ class ErrorNeedsItsEventLine(ChatAccumulator):
 
 @mutant("error-ends", api="chat")
 class ErrorSurfacesCalls(ChatAccumulator):
-    """Lets the calls out that wait when an error comes, and says nothing of the error."""
+    """Reports the staged calls when an error arrives, and does not report the error."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("error"):
@@ -166,7 +167,7 @@ _STAGE: list[StagedCall] = []
 
 @mutant("stage-empties", api="chat")
 class SharesTheStage(ChatAccumulator):
-    """Keeps the calls in an attribute of the class, and so those of the last stream, too."""
+    """Keeps the calls in one list for all streams."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +176,7 @@ class SharesTheStage(ChatAccumulator):
 
 @mutant("stage-empties", api="chat")
 class ClearsTheStageAtTheEnd(ChatAccumulator):
-    """Shares the stage between streams, and clears it whenever one of them is complete."""
+    """Shares the stage between streams, and clears it whenever one of them ends."""
 
     def __init__(self) -> None:
         super().__init__()

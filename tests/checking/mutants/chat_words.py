@@ -1,4 +1,4 @@
-"""Chat Completions: mistakes with text, reasoning and what is around them."""
+"""Chat Completions: mistakes with text, reasoning, roles and optional fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Object = Mapping[str, Any]
 
 @mutant("text-accumulates", api="chat")
 class RoleIsText(ChatAccumulator):
-    """Joins every text in a delta, the role's too (`chat-role-every-chunk`)."""
+    """Joins every string in a delta, the role included (`chat-role-every-chunk`)."""
 
     def _delta(self, delta: Object) -> None:
         self._answer.add("text", delta.get("role") or "")
@@ -24,7 +24,7 @@ class RoleIsText(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class NullIsAWord(ChatAccumulator):
-    """Makes text of whatever the content is: None, where it is null."""
+    """Converts any content to text: "None" where it is null."""
 
     def _delta(self, delta: Object) -> None:
         super()._delta(delta)
@@ -44,7 +44,7 @@ class TrimsFragments(ChatAccumulator):
 
 @mutant("chunking-free", api="chat")
 class DropsRepeatedText(ChatAccumulator):
-    """Leaves out a fragment that is how the text ends already (`chat-dedupe-by-overlap`)."""
+    """Drops a fragment that the text already ends with (`chat-dedupe-by-overlap`)."""
 
     def _delta(self, delta: Object) -> None:
         content = delta.get("content")
@@ -55,7 +55,7 @@ class DropsRepeatedText(ChatAccumulator):
 
 @mutant("text-accumulates", api="chat")
 class PartsAsText(ChatAccumulator):
-    """Makes text of a list of parts (`chat-content-parts`)."""
+    """Converts a list of content parts to text (`chat-content-parts`)."""
 
     def _delta(self, delta: Object) -> None:
         content = delta.get("content")
@@ -64,7 +64,7 @@ class PartsAsText(ChatAccumulator):
 
 @mutant("text-accumulates", api="chat")
 class SumsReasoning(ChatAccumulator):
-    """Adds up both fields of reasoning, which say the same (`chat-reasoning-fields`)."""
+    """Joins both fields of reasoning, which hold the same text (`chat-reasoning-fields`)."""
 
     def _delta(self, delta: Object) -> None:
         super()._delta(delta)
@@ -83,7 +83,7 @@ class MergesChoices(ChatAccumulator):
 
 @mutant("text-accumulates", api="chat")
 class NewIdNewMessage(ChatAccumulator):
-    """Begins anew where the id of the chunk is another (`chat-chunk-id-changes`)."""
+    """Starts again where the id of the chunk changes (`chat-chunk-id-changes`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("id") not in (None, "", self.__dict__.setdefault("id", payload.get("id"))):
@@ -104,7 +104,7 @@ class FirstChoice(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class DeltaRequired(ChatAccumulator):
-    """Breaks where a choice has no delta (`chat-delta-null`, `chat-object-empty`)."""
+    """Raises where a choice has no delta (`chat-delta-null`, `chat-object-empty`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         choice["delta"].get("content")
@@ -113,7 +113,7 @@ class DeltaRequired(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class ToolCallsRequired(ChatAccumulator):
-    """Goes through `tool_calls` wherever there is the key (`chat-tool-calls-null`)."""
+    """Iterates over `tool_calls` wherever the key is present (`chat-tool-calls-null`)."""
 
     def _delta(self, delta: Object) -> None:
         super()._delta({**delta, "tool_calls": list(delta.get("tool_calls", ()))})
@@ -121,7 +121,7 @@ class ToolCallsRequired(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class RoleChecked(ChatAccumulator):
-    """Takes no role but the assistant's (`chat-role-null-empty-never`)."""
+    """Raises on a role other than `assistant` (`chat-role-null-empty-never`)."""
 
     def _delta(self, delta: Object) -> None:
         if delta.get("role", "assistant") != "assistant":
@@ -131,7 +131,7 @@ class RoleChecked(ChatAccumulator):
 
 @mutant("null-tolerant", api="chat")
 class TypeRequired(ChatAccumulator):
-    """Wants every call to say that it is one (`chat-type-missing`)."""
+    """Requires `type` in every call (`chat-type-missing`)."""
 
     def _fragment(self, entry: Object) -> None:
         if entry.get("id") and mapping(entry.get("function")).get("name"):
@@ -141,7 +141,7 @@ class TypeRequired(ChatAccumulator):
 
 @mutant("unknown-event", api="chat")
 class FieldsChecked(ChatAccumulator):
-    """Takes no choice with fields that it does not know (`chat-object-empty`)."""
+    """Raises on a choice with unknown fields (`chat-object-empty`)."""
 
     def _choice(self, choice: Object, *, failing: bool) -> None:
         unknown = choice.keys() - {"index", "delta", "logprobs", "finish_reason"}
@@ -152,7 +152,7 @@ class FieldsChecked(ChatAccumulator):
 
 @mutant("input-untouched", api="chat")
 class TakesApart(ChatAccumulator):
-    """Takes the delta out of the chunk that it is fed."""
+    """Removes the delta from the chunk that it is fed."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         choices = payload.get("choices") or []

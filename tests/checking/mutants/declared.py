@@ -1,4 +1,4 @@
-"""How a mutant says what it is: which API it speaks, where it is attached, and what it breaks."""
+"""The declaration of a mutant: its API, its level (payloads or bytes), and what it breaks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Mutant:
     """An accumulator with one mistake.
 
     Args:
-        breaks: the invariants that the kit has to name for it, and no others.
+        breaks: the invariants that the kit must report for it, and no others.
     """
 
     make: type[Probe | ByteProbe]
@@ -36,7 +36,7 @@ class Mutant:
 
 
 MUTANTS: list[Mutant] = []
-"""All of them, as their modules are imported."""
+"""All mutants; a module adds its own when it is imported."""
 
 
 def mutant(

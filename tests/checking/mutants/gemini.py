@@ -16,18 +16,18 @@ Object = Mapping[str, Any]
 
 @mutant("surface-once", api="gemini")
 class KeyedByName(GeminiAccumulator):
-    """Keeps calls by the name of their tool: the last one of it is left
+    """Keys calls by the name of their tool, and so keeps the last call of each
     (`gem-same-name-no-id`)."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        calls = {call.name: call for call in told.tool_calls}
-        return Outcome(**{**_fields(told), "tool_calls": tuple(calls.values())})
+        outcome = super().outcome()
+        calls = {call.name: call for call in outcome.tool_calls}
+        return Outcome(**{**_fields(outcome), "tool_calls": tuple(calls.values())})
 
 
 @mutant("missing-id", api="gemini")
 class NameIsTheId(GeminiAccumulator):
-    """Takes the name of the tool for the id of the call (`gem-same-name-no-id`)."""
+    """Uses the name of the tool as the id of the call (`gem-same-name-no-id`)."""
 
     def _call(self, value: Object) -> None:
         super()._call({**value, "id": value.get("id") or value.get("name")})
@@ -35,7 +35,7 @@ class NameIsTheId(GeminiAccumulator):
 
 @mutant("null-tolerant", api="gemini")
 class ArgsRequired(GeminiAccumulator):
-    """Breaks where a call has no `args` (`gem-args-absent`)."""
+    """Raises where a call has no `args` (`gem-args-absent`)."""
 
     def _call(self, value: Object) -> None:
         if "partialArgs" not in value and "willContinue" not in value and value.get("name"):
@@ -45,7 +45,7 @@ class ArgsRequired(GeminiAccumulator):
 
 @mutant("chunking-free", api="gemini")
 class TextOfTheFinishLost(GeminiAccumulator):
-    """Takes the chunk with the finish for one without text (`gem-stop-for-tools`)."""
+    """Ignores text in the chunk with the finish reason (`gem-stop-for-tools`)."""
 
     def _candidate(self, candidate: Object) -> None:
         calls = [part for part in _parts(candidate) if "text" not in part]
@@ -55,10 +55,10 @@ class TextOfTheFinishLost(GeminiAccumulator):
         )
 
 
-# Whether a call is in that chunk depends on how chunks are joined, too.
+# Whether a call is in that chunk also depends on how chunks are joined.
 @mutant("finish-and-usage", "chunking-free", api="gemini")
 class CallOfTheFinishLost(GeminiAccumulator):
-    """Takes the chunk with the finish for one without calls (`gem-stop-for-tools`)."""
+    """Ignores calls in the chunk with the finish reason (`gem-stop-for-tools`)."""
 
     def _candidate(self, candidate: Object) -> None:
         texts = [
@@ -72,18 +72,18 @@ class CallOfTheFinishLost(GeminiAccumulator):
 
 @mutant("surface-once", api="gemini")
 class CallsByFinish(GeminiAccumulator):
-    """Has calls only where the finish is not STOP, which is said of calls, too
+    """Drops the calls where the finish reason is STOP, which Gemini also sends for calls
     (`gem-stop-for-tools`)."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        calls = () if told.finish == "STOP" else told.tool_calls
-        return Outcome(**{**_fields(told), "tool_calls": calls})
+        outcome = super().outcome()
+        calls = () if outcome.finish == "STOP" else outcome.tool_calls
+        return Outcome(**{**_fields(outcome), "tool_calls": calls})
 
 
 @mutant("arguments-concatenate", api="gemini")
 class PartialArgsUnknown(GeminiAccumulator):
-    """Makes a call of every piece of one (`gem-partial-args`)."""
+    """Reports a call for every fragment of one (`gem-partial-args`)."""
 
     def _call(self, value: Object) -> None:
         super()._call({"name": value.get("name") or "unknown", "args": value.get("args")})
@@ -91,7 +91,7 @@ class PartialArgsUnknown(GeminiAccumulator):
 
 @mutant("malformed-contained", api="gemini")
 class ArgsOfAString(GeminiAccumulator):
-    """Hands on arguments that are text as they are (`gem-args-string`)."""
+    """Accepts arguments that are a string (`gem-args-string`)."""
 
     def _call(self, value: Object) -> None:
         args = value.get("args")
@@ -100,7 +100,7 @@ class ArgsOfAString(GeminiAccumulator):
 
 @mutant("null-tolerant", api="gemini")
 class PartsRequired(GeminiAccumulator):
-    """Breaks where a candidate has no parts (`gem-empty-candidate`)."""
+    """Raises where a candidate has no parts (`gem-empty-candidate`)."""
 
     def _candidate(self, candidate: Object) -> None:
         candidate["content"]["parts"][0]
@@ -109,7 +109,7 @@ class PartsRequired(GeminiAccumulator):
 
 @mutant("text-accumulates", api="gemini")
 class ThoughtsAreText(GeminiAccumulator):
-    """Puts thoughts into the text."""
+    """Adds thoughts to the text."""
 
     def _part(self, part: Object) -> None:
         super()._part({**part, "thought": False})
@@ -117,7 +117,7 @@ class ThoughtsAreText(GeminiAccumulator):
 
 @mutant("finish-and-usage", api="gemini")
 class SumsUsage(GeminiAccumulator):
-    """Adds up counts that are sums already (`usage-cumulative`)."""
+    """Adds up counts that are already cumulative (`usage-cumulative`)."""
 
     def _usage(self, usage: Object) -> None:
         before = self.__dict__.get("sum", 0)
@@ -127,7 +127,7 @@ class SumsUsage(GeminiAccumulator):
 
 @mutant("error-ends", api="gemini")
 class ErrorIsAnEnd(GeminiAccumulator):
-    """Takes an error for a chunk that ends the answer."""
+    """Treats an error as the end of the answer."""
 
     def _chunk(self, chunk: Object) -> None:
         if chunk.get("error"):
@@ -138,7 +138,7 @@ class ErrorIsAnEnd(GeminiAccumulator):
 
 @mutant("truncated-is-not-complete", api="gemini")
 class EndOfInputIsTheEnd(GeminiAccumulator):
-    """Takes a stream that stops for one that is complete (`gem-no-finish`)."""
+    """Treats a stream that stops as complete (`gem-no-finish`)."""
 
     def close(self) -> None:
         self._answer.complete = True
@@ -147,7 +147,7 @@ class EndOfInputIsTheEnd(GeminiAccumulator):
 
 @mutant("stage-empties", api="gemini")
 class SharesCalls(GeminiAccumulator):
-    """Has one list of calls for all streams, cleared when the next one begins."""
+    """Keeps one list of calls for all streams, and clears it when the next one begins."""
 
     _all: list[Any] = []  # noqa: RUF012 - the mistake
 

@@ -1,4 +1,4 @@
-"""All APIs: mistakes that show on the way through a stream, and not in its result."""
+"""All APIs: mistakes that show during a stream, and not in its final outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.checking.mutants.declared import WATCHED, mutant
 
 @mutant("delta-is-fragment", api="chat", policy=WATCHED)
 class HandsOnTheSum(ChatAccumulator):
-    """Hands on all text so far for each chunk."""
+    """Reports all text so far as the delta of each chunk."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
@@ -28,7 +28,7 @@ class HandsOnTheSum(ChatAccumulator):
 
 @mutant("delta-is-fragment", api="anthropic", policy=WATCHED)
 class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
-    """Hands on all thinking so far for each event."""
+    """Reports all thinking so far as the delta of each event."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
@@ -37,7 +37,7 @@ class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
 
 @mutant("delta-first", api="gemini", policy=WATCHED)
 class HandsOnLate(GeminiAccumulator):
-    """Hands a fragment on with the next chunk."""
+    """Reports a fragment one chunk late."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class HandsOnLate(GeminiAccumulator):
 
 @mutant("delta-is-fragment", api="responses", policy=WATCHED)
 class HandsOnFinalText(ResponsesAccumulator):
-    """Hands on the final text once more, behind all its deltas."""
+    """Reports the final text once more, after all its deltas."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
@@ -60,7 +60,7 @@ class HandsOnFinalText(ResponsesAccumulator):
 
 @mutant("surface-once", api="chat", policy=WATCHED)
 class SurfacesTwice(ChatAccumulator):
-    """Hands on the calls when they are complete, and once more with the usage."""
+    """Reports the calls when they are complete, and once more with the usage."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
@@ -73,14 +73,14 @@ class StoppedAndFinished(AnthropicAccumulator):
     """Collects calls when their block stops, and once more at the end."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        calls = told.tool_calls * (2 if self._stopped else 1)
-        return replace(told, tool_calls=calls)
+        outcome = super().outcome()
+        calls = outcome.tool_calls * (2 if self._stopped else 1)
+        return replace(outcome, tool_calls=calls)
 
 
 @mutant("surface-complete", api="anthropic", policy=WATCHED)
 class SurfacesAtTheStart(AnthropicAccumulator):
-    """Hands a call on when its block begins, with the `{}` of that
+    """Reports a call when its block begins, with the `{}` of the start
     (`anth-input-in-start`)."""
 
     def _start(self, index: int | None, block: Any) -> None:
@@ -95,14 +95,14 @@ class ForgetsInBetween(ChatAccumulator):
     """Shows the latest fragment as the text until the stream is over."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
-        parts = self._answer._words["text"].get((), [])
-        return told if told.finish or not parts else replace(told, text=parts[-1])
+        outcome = super().outcome()
+        parts = self._answer._texts["text"].get((), [])
+        return outcome if outcome.finish or not parts else replace(outcome, text=parts[-1])
 
 
 @mutant("stage-empties", api="agui", policy=WATCHED)
 class KeepsTheStage(AGUIAccumulator):
-    """Leaves calls in the stage that have surfaced."""
+    """Keeps calls in the stage after they have surfaced."""
 
     def pending(self) -> int:
-        return len(self._answer._begun)
+        return len(self._answer._opened)

@@ -20,18 +20,18 @@ Object = Mapping[str, Any]
 
 @mutant("id-kept", api="responses")
 class ItemIdForCallId(ResponsesAccumulator):
-    """Takes the id of the item for the call's, for which the service knows no call."""
+    """Uses the id of the item as the id of the call; the service refuses results with it."""
 
     def outcome(self) -> Outcome:
-        told = super().outcome()
+        outcome = super().outcome()
         ids = {item.call.id: min(item.ids) for item in self._items if item.call and item.ids}
-        calls = tuple(replace(call, id=ids.get(call.id or "")) for call in told.tool_calls)
-        return replace(told, tool_calls=calls)
+        calls = tuple(replace(call, id=ids.get(call.id or "")) for call in outcome.tool_calls)
+        return replace(outcome, tool_calls=calls)
 
 
 @mutant("id-kept", api="responses")
 class KeyedByItemId(ResponsesAccumulator):
-    """Keeps calls by the id of their item (`resp-item-id-rotates`)."""
+    """Keys calls by the id of their item (`resp-item-id-rotates`)."""
 
     def _arguments(self, stage: str, value: Object) -> None:
         known = {id for item in self._items for id in item.ids}
@@ -44,7 +44,7 @@ class KeyedByItemId(ResponsesAccumulator):
 class AppendsFinalText(ResponsesAccumulator):
     """Appends every final text to its deltas."""
 
-    def _settle(self, item: _Item, slot: Slot, kind: Any, whole: object) -> None:
+    def _take_final(self, item: _Item, slot: Slot, kind: Any, whole: object) -> None:
         self._answer.add(kind, str(whole or ""), slot)
 
 
@@ -52,16 +52,16 @@ class AppendsFinalText(ResponsesAccumulator):
 class AppendsFinalArguments(ResponsesAccumulator):
     """Appends the final arguments to their deltas."""
 
-    def _final(self, call: StagedCall, whole: object) -> None:
-        if not call.settled:
+    def _final_arguments(self, call: StagedCall, whole: object) -> None:
+        if not call.closed:
             call.arguments += whole if isinstance(whole, str) else ""
 
 
 @mutant("final-replaces", api="responses")
 class DeltasOnly(ResponsesAccumulator):
-    """Knows the deltas of arguments alone (`resp-args-done-only`)."""
+    """Reads the deltas of arguments alone (`resp-args-done-only`)."""
 
-    def _final(self, call: StagedCall, whole: object) -> None:
+    def _final_arguments(self, call: StagedCall, whole: object) -> None:
         pass
 
 
@@ -73,29 +73,29 @@ class AppendsToGivenArguments(ResponsesAccumulator):
         super()._added(value)
         call = self._items[-1].call
         if call is not None:
-            call.arguments = self._items[-1].given
+            call.arguments = self._items[-1].initial_arguments
 
-    def _final(self, call: StagedCall, whole: object) -> None:
+    def _final_arguments(self, call: StagedCall, whole: object) -> None:
         if not call.arguments:
-            super()._final(call, whole)
+            super()._final_arguments(call, whole)
 
 
 @mutant("final-replaces", api="responses")
 class DeltasAfterDone(ResponsesAccumulator):
-    """Appends deltas that come behind the final text (`resp-delta-after-done`)."""
+    """Appends deltas after the final text (`resp-delta-after-done`)."""
 
-    def _words(self, name: str, stage: str, value: Object) -> None:
+    def _text_event(self, name: str, stage: str, value: Object) -> None:
         for item in self._items if stage == "delta" else ():
-            item.done.clear()
-        super()._words(name, stage, value)
+            item.final.clear()
+        super()._text_event(name, stage, value)
 
-    def _whole(self, item: _Item, slot: Slot, part: Object) -> None:
+    def _final_part(self, item: _Item, slot: Slot, part: Object) -> None:
         pass
 
 
 @mutant("final-replaces", api="responses")
 class GoesOnAfterTheEnd(ResponsesAccumulator):
-    """Appends deltas that come behind the end (`resp-after-completed`)."""
+    """Appends deltas after the terminal event (`resp-after-completed`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if self._answer.complete and str(payload.get("type")).endswith("text.delta"):
@@ -105,29 +105,29 @@ class GoesOnAfterTheEnd(ResponsesAccumulator):
 
 @mutant("text-accumulates", api="responses")
 class FinalOutputOnly(ResponsesAccumulator):
-    """Takes the answer from `response.completed` alone, whose list may be empty
+    """Reads the answer of `response.completed` alone, whose output may be empty
     (`resp-completed-output-empty`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         ends = ("completed", "incomplete", "failed", "error")
-        told = payload.get("type", "error").endswith(ends)
-        return super().feed(payload, event) if told else None
+        ending = payload.get("type", "error").endswith(ends)
+        return super().feed(payload, event) if ending else None
 
 
 @mutant("text-accumulates", api="responses")
 class ReasoningByItemId(ResponsesAccumulator):
-    """Keeps only the reasoning of the item whose id came first (`resp-reasoning-ids`)."""
+    """Keeps only the reasoning of the first item id (`resp-reasoning-ids`)."""
 
-    def _words(self, name: str, stage: str, value: Object) -> None:
+    def _text_event(self, name: str, stage: str, value: Object) -> None:
         if name.startswith("reasoning"):
             first = self.__dict__.setdefault("first", value.get("item_id"))
             if value.get("item_id") != first or stage == "done":
                 return
-        super()._words(name, stage, value)
+        super()._text_event(name, stage, value)
 
-    def _whole(self, item: _Item, slot: Slot, part: Object) -> None:
+    def _final_part(self, item: _Item, slot: Slot, part: Object) -> None:
         if item.type != "reasoning":
-            super()._whole(item, slot, part)
+            super()._final_part(item, slot, part)
 
 
 @mutant("arguments-concatenate", api="responses")
@@ -139,25 +139,25 @@ class LastItemGetsAll(ResponsesAccumulator):
             value = {**value, "output_index": self._items[-1].index, "item_id": None}
         super()._arguments(stage, value)
 
-    def _final(self, call: StagedCall, whole: object) -> None:
+    def _final_arguments(self, call: StagedCall, whole: object) -> None:
         if not call.arguments:
-            super()._final(call, whole)
+            super()._final_arguments(call, whole)
 
 
 @mutant("order-by-index", api="responses")
 class ItemsByArrival(ResponsesAccumulator):
-    """Lets calls out in the order in which they began (`resp-output-index`)."""
+    """Reports calls in the order in which they began (`resp-output-index`)."""
 
     def _open(self, type: str, index: int) -> _Item:
         item = super()._open(type, index)
         if item.call is not None:
-            item.call.place = (0, item.call.number)
+            item.call.position = (0, item.call.number)
         return item
 
 
 @mutant("surface-once", api="responses")
 class DoneMakesACall(ResponsesAccumulator):
-    """Makes a call of every `output_item.done`, also when it comes again (`resp-dup-done`)."""
+    """Reports a call for every `output_item.done`, also a repeated one (`resp-dup-done`)."""
 
     def _item_done(self, value: Object) -> None:
         super()._item_done(value)
@@ -170,17 +170,17 @@ class DoneMakesACall(ResponsesAccumulator):
 
 @mutant("zero-arguments", api="responses")
 class ParsesEmptyArguments(ResponsesAccumulator):
-    """Has `json.loads` read arguments that are empty (`resp-zero-arg`)."""
+    """Parses arguments that are empty text (`resp-zero-arg`)."""
 
     def _surface(self, item: _Item) -> None:
-        if item.call is not None and not item.call.settled:
-            item.given = item.given or item.call.arguments or json.loads("")
+        if item.call is not None and not item.call.closed:
+            item.initial_arguments = item.initial_arguments or item.call.arguments or json.loads("")
         super()._surface(item)
 
 
 @mutant("null-tolerant", api="responses")
 class SequenceNumberRequired(ResponsesAccumulator):
-    """Breaks where an event has no sequence number (`resp-required-missing`)."""
+    """Raises where an event has no sequence number (`resp-required-missing`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if str(payload.get("type")).startswith("response.") and not self._answer.complete:
@@ -190,7 +190,7 @@ class SequenceNumberRequired(ResponsesAccumulator):
 
 @mutant("null-tolerant", api="responses")
 class ItemIdRequired(ResponsesAccumulator):
-    """Breaks where the id of an item is null (`resp-item-id-null`)."""
+    """Raises where the id of an item is null (`resp-item-id-null`)."""
 
     def _added(self, value: Object) -> None:
         if value["item"]["id"] is None:
@@ -200,7 +200,7 @@ class ItemIdRequired(ResponsesAccumulator):
 
 @mutant("unknown-event", api="responses")
 class UnknownEventRaises(ResponsesAccumulator):
-    """Breaks on events that it does not know (`resp-keepalive`, `resp-unknown-event`)."""
+    """Raises on unknown events (`resp-keepalive`, `resp-unknown-event`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if not str(payload.get("type", "error")).startswith(("response.", "error")):
@@ -210,7 +210,7 @@ class UnknownEventRaises(ResponsesAccumulator):
 
 @mutant("unknown-event", api="responses")
 class UnknownItemRaises(ResponsesAccumulator):
-    """Breaks on items that it does not know (`resp-unknown-event`)."""
+    """Raises on unknown items (`resp-unknown-event`)."""
 
     def _added(self, value: Object) -> None:
         if value["item"]["type"] not in ("message", "reasoning", "function_call"):
@@ -220,8 +220,8 @@ class UnknownItemRaises(ResponsesAccumulator):
 
 @mutant("error-ends", api="responses")
 class FlatErrorOnly(ResponsesAccumulator):
-    """Reads the error where the documentation has it, and takes it for the end if it is not
-    there (`resp-error-shape`)."""
+    """Reads the documented shape of an error, and treats any other as the end of the answer
+    (`resp-error-shape`)."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("type") == "error" and "message" not in payload:
@@ -231,7 +231,7 @@ class FlatErrorOnly(ResponsesAccumulator):
 
 @mutant("error-ends", api="responses")
 class FailedIsAnEnd(ResponsesAccumulator):
-    """Takes `response.failed` for an end like the others (`resp-error-shape`)."""
+    """Treats `response.failed` as a successful end (`resp-error-shape`)."""
 
     def _end(self, status: str, response: Object) -> None:
         super()._end("completed" if status == "failed" else status, {**response, "error": None})
@@ -239,7 +239,7 @@ class FailedIsAnEnd(ResponsesAccumulator):
 
 @mutant("finish-and-usage", api="responses")
 class IncompleteIsAnError(ResponsesAccumulator):
-    """Takes an answer at its limit for one that failed (`resp-incomplete`)."""
+    """Treats an answer at its token limit as failed (`resp-incomplete`)."""
 
     def _end(self, status: str, response: Object) -> None:
         super()._end("failed" if status == "incomplete" else status, response)
@@ -247,7 +247,7 @@ class IncompleteIsAnError(ResponsesAccumulator):
 
 @mutant("finish-and-usage", api="responses")
 class IncompleteIsCompleted(ResponsesAccumulator):
-    """Tells every end as `completed` (`resp-incomplete`)."""
+    """Reports every end as `completed` (`resp-incomplete`)."""
 
     def _end(self, status: str, response: Object) -> None:
         super()._end("completed", {**response, "incomplete_details": None})
@@ -255,7 +255,7 @@ class IncompleteIsCompleted(ResponsesAccumulator):
 
 @mutant("truncated-is-not-complete", api="responses")
 class EndOfInputIsTheEnd(ResponsesAccumulator):
-    """Takes a stream that stops for one that is complete (`resp-no-terminal`)."""
+    """Treats a stream that stops as complete (`resp-no-terminal`)."""
 
     def close(self) -> None:
         self._answer.complete = True

@@ -2,22 +2,22 @@
 //
 //   node run.mjs URL < job.json
 //
-// The job: {said: [what the user says, in turn], tools: [AG-UI tools], results: {call id or tool
-// name: content}, place: "end" | "behind", most: 8}. The tools run here, in the front end: each
-// call gets its result from the table (or "ok"), at the end of the history or, as some user
-// interfaces do it, right behind the message that made the call; then the agent runs again,
-// until it calls no more, or `most` runs are over.
+// The job: {userMessages: [text of each user message], tools: [AG-UI tools], results: {call id or
+// tool name: content}, resultPosition: "end" | "behind", maxRuns: 8}. The tools run here, in the
+// front end. Each call gets its result from the table (or "ok"), at the end of the history or, as
+// in some user interfaces, right behind the message with the call. Then the agent runs again,
+// until it makes no more calls, or after `maxRuns` runs.
 //
 // Prints one line of JSON: {runs: [{text, reasoning, calls, usage, error}], text, calls, errors,
 // warnings, messages}.
 import { HttpAgent } from "@ag-ui/client";
 
 const warnings = [];
-console.warn = console.error = (...said) => warnings.push(said.map(String).join(" "));
+console.warn = console.error = (...values) => warnings.push(values.map(String).join(" "));
 
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
-const job = { said: [], tools: [], results: {}, place: "end", most: 8 };
+const job = { userMessages: [], tools: [], results: {}, resultPosition: "end", maxRuns: 8 };
 Object.assign(job, JSON.parse(Buffer.concat(chunks).toString("utf8")));
 
 const agent = new HttpAgent({ url: process.argv[2], threadId: "thread_of_test" });
@@ -25,7 +25,7 @@ const runs = [];
 let ids = 0;
 
 const callsOf = (messages) => messages.flatMap((message) => message.toolCalls ?? []);
-const wordsOf = (messages, role) =>
+const textOf = (messages, role) =>
   messages
     .filter((message) => message.role === role)
     .map((message) => message.content ?? "")
@@ -37,15 +37,16 @@ async function runOnce() {
     onRunErrorEvent: ({ event }) => void (run.error = event.message),
     onRunFinishedEvent: ({ event }) => void (run.usage = event.usage ?? null),
   };
-  let made = [];
+  let newMessages = [];
   try {
-    made = (await agent.runAgent({ runId: `run_${++ids}`, tools: job.tools }, subscriber)).newMessages;
+    const parameters = { runId: `run_${++ids}`, tools: job.tools };
+    newMessages = (await agent.runAgent(parameters, subscriber)).newMessages;
   } catch (error) {
     run.error = String(error.message ?? error);
   }
-  run.text = wordsOf(made, "assistant");
-  run.reasoning = wordsOf(made, "reasoning");
-  run.calls = callsOf(made).map(({ id, function: { name, arguments: text } }) => ({
+  run.text = textOf(newMessages, "assistant");
+  run.reasoning = textOf(newMessages, "reasoning");
+  run.calls = callsOf(newMessages).map(({ id, function: { name, arguments: text } }) => ({
     id,
     name,
     arguments: text,
@@ -61,17 +62,17 @@ function execute() {
     const content = job.results[call.id] ?? job.results[call.function.name] ?? "ok";
     const message = { id: `result_${++ids}`, role: "tool", toolCallId: call.id, content };
     const owner = agent.messages.findIndex((one) => one.toolCalls?.includes(call));
-    const place = job.place === "behind" ? owner + 1 : agent.messages.length;
-    agent.messages.splice(place, 0, message);
+    const index = job.resultPosition === "behind" ? owner + 1 : agent.messages.length;
+    agent.messages.splice(index, 0, message);
   }
   return waiting.length > 0;
 }
 
-conversation: for (const content of job.said) {
+conversation: for (const content of job.userMessages) {
   agent.addMessage({ id: `user_${++ids}`, role: "user", content });
   do {
     if (!(await runOnce())) break conversation;
-  } while (execute() && runs.length < job.most);
+  } while (execute() && runs.length < job.maxRuns);
 }
 
 const result = {

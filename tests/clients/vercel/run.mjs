@@ -3,12 +3,12 @@
 //   node run.mjs < jobs.json
 //
 // Jobs come as a list. One is {id, api: "chat" | "responses" | "anthropic" | "gemini", url, model,
-// headers, providerOptions, said: [what the user says, in turn], tools: [{name, description,
-// parameters}], results: {"name input": text}, automatic, most}. The tools run here: a call gets
-// its result from the table, where it stands under its name and its input as JSON, or "ok". With
-// `automatic` the SDK runs them itself, and one whose result begins with "Error" throws; otherwise
-// they are run between requests. It ends when nobody has anything left to say, after an error, or
-// after `most` answers.
+// headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
+// parameters}], results: {"name input": text}, automatic, maxSteps}. The tools run here: the result
+// of a call is in the table under its name and its input as JSON, or it is "ok". With `automatic`
+// the SDK runs the tools, and one whose result begins with "Error" throws; otherwise they run
+// between requests. A conversation ends after its last message, after an error, or after `maxSteps`
+// answers.
 //
 // Prints one line of JSON for each job, in the order in which they end: {id, steps: [{text,
 // reasoning, calls: [{id, name, input, invalid}], finish, usage, sources, warnings, errors}]}.
@@ -58,8 +58,8 @@ const emptyStep = () => ({
 
 const isOver = (step) => step === undefined || step.finish !== null;
 
-/** The service's words; after several tries, those of the last. */
-const wordsOf = (error) => String((error.lastError ?? error).message ?? JSON.stringify(error));
+/** The message of the service; after several attempts, that of the last. */
+const messageOf = (error) => String((error.lastError ?? error).message ?? JSON.stringify(error));
 
 // What each part of the SDK's stream adds to the step that it belongs to.
 const ADD = {
@@ -68,21 +68,21 @@ const ADD = {
   "tool-call": (step, { toolCallId: id, toolName: name, input, invalid = false }) =>
     void step.calls.push({ id, name, input, invalid }),
   source: (step, { url, title = "" }) => void step.sources.push({ url, title }),
-  error: (step, { error }) => void step.errors.push(wordsOf(error)),
+  error: (step, { error }) => void step.errors.push(messageOf(error)),
   "start-step": (step, { warnings }) => void step.warnings.push(...warnings),
   "finish-step": (step, { finishReason: finish, usage }) =>
     void Object.assign(step, { finish, usage }),
 };
 
-/** The steps of one `streamText`, and the messages they make. */
-async function ask(job, messages, tools) {
+/** The steps of one `streamText`, and their messages. */
+async function send(job, messages, tools) {
   const { api, url, model, headers, providerOptions } = job;
   const answer = streamText({
     model: MODELS[api]({ baseURL: url, apiKey: "test-key", headers }, model),
     messages,
     tools,
     providerOptions,
-    stopWhen: stepCountIs(job.automatic ? job.most : 1),
+    stopWhen: stepCountIs(job.automatic ? job.maxSteps : 1),
     onError: () => {}, // it would be printed; the stream has it too
   });
   const steps = [];
@@ -93,12 +93,12 @@ async function ask(job, messages, tools) {
     ADD[part.type]?.(steps.at(-1), part);
   }
   const failed = steps.some((step) => step.errors.length > 0);
-  return { steps, failed, made: failed ? [] : (await answer.response).messages };
+  return { steps, failed, newMessages: failed ? [] : (await answer.response).messages };
 }
 
-/** The results that are missing after what was made: one message, or none. */
-function execute(job, made) {
-  const parts = made.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+/** The missing results of the new messages: one message, or none. */
+function execute(job, newMessages) {
+  const parts = newMessages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const answered = new Set(parts.filter((p) => p.type === "tool-result").map((p) => p.toolCallId));
   const waiting = parts.filter((p) => p.type === "tool-call" && !answered.has(p.toolCallId));
   const content = waiting.map(({ toolCallId, toolName, input }) => ({
@@ -112,19 +112,19 @@ function execute(job, made) {
 }
 
 async function converse(given) {
-  const job = { headers: {}, tools: [], results: {}, automatic: false, most: 8, ...given };
+  const job = { headers: {}, tools: [], results: {}, automatic: false, maxSteps: 8, ...given };
   const tools = toolsOf(job);
-  const said = [...job.said];
+  const userTexts = [...job.userMessages];
   const messages = [];
   const steps = [];
   let called = false;
-  while (steps.length < job.most && (called || said.length > 0)) {
-    if (!called) messages.push({ role: "user", content: said.shift() });
-    const answer = await ask(job, messages, tools);
+  while (steps.length < job.maxSteps && (called || userTexts.length > 0)) {
+    if (!called) messages.push({ role: "user", content: userTexts.shift() });
+    const answer = await send(job, messages, tools);
     steps.push(...answer.steps);
     if (answer.failed) break;
-    const { message, called: more } = execute(job, answer.made);
-    messages.push(...answer.made, ...message);
+    const { message, called: more } = execute(job, answer.newMessages);
+    messages.push(...answer.newMessages, ...message);
     called = more && !job.automatic;
   }
   return { id: job.id, steps };

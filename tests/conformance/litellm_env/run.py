@@ -1,11 +1,11 @@
-"""litellm: `completion(stream=True)`, whose chunks `stream_chunk_builder` puts together."""
+"""litellm: `completion(stream=True)`, whose chunks `stream_chunk_builder` joins."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-# Read when litellm is imported, which would otherwise fetch its table of prices.
+# litellm reads this at import; without it, it downloads its table of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
@@ -16,41 +16,41 @@ litellm.telemetry = False
 litellm.suppress_debug_info = True
 
 
-def chat(base_url: str, question: dict[str, Any]) -> dict[str, Any]:
-    """A server that speaks OpenAI's chat protocol."""
-    return _ask("openai/gpt-4o", base_url, question)
+def chat(base_url: str, job: dict[str, Any]) -> dict[str, Any]:
+    """litellm with a Chat Completions server."""
+    return _run("openai/gpt-4o", base_url, job)
 
 
-def messages(base_url: str, question: dict[str, Any]) -> dict[str, Any]:
-    """A server that speaks Anthropic's."""
-    return _ask("anthropic/claude-sonnet-4-5", base_url, question)
+def messages(base_url: str, job: dict[str, Any]) -> dict[str, Any]:
+    """litellm with a server of the Messages API."""
+    return _run("anthropic/claude-sonnet-4-5", base_url, job)
 
 
-def _ask(model: str, base_url: str, question: dict[str, Any]) -> dict[str, Any]:
-    asked = [{"role": "user", "content": question["prompt"]}]
+def _run(model: str, base_url: str, job: dict[str, Any]) -> dict[str, Any]:
+    messages = [{"role": "user", "content": job["prompt"]}]
     chunks = litellm.completion(
         model=model,
         api_base=base_url,
         api_key="mock-key",
-        messages=asked,
-        tools=question["tools"] or None,
+        messages=messages,
+        tools=job["tools"] or None,
         stream=True,
         stream_options={"include_usage": True},
         max_retries=0,
         num_retries=0,
-        timeout=5.0,
+        timeout=60.0,
     )
-    response = litellm.stream_chunk_builder(list(chunks), messages=asked)
-    return {} if response is None else _said(response)
+    response = litellm.stream_chunk_builder(list(chunks), messages=messages)
+    return {} if response is None else _result(response)
 
 
-def _said(response: Any) -> dict[str, Any]:
+def _result(response: Any) -> dict[str, Any]:
     choice = response.choices[0]
     message = choice.message
     return {
-        "text": _shown(message.content),
-        "reasoning": _shown(getattr(message, "reasoning_content", None)),
-        "refusal": _shown(getattr(message, "refusal", None)),
+        "text": _as_text(message.content),
+        "reasoning": _as_text(getattr(message, "reasoning_content", None)),
+        "refusal": _as_text(getattr(message, "refusal", None)),
         "tool_calls": [
             (call.id, call.function.name, call.function.arguments)
             for call in message.tool_calls or ()
@@ -60,19 +60,19 @@ def _said(response: Any) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
 def _usage(usage: Any) -> tuple[int | None, ...] | None:
     if usage is None:
         return None
-    made, given = usage.completion_tokens_details, usage.prompt_tokens_details
+    output_details, input_details = usage.completion_tokens_details, usage.prompt_tokens_details
     return (
         usage.prompt_tokens,
         usage.completion_tokens,
-        made.reasoning_tokens if made is not None else None,
-        given.cached_tokens if given is not None else None,
+        output_details.reasoning_tokens if output_details is not None else None,
+        input_details.cached_tokens if input_details is not None else None,
     )
 
 

@@ -1,9 +1,9 @@
 // The official client of AG-UI, which verifies every stream.
 import { HttpAgent } from "@ag-ui/client";
 
-import { shown, TIMEOUT, trouble } from "./telling.mjs";
+import { asText, TIMEOUT, trouble } from "./common.mjs";
 
-/** One run of an agent: its new messages, and what a subscriber is told of its end. */
+/** One run of an agent: its new messages, and what a subscriber is entries of its end. */
 export async function agent({ base_url: url, prompt, tools }) {
   const agent = new HttpAgent({
     url,
@@ -17,7 +17,7 @@ export async function agent({ base_url: url, prompt, tools }) {
     onRunFinishedEvent: ({ event }) =>
       void Object.assign(end, { finish: event.type, usage: usageOf(event.usage) }),
   };
-  // It takes an abort for an end unless it is called otherwise.
+  // The client treats an AbortError as a normal end, but not an error of another name.
   const abortController = new AbortController();
   const late = () => abortController.abort(new DOMException("It took too long.", "TimeoutError"));
   const timer = setTimeout(late, TIMEOUT);
@@ -29,31 +29,31 @@ export async function agent({ base_url: url, prompt, tools }) {
   } finally {
     clearTimeout(timer);
   }
-  // Those of a run that failed are there, too.
-  const made = agent.messages.filter(({ id }) => id !== "user-1");
+  // Messages of a failed run are kept as well.
+  const newMessages = agent.messages.filter(({ id }) => id !== "user-1");
   return {
-    text: wordsOf(made, "assistant"),
-    reasoning: wordsOf(made, "reasoning"),
-    tool_calls: made
+    text: textOf(newMessages, "assistant"),
+    reasoning: textOf(newMessages, "reasoning"),
+    tool_calls: newMessages
       .flatMap((message) => message.toolCalls ?? [])
       .map(({ id, function: called }) => ({ id, ...called })),
     ...end,
   };
 }
 
-const wordsOf = (messages, role) =>
+const textOf = (messages, role) =>
   messages
     .filter((message) => message.role === role)
-    .map((message) => shown(message.content))
+    .map((message) => asText(message.content))
     .join("");
 
 const COUNTS = ["inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens"];
 
 /** The sum over the models that a run used. */
-function usageOf(told) {
-  if (!told?.length) return null;
+function usageOf(entries) {
+  if (!entries?.length) return null;
   return COUNTS.map((name) => {
-    const numbers = told.map((each) => each[name]).filter((number) => typeof number === "number");
+    const numbers = entries.map((each) => each[name]).filter((number) => typeof number === "number");
     return numbers.length > 0 ? numbers.reduce((sum, number) => sum + number) : null;
   });
 }

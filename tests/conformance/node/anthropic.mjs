@@ -1,7 +1,7 @@
 // anthropic-sdk-typescript, through its own helper for streams.
 import Anthropic from "@anthropic-ai/sdk";
 
-import { API_KEY, shown, TIMEOUT } from "./telling.mjs";
+import { API_KEY, asText, TIMEOUT } from "./common.mjs";
 
 /** `messages.stream()`, then `finalMessage()`. */
 export async function messages({ base_url: baseURL, body }) {
@@ -10,10 +10,10 @@ export async function messages({ base_url: baseURL, body }) {
   const ofType = (type) => message.content.filter((block) => block.type === type);
   return {
     text: ofType("text")
-      .map((block) => shown(block.text))
+      .map((block) => asText(block.text))
       .join(""),
     reasoning: ofType("thinking")
-      .map((block) => shown(block.thinking))
+      .map((block) => asText(block.thinking))
       .join(""),
     tool_calls: ofType("tool_use").map(({ id, name, input }) => ({ id, name, arguments: input })),
     finish: message.stop_reason,

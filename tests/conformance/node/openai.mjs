@@ -1,7 +1,7 @@
 // openai-node, through its own helpers for streams.
 import OpenAI from "openai";
 
-import { API_KEY, shown, TIMEOUT } from "./telling.mjs";
+import { API_KEY, asText, TIMEOUT } from "./common.mjs";
 
 const client = ({ base_url: baseURL }) =>
   new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0, timeout: TIMEOUT });
@@ -16,8 +16,8 @@ export async function chat(job) {
   if (choice === undefined) return { usage };
   const { content, refusal, tool_calls: calls } = choice.message;
   return {
-    text: shown(content),
-    refusal: shown(refusal),
+    text: asText(content),
+    refusal: asText(refusal),
     tool_calls: (calls ?? []).map(({ id, function: called }) => ({ id, ...called })),
     finish: choice.finish_reason,
     usage,
@@ -30,7 +30,7 @@ export async function responses(job) {
   const parts = ofType(response.output, "message").flatMap((message) => message.content);
   const reasoning = ofType(response.output, "reasoning").flatMap(reasoningOf);
   return {
-    text: shown(response.output_text),
+    text: asText(response.output_text),
     reasoning: reasoning.map((part) => part.text).join(""),
     refusal: ofType(parts, "refusal")
       .map((part) => part.refusal)
@@ -46,15 +46,15 @@ export async function responses(job) {
 
 const ofType = (items, type) => items.filter((item) => item.type === type);
 
-/** The reasoning itself where it is sent, else its summary. */
+/** The reasoning text if it is sent, else its summary. */
 const reasoningOf = ({ content, summary }) => (content?.length ? content : (summary ?? []));
 
-function usageOf(usage, given, made) {
+function usageOf(usage, input, output) {
   if (!usage) return null;
   return [
-    usage[`${given}_tokens`],
-    usage[`${made}_tokens`],
-    usage[`${made}_tokens_details`]?.reasoning_tokens,
-    usage[`${given}_tokens_details`]?.cached_tokens,
+    usage[`${input}_tokens`],
+    usage[`${output}_tokens`],
+    usage[`${output}_tokens_details`]?.reasoning_tokens,
+    usage[`${input}_tokens_details`]?.cached_tokens,
   ];
 }

@@ -1,21 +1,21 @@
-// Asks clients that run under Node, for as long as there are questions.
+// Runs clients under Node, until its input ends.
 //
 //   node run.mjs
 //
-// Each line of standard input is a job: {id, ask: "FILE#FUNCTION", base_url, body, prompt, model,
-// tools}. The function of that file (see `openai.mjs`) gets the job and says what the client made
-// of the answer. Each line of standard output is an answer, in the order in which they are ready:
-// {id, said: {text, reasoning, refusal, tool_calls: [{id, name, arguments}], finish, usage: [input,
+// Each line of standard input is a job: {id, client: "FILE#FUNCTION", base_url, body, prompt, model,
+// tools}. The function of that file (see `openai.mjs`) gets the job and returns the outcome of the
+// client. Each line of standard output is an answer, in the order in which they are ready:
+// {id, result: {text, reasoning, refusal, tool_calls: [{id, name, arguments}], finish, usage: [input,
 // output, reasoning, cached], errors: [{message, crash}]}}, of which everything but `id` and
 // `errors` may be missing.
 //
-// A thread has one job at a time, so that one whose client takes down the program it runs in is
-// known; it gets that as its error, and no other job is touched.
+// A thread has one job at a time. So if a client ends its thread, the job is known and gets the
+// error, and no other job is affected.
 import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
 
 const AT_ONCE = 4;
-const PATIENCE = 20_000; // milliseconds for one job; the clients' own timeouts are shorter
+const GIVE_UP = 120_000; // milliseconds for one job; the clients' own timeouts are shorter
 
 const waiting = [];
 const threads = new Set();
@@ -26,15 +26,15 @@ class Thread {
   #watchdog = null;
   #end = "it ended the program";
   #worker = new Worker(new URL("./worker.mjs", import.meta.url), {
-    stdout: true, // clients print; what they print must not get among the answers
+    stdout: true, // clients print; their output must not be mixed with the answers
     stderr: true,
   });
 
   constructor() {
     this.#worker.stdout.resume();
     this.#worker.stderr.resume();
-    this.#worker.on("message", ({ said, broken }) => {
-      this.#done(said);
+    this.#worker.on("message", ({ result, broken }) => {
+      this.#done(result);
       if (broken) this.stop();
       else proceed();
     });
@@ -53,9 +53,9 @@ class Thread {
   give(job) {
     this.#job = job;
     this.#watchdog = setTimeout(() => {
-      this.#end = `it did not come to an end within ${PATIENCE / 1000} seconds`;
+      this.#end = `it did not end within ${GIVE_UP / 1000} seconds`;
       this.stop();
-    }, PATIENCE);
+    }, GIVE_UP);
     this.#worker.postMessage(job);
   }
 
@@ -64,15 +64,15 @@ class Thread {
     void this.#worker.terminate();
   }
 
-  #done(said) {
+  #done(result) {
     clearTimeout(this.#watchdog);
     if (this.#job === null) return;
-    process.stdout.write(`${JSON.stringify({ id: this.#job.id, said })}\n`);
+    process.stdout.write(`${JSON.stringify({ id: this.#job.id, result })}\n`);
     this.#job = null;
   }
 }
 
-/** A thread that has nothing to do; none where there are enough that have. */
+/** An idle thread; undefined if all are busy and there are enough. */
 function idle() {
   const found = [...threads].find((thread) => thread.isIdle());
   if (found !== undefined || threads.size === AT_ONCE) return found;
@@ -81,7 +81,7 @@ function idle() {
   return thread;
 }
 
-/** Hands out what waits, and ends when there is nothing left to do. */
+/** Gives waiting jobs to idle threads, and ends when no job is left. */
 function proceed() {
   for (let thread; waiting.length > 0 && (thread = idle()); ) thread.give(waiting.shift());
   if (over && waiting.length === 0) {

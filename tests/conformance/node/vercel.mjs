@@ -5,30 +5,30 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { jsonSchema, streamText, tool } from "ai";
 
-import { API_KEY, TIMEOUT, trouble } from "./telling.mjs";
+import { API_KEY, TIMEOUT, trouble } from "./common.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const settings = (baseURL, more = {}) => ({ baseURL, apiKey: API_KEY, ...more });
 
-export const chat = (job) => ask(createOpenAI(settings(job.base_url)).chat(job.model), job);
+export const chat = (job) => run(createOpenAI(settings(job.base_url)).chat(job.model), job);
 
 export const responses = (job) =>
-  ask(createOpenAI(settings(job.base_url)).responses(job.model), job);
+  run(createOpenAI(settings(job.base_url)).responses(job.model), job);
 
-/** Told to ask for the usage, which it does not do by itself. */
+/** With `includeUsage`, which is not its default. */
 export function compatible(job) {
   const more = { name: "mockllm", includeUsage: true };
-  return ask(createOpenAICompatible(settings(job.base_url, more))(job.model), job);
+  return run(createOpenAICompatible(settings(job.base_url, more))(job.model), job);
 }
 
 export const messages = (job) =>
-  ask(createAnthropic(settings(`${job.base_url}/v1`))(job.model), job);
+  run(createAnthropic(settings(`${job.base_url}/v1`))(job.model), job);
 
 export const contents = (job) =>
-  ask(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
+  run(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
 
-/** Tools that nothing executes: the calls are what the user ends up with. */
+/** Tools without `execute`, so that calls are part of the outcome. */
 const toolsOf = (tools) =>
   Object.fromEntries(
     tools.map(({ function: { name, description, parameters } }) => [
@@ -37,49 +37,49 @@ const toolsOf = (tools) =>
     ]),
   );
 
-// What each part of the stream says. A "tool-error" says again what an invalid call says.
-const SAYS = {
-  "text-delta": (said, { text }) => void (said.text += text),
-  "reasoning-delta": (said, { text }) => void (said.reasoning += text),
+// What each part of the stream adds to the outcome. A "tool-error" repeats an invalid call.
+const ADD = {
+  "text-delta": (outcome, { text }) => void (outcome.text += text),
+  "reasoning-delta": (outcome, { text }) => void (outcome.reasoning += text),
   "tool-call": call,
-  error: (said, { error }) => void said.errors.push(trouble(error)),
-  abort: (said, { reason }) =>
-    void said.errors.push({ message: `aborted: ${reason ?? "no reason"}`, crash: false }),
+  error: (outcome, { error }) => void outcome.errors.push(trouble(error)),
+  abort: (outcome, { reason }) =>
+    void outcome.errors.push({ message: `aborted: ${reason ?? "no reason"}`, crash: false }),
   "finish-step": finish,
 };
 
-/** A call; one that is flagged as invalid is never executed. Its input is text where that is no
- * JSON; where it is invalid for another reason, that is an error. */
-function call(said, { toolCallId: id, toolName: name, input, invalid, error }) {
+/** A call; one that is flagged as invalid is never executed. Its input is text if it is not JSON;
+ * if it is invalid for another reason, that is an error. */
+function call(outcome, { toolCallId: id, toolName: name, input, invalid, error }) {
   if (invalid && typeof input !== "string") {
     const { message, crash } = trouble(error);
-    said.errors.push({ message: `invalid tool call ${name} (${id}): ${message}`, crash });
+    outcome.errors.push({ message: `invalid tool call ${name} (${id}): ${message}`, crash });
     return;
   }
-  said.tool_calls.push({ id, name, arguments: input });
+  outcome.tool_calls.push({ id, name, arguments: input });
 }
 
 const COUNTS = ["inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens"];
 
-function finish(said, { finishReason, usage }) {
-  said.finish = finishReason.replaceAll("-", "_");
-  const told = COUNTS.map((name) => usage[name]);
-  said.usage = told.every((number) => number === undefined) ? null : told;
-  if (finishReason === "error" && said.errors.length === 0) {
-    said.errors.push({ message: "finishReason is 'error'", crash: false });
+function finish(outcome, { finishReason, usage }) {
+  outcome.finish = finishReason.replaceAll("-", "_");
+  const counts = COUNTS.map((name) => usage[name]);
+  outcome.usage = counts.every((number) => number === undefined) ? null : counts;
+  if (finishReason === "error" && outcome.errors.length === 0) {
+    outcome.errors.push({ message: "finishReason is 'error'", crash: false });
   }
 }
 
-async function ask(model, { prompt, tools }) {
+async function run(model, { prompt, tools }) {
   const answer = streamText({
     model,
     prompt,
     tools: tools.length > 0 ? toolsOf(tools) : undefined,
     maxRetries: 0,
     timeout: TIMEOUT,
-    onError: () => {}, // it would be printed; the stream has it too
+    onError: () => {}, // the default prints the error, which is also in the stream
   });
-  const said = { text: "", reasoning: "", tool_calls: [], finish: null, usage: null, errors: [] };
-  for await (const part of answer.fullStream) SAYS[part.type]?.(said, part);
-  return said;
+  const outcome = { text: "", reasoning: "", tool_calls: [], finish: null, usage: null, errors: [] };
+  for await (const part of answer.fullStream) ADD[part.type]?.(outcome, part);
+  return outcome;
 }

@@ -1,5 +1,5 @@
-"""Serves a model with llama.cpp's own server, which this package has inside, on a free port until
-the standard input ends:
+"""Serves a model with llama.cpp's own server, which xllamacpp includes, on a free port until the
+standard input ends:
 
     python -m tests.upstreams.llama_env.run MODEL.gguf
 
@@ -14,7 +14,7 @@ import xllamacpp
 
 
 def parameters(model: str) -> xllamacpp.CommonParams:
-    """Small and the same each time: one request after the other, on one core."""
+    """Parameters for deterministic answers: one request at a time, on one core."""
     found = xllamacpp.CommonParams()
     found.model.path = model
     found.model_alias = {"nonsense"}

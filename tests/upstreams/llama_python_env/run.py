@@ -18,7 +18,7 @@ from llama_cpp.server.settings import ModelSettings, ServerSettings
 
 
 def leave_with_the_input() -> None:
-    """Ends the process with its standard input; uvicorn would wait for its clients."""
+    """Ends the process when its standard input ends; uvicorn itself would wait for its clients."""
     sys.stdin.read()
     os._exit(0)
 

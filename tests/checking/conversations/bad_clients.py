@@ -1,0 +1,373 @@
+"""Clients that make one mistake in a conversation, and the scenarios that show it.
+
+Each client is a function that sends the requests of one `Conversation`. `BAD` names the scenarios
+that it needs and the invariant that it breaks. The golden record holds the names of the functions.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+
+from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.call import Call
+from mockllm.replay.client_requests import client_target
+from mockllm.replay.loading import loads
+from mockllm.replay.player import Player
+from mockllm.replay.resolve import resolve
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.model import Scenario
+from tests.checking.conversations.request_bodies import (
+    MODELS,
+    AssistantMessage,
+    ToolResult,
+    body,
+    call,
+    called,
+    result,
+    results_of_responses,
+)
+
+TWO = """
+scenario: two
+match: {user: numbers}
+turns:
+  - reply:
+      - {tool: number, id: call_a, arguments: {of: alice, deep: [1, {x: true}]}}
+      - {tool: number, id: call_b, arguments: {of: bob}}
+  - reply: {text: Done.}
+"""
+OTHER = """
+---
+scenario: other
+match: {user: weather}
+turns:
+  - reply: {tool: weather, id: call_w, arguments: {city: Oslo}}
+  - reply: {text: Snow.}
+"""
+HOPS = """
+scenario: hops
+match: {user: book}
+turns:
+  - reply: {tool: find, id: call_1}
+  - reply: {tool: book, id: call_2, arguments: {n: 1}}
+  - reply: {text: Booked.}
+"""
+FAILS = """
+scenario: fails
+match: {user: read}
+turns:
+  - reply:
+      - {tool: read, id: call_r}
+      - {tool: list, id: call_l}
+  - request: {results: {call_r: {error: true}}}
+    reply: {text: I see.}
+"""
+BREAKS = """
+scenario: breaks
+match: {user: delete}
+turns:
+  - reply: {tool: delete, id: call_d}
+  - http: 500
+  - reply: {text: Gone.}
+"""
+ENDLESS = """
+scenario: endless
+match: {user: search}
+turns:
+  - reply: {tool: search, arguments: {q: x}}
+    repeat: true
+"""
+MALFORMED = """
+scenario: malformed
+match: {user: broken}
+turns:
+  - reply:
+      - {tool: number, id: call_x, arguments: '{"of": ', malformed: true}
+      - {tool: number, id: call_y, arguments: {of: bob}}
+  - reply: {text: Done.}
+"""
+A = call("number", "call_a", '{"of":"alice","deep":[1,{"x":true}]}')
+B = call("number", "call_b", '{"of":"bob"}')
+W = call("weather", "call_w", '{"city":"Oslo"}')
+FIND, BOOK = call("find", "call_1"), call("book", "call_2", '{"n":1}')
+READ, LIST = call("read", "call_r"), call("list", "call_l")
+DELETE = call("delete", "call_d")
+TOOLS = ("number", "weather", "find", "book", "read", "list", "delete", "search")
+BOTH = called(A, B)
+RESULTS = (result(A, "42"), result(B, "7"))
+
+
+class Conversation:
+    """A session without a server; each request begins one second after the one before."""
+
+    def __init__(self, text: str | Scenario, api: str, *, strict: bool = True) -> None:
+        scenarios = loads(text) if isinstance(text, str) else [text]
+        self.player = Player(scenarios, strict=strict)
+        self.session = Session("default")
+        self.api = api
+        self._clock = count(1.0)
+
+    def request(self, *items, **fields) -> Exchange:
+        """Sends the whole history; `fields` are those of the exchange that delivery fills in."""
+        return self.send(body(self.api, *items, tools=TOOLS), **fields)
+
+    def send(self, given: dict, **fields) -> Exchange:
+        protocol = PROTOCOLS[self.api]
+        target = client_target(protocol, MODELS.get(self.api, "mock"))
+        exchange = Exchange(
+            "POST",
+            protocol.client.path,
+            {},
+            json.dumps(given).encode(),
+            self.api,
+            clock=next(self._clock),
+        )
+        exchange.target = target
+        self.player.play(Call(protocol, target, {}, self.session, exchange))
+        self.session.record(exchange)
+        exchange.ended = 0.0
+        for name, value in fields.items():
+            setattr(exchange, name, value)
+        return exchange
+
+    def verify(self, **options) -> Verification:
+        return verify(self.session, self.player.served.by_name, **options)
+
+    def broken_invariants(self, **options) -> set[str]:
+        return {violation.invariant for violation in self.verify(**options).violations}
+
+
+def renamed(one, **fields):
+    """A copy of a call with some fields changed."""
+    return call(
+        fields.get("name", one.name),
+        fields.get("id", one.id),
+        fields.get("arguments", one.arguments),
+    )
+
+
+def responses(answer: Exchange, *items) -> dict:
+    """A request of Responses with the id of an earlier answer."""
+    given = {"model": "gpt-4o", "input": results_of_responses(items)}
+    return {**given, "previous_response_id": answer.answer_id}
+
+
+def results_one_by_one(conversation):
+    """Sends the result of the first of two calls alone."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, result(A, "42"))
+
+
+def results_too_early(conversation):
+    """Sends the results before the stream of the calls has ended."""
+    conversation.request("numbers", ended=5.0)
+    conversation.request("numbers", BOTH, *RESULTS)
+
+
+def results_while_open(conversation):
+    """Sends the results while the stream of the calls is still open."""
+    conversation.request("numbers", ended=None)
+    conversation.request("numbers", BOTH, *RESULTS)
+
+
+def results_before_leaving(conversation):
+    """Sends the results before it aborts the stream of the calls."""
+    conversation.request("numbers", client_gone=True, ended=None, duration=9.0)
+    conversation.request("numbers", BOTH, *RESULTS)
+
+
+def a_result_twice(conversation):
+    """Sends the result of one call twice."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS, result(A, "42"))
+
+
+def a_result_for_nobody(conversation):
+    """Sends a result with the id of an item, which no call has."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, result(A, "42"), ToolResult("item_7", "number", "7"))
+
+
+def other_arguments(conversation):
+    """Sends a call back with other arguments."""
+    conversation.request("numbers")
+    conversation.request("numbers", called(A, renamed(B, arguments='{"of":"eve"}')), *RESULTS)
+
+
+def deep_arguments(conversation):
+    """Sends a call back with true turned into 1, deep in its arguments."""
+    conversation.request("numbers")
+    changed = renamed(A, arguments='{"of":"alice","deep":[1,{"x":1}]}')
+    conversation.request("numbers", called(changed, B), *RESULTS)
+
+
+def another_id(conversation):
+    """Sends a call back with an id of its own."""
+    conversation.request("numbers")
+    other = renamed(B, id="call_new")
+    conversation.request("numbers", called(A, other), result(A, "42"), result(other, "7"))
+
+
+def another_name(conversation):
+    """Sends a call back with the name of another tool."""
+    conversation.request("numbers")
+    other = renamed(B, name="weather")
+    conversation.request("numbers", called(A, other), result(A, "42"), result(other, "7"))
+
+
+def a_call_left_out(conversation):
+    """Leaves one of two calls and its result out of the history."""
+    conversation.request("numbers")
+    conversation.request("numbers", called(A), result(A, "42"))
+
+
+def a_call_made_up(conversation):
+    """Adds a call to the history that was not streamed."""
+    conversation.request("numbers")
+    more = call("number", "call_c", '{"of":"eve"}')
+    conversation.request("numbers", called(A, B, more), *RESULTS, result(more, "1"))
+
+
+def a_result_without_its_call(conversation):
+    """Leaves a call out of the history and sends its result."""
+    conversation.request("numbers")
+    conversation.request("numbers", called(A), *RESULTS)
+
+
+def a_call_that_waits_again(conversation):
+    """Leaves a result out of a later request that had been sent before."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    conversation.request("numbers", BOTH, result(A, "42"), AssistantMessage("Done."), "and then?")
+
+
+def a_call_that_was_never_executed(conversation):
+    """Goes on without the results that it sent before."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    conversation.request("numbers", BOTH, "and then?")
+
+
+def a_call_that_is_both(conversation):
+    """Repeats an answered call beside a new one, without a second result."""
+    conversation.request("book")
+    conversation.request("book", called(FIND), result(FIND, "x"))
+    conversation.request(
+        "book", called(FIND), result(FIND, "x"), called(BOOK, FIND), result(BOOK, "y")
+    )
+
+
+def a_failure_as_a_success(conversation):
+    """Sends a failed tool result without the error flag."""
+    conversation.request("read")
+    conversation.request("read", called(READ, LIST), result(READ, "all fine"), result(LIST, "a b"))
+
+
+def a_failure_not_answered(conversation):
+    """Sends no result for the tool that failed."""
+    conversation.request("read")
+    conversation.request("read", called(READ, LIST), result(LIST, "a b"))
+
+
+def one_round_only(conversation):
+    """Stops after the first of two rounds of tool calls."""
+    conversation.request("book")
+    conversation.request("book", called(FIND), result(FIND, "found"))
+
+
+def never_stops(conversation):
+    """Answers the calls of a model that never stops calling."""
+    items = ["search"]
+    for _ in range(7):
+        conversation.request(*items)
+        calls = resolve(
+            conversation.player.served.by_name["endless"],
+            (len(items) - 1) // 2,
+            conversation.api,
+            PROTOCOLS[conversation.api].call_prefix,
+        ).tool_calls
+        items += [called(*calls), *(result(one, "nothing") for one in calls)]
+
+
+def goes_on_after_leaving(conversation):
+    """Aborts the stream of the calls and sends their results."""
+    conversation.request("numbers", client_gone=True, ended=None, duration=0.5)
+    conversation.request("numbers", BOTH, *RESULTS)
+
+
+def runs_the_tool_again(conversation):
+    """Runs a tool again after the continuation failed with status 500."""
+    conversation.request("delete")
+    conversation.request("delete", called(DELETE), result(DELETE, "deleted 3 files"))
+    conversation.request("delete", called(DELETE), result(DELETE, "deleted 0 files"))
+
+
+def takes_an_error_for_an_answer(conversation):
+    """Goes on with a new message as if the failed continuation had been answered."""
+    conversation.request("delete")
+    conversation.request("delete", called(DELETE), result(DELETE, "done"))
+    conversation.request(
+        "delete",
+        called(DELETE),
+        result(DELETE, "done"),
+        AssistantMessage("All is well."),
+        "Thanks.",
+    )
+
+
+def results_of_another_conversation(conversation):
+    """Sends the result of a call of another conversation."""
+    conversation.request("numbers")
+    conversation.request("weather")
+    conversation.request("weather", called(W), result(A, "42"))
+
+
+def calls_of_another_conversation(conversation):
+    """Sends a call and a result of another conversation."""
+    conversation.request("numbers")
+    conversation.request("weather")
+    conversation.request("weather", called(A), result(A, "42"))
+
+
+def a_result_without_any_call(conversation):
+    """Sends a result in a history without calls."""
+    conversation.request(result(W, "snow"), "numbers")
+
+
+def a_call_without_its_result(conversation):
+    """Sends calls back without results."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, "and then?")
+
+
+BAD = {
+    results_one_by_one: (TWO, "tools-after-end"),
+    results_too_early: (TWO, "tools-after-end"),
+    results_while_open: (TWO, "tools-after-end"),
+    results_before_leaving: (TWO, "tools-after-end"),
+    a_result_twice: (TWO, "answer-each-once"),
+    a_result_for_nobody: (TWO, "answer-each-once"),
+    other_arguments: (TWO, "history-faithful"),
+    deep_arguments: (TWO, "history-faithful"),
+    another_id: (TWO, "history-faithful"),
+    another_name: (TWO, "history-faithful"),
+    a_call_left_out: (TWO, "history-faithful"),
+    a_call_made_up: (TWO, "history-faithful"),
+    a_result_without_its_call: (TWO, "history-faithful"),
+    a_call_that_waits_again: (TWO, "pending-or-executed"),
+    a_call_that_was_never_executed: (TWO, "pending-or-executed"),
+    a_call_that_is_both: (HOPS, "pending-or-executed"),
+    a_failure_as_a_success: (FAILS, "failure-reported"),
+    a_failure_not_answered: (FAILS, "failure-reported"),
+    one_round_only: (HOPS, "multi-hop"),
+    never_stops: (ENDLESS, "depth-bounded"),
+    goes_on_after_leaving: (TWO, "cancel-stops"),
+    runs_the_tool_again: (BREAKS, "continuation-error"),
+    takes_an_error_for_an_answer: (BREAKS, "continuation-error"),
+    results_of_another_conversation: (TWO + OTHER, "conversations-separate"),
+    calls_of_another_conversation: (TWO + OTHER, "conversations-separate"),
+    a_result_without_any_call: (TWO, "request-valid"),
+    a_call_without_its_result: (TWO, "request-valid"),
+}

@@ -1,0 +1,301 @@
+"""Conversations of correct clients: the verdict has no violation."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm.checking.conversations.judge import Verification
+from mockllm.matching.positions import planned_calls, turn_at
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body, user_text
+from mockllm.replay.loading import load
+from mockllm.replay.resolve import resolve
+from mockllm.scenario.shipped import shipped_scenarios
+from tests.checking.conversations.bad_clients import (
+    BOOK,
+    BOTH,
+    BREAKS,
+    DELETE,
+    FIND,
+    HOPS,
+    MALFORMED,
+    OTHER,
+    RESULTS,
+    TOOLS,
+    TWO,
+    A,
+    B,
+    Conversation,
+    W,
+    renamed,
+    responses,
+)
+from tests.checking.conversations.request_bodies import (
+    AssistantMessage,
+    body,
+    call,
+    called,
+    result,
+    results_of_responses,
+)
+
+APIS = tuple(PROTOCOLS)
+
+every_api = pytest.mark.parametrize("api", APIS)
+strict_and_lenient = pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])
+
+
+@every_api
+@strict_and_lenient
+def test_a_correct_client_breaks_no_invariant(api, strict):
+    """Results in the order of the calls or in another, and further messages of the user."""
+    conversation = Conversation(TWO + OTHER, api, strict=strict)
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    conversation.request("weather")
+    conversation.request("weather", called(W), result(W, "snow"))
+    conversation.request(
+        "numbers", called(B, A), *reversed(RESULTS), AssistantMessage("Done."), "and the weather?"
+    )
+    assert conversation.verify() == Verification()
+    assert conversation.verify().good
+
+
+MATCHES_ALL = "Error: not found. CONFIRMED"
+"""A result that every regular expression in the shipped scenarios matches."""
+
+
+def calls_and_results(scenario, position, api):
+    """The calls of a turn whose arguments parse, and the results that the next turn requires."""
+    prefix = PROTOCOLS[api].call_prefix
+    planned = planned_calls(scenario, position, api, prefix) or ()
+    broken = {one.id for one in planned if one.malformed}
+    turn = resolve(scenario, position, api, prefix)
+    calls = [one for one in turn.tool_calls if one.id not in broken]
+    after = turn_at(scenario, position + 1, api)
+    wanted = dict(after.request.results) if after is not None and after.request else {}
+    texts = {
+        id: MATCHES_ALL if one.text.op == "regex" else one.text.value for id, one in wanted.items()
+    }
+    return calls, [texts.get(one.id, "fine") for one in calls]
+
+
+@pytest.mark.slow
+@every_api
+@pytest.mark.parametrize("scenario", load([shipped_scenarios()]), ids=lambda one: one.name)
+def test_a_client_that_plays_a_shipped_scenario_breaks_no_invariant(api, scenario):
+    """A client that plays a shipped scenario to its end breaks no invariant."""
+    conversation, protocol = Conversation(scenario, api), PROTOCOLS[api]
+    body_sent = first_body(protocol, "mock", user_text(scenario), scenario.tools)
+    for position in range(len(scenario.turns)):
+        for _ in turn_at(scenario, position, api).attempts:
+            conversation.send(body_sent)
+        exchange = conversation.send(body_sent)
+        assert exchange.outcome in ("played", "error"), exchange.problems
+        if exchange.outcome == "error" or scenario.name == "auto":
+            break
+        calls, results = calls_and_results(scenario, position, api)
+        if not calls:
+            break
+        body_sent = protocol.client.continuation(
+            body_sent, exchange.answer_id or "", calls, results
+        )
+    assert conversation.verify().violations == ()
+
+
+@every_api
+def test_equal_conversations_at_once_are_kept_separate(api):
+    """Two conversations with equal requests are not judged as one that contradicts itself."""
+    conversation = Conversation(TWO, api)
+    conversation.request("numbers")
+    conversation.request("numbers", ended=None)
+    conversation.request("numbers", BOTH, result(A, "1"), result(B, "2"))
+    conversation.request("numbers", BOTH, result(A, "3"), result(B, "4"))
+    assert conversation.verify().good
+
+
+@st.composite
+def interleavings(draw):
+    """Scenarios as YAML, their number, and the order in which clients send: each entry is a client
+    and whether it repeats its last request."""
+    numbers = count()
+    documents = []
+    for name in range(draw(st.integers(1, 2))):
+        sizes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=5))
+        turns = [
+            {
+                "reply": [
+                    {"tool": draw(st.sampled_from(TOOLS)), "id": f"call_{next(numbers)}"}
+                    for _ in range(size)
+                ]
+                or [{"text": "Said."}]
+            }
+            for size in sizes
+        ]
+        documents.append({"scenario": f"s{name}", "match": {"user": f"word{name}"}, "turns": turns})
+    order = draw(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40))
+    return "\n---\n".join(map(json.dumps, documents)), len(documents), order
+
+
+def correct_requests(conversation, scenario, name):
+    """The histories that a correct client sends, one after each answer."""
+    items = [f"word{name}"]
+    for position in range(len(scenario.turns)):
+        yield list(items)
+        turn = resolve(
+            scenario, position, conversation.api, PROTOCOLS[conversation.api].call_prefix
+        )
+        calls = turn.tool_calls
+        items.append(called(*calls) if calls else AssistantMessage(turn.text))
+        items += [result(one, f"{one.id} gave this") for one in calls] or ["Go on."]
+
+
+@pytest.mark.slow
+@every_api
+@given(interleaving=interleavings())
+@settings(max_examples=40)
+def test_interleaved_correct_clients_break_no_invariant(api, interleaving):
+    """Several clients that send at once, and repeat requests, break no invariant."""
+    text, names, order = interleaving
+    conversation = Conversation(text, api)
+    served_scenarios = conversation.player.served.by_name
+    clients = [
+        correct_requests(conversation, served_scenarios[f"s{n % names}"], n % names)
+        for n in range(4)
+    ]
+    latest = {}
+    for number, again in order:
+        if not again or number not in latest:
+            latest[number] = next(clients[number], latest.get(number))
+        if latest[number] is not None:
+            conversation.request(*latest[number])
+    found = conversation.verify()
+    assert (found.unmatched, found.invalid) == ((), ())
+    assert [one for one in found.violations if one.invariant != "multi-hop"] == []
+    for client in clients:
+        for items in client:
+            conversation.request(*items)
+    assert conversation.verify().violations == ()
+
+
+@every_api
+@pytest.mark.parametrize("sent_back", [True, False])
+def test_malformed_calls_may_be_left_out(api, sent_back):
+    """A call whose arguments do not parse may be sent back in any form, or left out."""
+    broken, fine = call("number", "call_x", "{}"), call("number", "call_y", '{"of":"bob"}')
+    calls = (broken, fine) if sent_back else (fine,)
+    conversation = Conversation(MALFORMED, api)
+    conversation.request("broken")
+    conversation.request("broken", called(*calls), *(result(one, "x") for one in calls))
+    assert conversation.verify().good
+
+
+@every_api
+def test_a_request_may_be_retried(api):
+    """Identical retries break no invariant, after an error or without one."""
+    conversation = Conversation(BREAKS, api)
+    for _ in range(3):
+        conversation.request("delete")
+    for _ in range(3):
+        conversation.request("delete", called(DELETE), result(DELETE, "done"))
+    conversation.request("delete", called(DELETE), result(DELETE, "done"), "Try again.")
+    assert conversation.verify().violations == ()
+
+
+@every_api
+def test_an_abandoned_stream_may_be_requested_again(api):
+    """A client that aborts a stream and sends the request again may use the second answer."""
+    conversation = Conversation(TWO, api)
+    conversation.request("numbers", client_gone=True, ended=None, duration=0.5)
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    assert conversation.verify().good
+
+
+@every_api
+def test_a_user_may_go_on_after_a_cancellation(api):
+    """After an abort, results that report the cancellation may come with a new user message."""
+    conversation = Conversation(TWO, api)
+    conversation.request("numbers", client_gone=True, ended=None, duration=0.5)
+    conversation.request(
+        "numbers", BOTH, result(A, "cancelled"), result(B, "cancelled"), "Stop, please."
+    )
+    assert conversation.verify().violations == ()
+
+
+@every_api
+def test_turns_that_were_not_streamed_here_are_not_judged(api):
+    """A turn in the history that was not streamed in this session is not compared."""
+    conversation = Conversation(TWO, api)
+    conversation.request("numbers", called(A, renamed(B, arguments='{"of":"eve"}')), *RESULTS)
+    assert conversation.verify().violations == ()
+
+
+@every_api
+def test_old_turns_may_be_shortened(api):
+    """Only the newest turn is compared: clients may shorten older ones."""
+    conversation = Conversation(HOPS, api)
+    conversation.request("book")
+    conversation.request("book", called(FIND), result(FIND, "found"))
+    shortened = renamed(FIND, arguments='{"left":"out"}')
+    conversation.request(
+        "book", called(shortened), result(FIND, "..."), called(BOOK), result(BOOK, "ok")
+    )
+    assert conversation.verify().good
+
+
+def test_calls_without_ids_are_matched_by_name_and_arguments():
+    """Gemini calls may have no id: they are matched by name and arguments."""
+    conversation = Conversation(TWO, "gemini")
+
+    def request(*items):
+        given = json.loads(json.dumps(body("gemini", *items)).replace('"id": ', '"no": '))
+        conversation.send(given)
+
+    request("numbers")
+    request("numbers", called(B, A), *reversed(RESULTS))
+    assert conversation.verify().good
+    request("numbers", called(A, renamed(B, arguments='{"of":"eve"}')), *RESULTS)
+    (violation,) = conversation.verify().violations
+    assert violation.invariant == "history-faithful"
+    assert '{"of":"eve"}' in violation.message
+
+
+def test_a_client_that_sends_previous_response_id():
+    """A request with `previous_response_id` needs no calls in its input."""
+    conversation = Conversation(HOPS, "responses")
+    one = conversation.request("book")
+    two = conversation.send(responses(one, result(FIND, "found")))
+    conversation.send(responses(two, result(BOOK, "ok")))
+    assert conversation.verify().good
+
+
+def test_stored_conversations_and_item_references_are_followed():
+    """`conversation` and `item_reference` are resolved to the turns that they stand for."""
+    conversation = Conversation(HOPS, "responses")
+    for items in (["book"], [result(FIND, "found")], [result(BOOK, "ok")]):
+        given = {"model": "gpt-4o", "input": results_of_responses(items)}
+        conversation.send({**given, "conversation": "conv_1"})
+    answer = conversation.request("book")
+    reference = {"type": "item_reference", "id": f"fc_{answer.answer_id.partition('_')[2]}0000"}
+    input_items = [*results_of_responses(["book"]), reference]
+    conversation.send(
+        {"model": "m", "input": input_items + results_of_responses([result(FIND, "found")])}
+    )
+    assert conversation.verify().good
+
+
+def test_calls_of_hosted_tools_are_not_judged():
+    """Results of tools that Responses runs itself have calls that no scenario has."""
+    conversation = Conversation(OTHER, "responses")
+    hosted = [
+        {"type": "computer_call", "call_id": "cc_1", "action": {}},
+        {"type": "computer_call_output", "call_id": "cc_1", "output": {}},
+    ]
+    conversation.send({"model": "m", "input": [*hosted, {"role": "user", "content": "weather"}]})
+    assert conversation.verify().violations == ()

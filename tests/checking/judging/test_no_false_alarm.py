@@ -1,0 +1,83 @@
+"""No false alarm: the reference accumulators pass thousands of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from mockllm.checking import Case, Policy, cases, examine
+from mockllm.checking.cases.case import recut
+from mockllm.checking.cases.compile import case
+from mockllm.checking.reference import REFERENCES
+from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks import QUIRKS
+from mockllm.quirks.samples import SAMPLES
+from mockllm.replay.loading import load
+from mockllm.scenario.model import Api
+from mockllm.scenario.shipped import shipped_scenarios
+
+APIS = tuple(PROTOCOLS)
+
+LEAST_RUNS = 20_000
+MOST_CHUNKS = 400
+CUTS = ((1_000_000,), (61, 17))
+# One variation of each large scenario is enough.
+LARGE = ("hundred-tools", "long-text", "unicode", "keepalive", "sample-long-text")
+
+
+def _quirks(api: Api) -> Iterator[Case]:
+    """Every variant of every quirk on every sample, also where it changes nothing."""
+    names = [
+        f"{quirk.name}:{variant.name}" if variant.name else quirk.name
+        for quirk in QUIRKS.values()
+        for variant in quirk.variants
+        if api in quirk.apis
+    ]
+    for sample in SAMPLES.values():
+        if sample.name not in LARGE:
+            plain = case(sample, api)
+            yield plain
+            yield from (case(sample, api, quirk=name, plain=plain) for name in names)
+
+
+def _compiled(api: Api) -> list[Case]:
+    scenarios = load([shipped_scenarios()])
+    small = [each for each in scenarios if each.name not in LARGE]
+    large = [each for each in scenarios if each.name in LARGE]
+    found = list(cases(api, small, variations=4, quirks=False))
+    found += cases(api, large, variations=0)
+    return [*found, *_quirks(api)]
+
+
+def _cut(found: Case, sizes: tuple[int, ...]) -> Case:
+    answer = replace(found.answer, data=tuple(recut(found.chunks, sizes)))
+    return replace(found, answer=answer)
+
+
+def _runs(api: Api) -> int:
+    """How many cases ran, as events and as bytes in several cuts, without a failure."""
+    found, intermediate = _compiled(api), Policy(intermediate=True)
+    reports = [examine(REFERENCES[api], found, intermediate)]
+    by_bytes = partial(ReferenceBytes, api)
+    # The outcome is read after every chunk, which is quadratic in long streams.
+    few = [each for each in found if len(each.chunks) <= MOST_CHUNKS]
+    reports.append(examine(by_bytes, few, intermediate, level="bytes"))
+    for sizes in CUTS:
+        cut = [_cut(each, sizes) for each in found if each.answer.size < 100_000]
+        reports.append(examine(by_bytes, cut, intermediate, level="bytes"))
+    for malformed in ("skip", "keep"):
+        policy = replace(intermediate, malformed=malformed)
+        accumulator = partial(REFERENCES[api], malformed=malformed)
+        reports.append(examine(accumulator, [each for each in found if not each.quirk], policy))
+    assert not [str(failure) for report in reports for failure in report.failures]
+    return sum(report.runs for report in reports)
+
+
+@pytest.mark.slow
+def test_the_reference_accumulators_pass_every_case() -> None:
+    """Twenty thousand streams of five protocols, with the outcome read at every step, all pass."""
+    assert sum(_runs(api) for api in APIS) >= LEAST_RUNS

@@ -1,0 +1,94 @@
+"""Detection: the protocol of a recorded exchange, by the end of its path."""
+
+import pytest
+
+from mockllm.core.target import NO_TARGET, Target
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.detection import json_object_of
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected
+
+V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
+VERTEX = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers"
+
+SPOKEN = {
+    "https://api.openai.com/v1/chat/completions": ("chat", NO_TARGET),
+    "https://api.groq.com/openai/v1/chat/completions": ("chat", NO_TARGET),
+    "https://openrouter.ai/api/v1/chat/completions/": ("chat", NO_TARGET),
+    "https://x.openai.azure.com/openai/deployments/d%201/chat/completions?api-version=1": (
+        "chat",
+        Target({"deployment": "d 1"}, query={"api-version": "1"}),
+    ),
+    "https://api.openai.com/v1/responses": ("responses", NO_TARGET),
+    "https://bedrock-mantle.us-east-1.api.aws/openai/v1/responses": ("responses", NO_TARGET),
+    "https://api.anthropic.com/v1/messages?beta=true": (
+        "anthropic",
+        Target(query={"beta": "true"}),
+    ),
+    f"{VERTEX}/anthropic/models/claude:streamRawPredict": (
+        "anthropic",
+        Target(method="streamRawPredict"),
+    ),
+    f"{V1BETA}/gemini-x:streamGenerateContent?alt=sse": (
+        "gemini",
+        Target({"model": "gemini-x"}, "streamGenerateContent", {"alt": "sse"}),
+    ),
+    f"{V1BETA}/mock/m:generateContent": (
+        "gemini",
+        Target({"owner": "mock", "model": "m"}, "generateContent"),
+    ),
+    f"{VERTEX}/google/models/gemini-x:generateContent": (
+        "gemini",
+        Target({"publisher": "google", "model": "gemini-x"}, "generateContent"),
+    ),
+    "http://localhost:8000/agui/two": ("agui", Target({"scenario": "two"})),
+}
+
+
+def captured(url, method="POST", body=b"{}"):
+    return Captured(method, url, (), body, 200, (), ())
+
+
+@pytest.mark.parametrize("url", SPOKEN)
+def test_detected_protocols(url):
+    """Services with another's API behind a path prefix of their own are detected as that API."""
+    name, target = SPOKEN[url]
+    found = detected(captured(url))
+    assert (found.protocol, found.target, found.reason) == (PROTOCOLS[name], target, "")
+
+
+OTHERS = {
+    "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b-1%3A0/converse-stream": "Bedrock",
+    "https://api.openai.com/v1/embeddings": "embeddings",
+    f"{V1BETA}/m:batchEmbedContents": "embeddings",
+    f"{V1BETA}/m:countTokens": "token counts are not played",
+    "https://api.anthropic.com/v1/messages/count_tokens": "token counts are not played",
+    "https://api.openai.com/v1/completions": "old completions",
+    "https://api.openai.com/v1/images/generations": "no text",
+    "https://api.openai.com/v1/threads/t/messages": "no known API at /v1/threads/t/messages",
+    "https://api.openai.com/v1/files": "calls no model",
+    "http://localhost:11434/api/chat": "Ollama",
+    "https://example.com/": "example.com has no known API at /",
+}
+
+
+@pytest.mark.parametrize("url", OTHERS)
+def test_undetected_exchanges(url):
+    """An exchange without a model, or over an unsupported API, is skipped with a reason."""
+    found = detected(captured(url))
+    assert found.protocol is None
+    assert OTHERS[url] in found.reason
+
+
+def test_only_posts_are_requests_to_a_model():
+    """A lookup is never a request to a model."""
+    found = detected(captured("https://api.openai.com/v1/chat/completions", "GET"))
+    assert (found.protocol, found.reason) == (None, "a GET request calls no model")
+
+
+def test_ag_ui_is_detected_by_its_body():
+    """Agents have no fixed path; the body shows that a request is AG-UI."""
+    body = b'{"threadId": "t", "runId": "r", "messages": []}'
+    assert detected(captured("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
+    assert detected(captured("http://h/agent", body=b"[")).protocol is None
+    assert json_object_of(b"[]") is None

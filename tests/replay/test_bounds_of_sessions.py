@@ -1,0 +1,183 @@
+"""Sessions, their journals and the cache of decisions at their exact bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockllm.core.request import Request
+from mockllm.core.target import NO_TARGET
+from mockllm.matching.select import Selection
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.request_cache import Decision, RequestCache
+from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+
+TURN = TurnSpec(reply=(TextPart("x"),))
+SCENARIO = Scenario("s", (TURN, TURN))
+
+
+def exchange(size: int = 0) -> Exchange:
+    """An exchange that counts as so many bytes beyond the usual."""
+    return Exchange("POST", "/", {}, b"x" * size)
+
+
+def test_the_size_of_an_exchange() -> None:
+    """1 KiB, its body and its problems."""
+    one = Exchange("POST", "/", {}, b"abc", problems=("four", "six666"))
+    assert one.size == 1024 + 3 + 10
+
+
+def test_an_exchange_is_numbered_in_its_session() -> None:
+    """From 1 on, whatever is forgotten."""
+    session = Session("name", max_exchanges=1)
+    for number in (1, 2, 3):
+        one = exchange()
+        session.record(one)
+        assert (one.session, one.number, session.count) == ("name", number, number)
+    assert list(session.journal) == [one]
+
+
+def test_a_journal_may_have_just_its_bound() -> None:
+    """In number and in bytes; one byte more, and the oldest goes."""
+    session = Session("s", max_exchanges=2, max_bytes=2 * 1024 + 10)
+    session.record(exchange(4))
+    session.record(exchange(6))
+    assert (len(session.journal), session.size) == (2, 2 * 1024 + 10)
+    session.record(exchange(7))
+    assert [len(one.body) for one in session.journal] == [7]
+    assert session.size == 1024 + 7
+    session.record(exchange(0))
+    session.record(exchange(0))
+    assert (len(session.journal), session.size) == (2, 2 * 1024)
+
+
+def test_a_session_has_bounds_by_itself() -> None:
+    """A thousand exchanges, sixteen megabytes."""
+    session = Session("s")
+    assert (session.max_exchanges, session.max_bytes) == (1000, 16 * 1024 * 1024)
+
+
+def test_a_later_answer_with_the_same_id_stays() -> None:
+    """The older exchange leaves the journal; the answer is that of the newer one."""
+    session = Session("s", max_exchanges=2)
+    first, second = exchange(), exchange()
+    for one in (first, second):
+        session.keep_answer("resp_1", one)
+        assert one.answer_id == "resp_1"
+        session.record(one)
+    assert session.answer("resp_1") is second
+    session.record(exchange())
+    assert session.answer("resp_1") is second
+    session.record(exchange())
+    assert session.answer("resp_1") is None
+    assert not session.drop_answer("resp_1")
+
+
+def test_turns_without_failures_count_no_attempts() -> None:
+    """And turns of scenarios that are no longer served are not listed as unplayed."""
+    session = Session("s")
+    assert [session.attempt(SCENARIO, 0, 0) for _ in range(3)] == [0, 0, 0]
+    session.note_played(SCENARIO, 0)
+    session.note_played(SCENARIO, 0)
+    session.note_played(Scenario("gone", (TURN,)), 0)
+    assert list(session.unplayed({"s": SCENARIO})) == [("s", 1)]
+    session.note_played(SCENARIO, 1)
+    assert list(session.unplayed({"s": SCENARIO})) == []
+
+
+def names(sessions: Sessions) -> list[str]:
+    return [session.name for session in sessions]
+
+
+def test_sessions_are_made_once() -> None:
+    """Using one makes it the last to go; looking for one does not."""
+    sessions = Sessions(max_sessions=2)
+    first = sessions.get("a")
+    sessions.get("b")
+    assert sessions.find("a") is first
+    assert sessions.find("c") is None
+    assert names(sessions) == ["a", "b"]
+    assert sessions.get("a") is first
+    assert names(sessions) == ["b", "a"]
+    sessions.get("c")
+    assert (names(sessions), len(sessions)) == (["a", "c"], 2)
+
+
+def test_all_sessions_may_have_just_their_bound() -> None:
+    """One byte more, and the least recently used session goes; the last one never does."""
+    sessions = Sessions(max_bytes=2 * 1024 + 10)
+    sessions.record(sessions.get("a"), exchange(4))
+    sessions.record(sessions.get("b"), exchange(6))
+    assert names(sessions) == ["a", "b"]
+    sessions.record(sessions.get("b"), exchange(0))
+    assert names(sessions) == ["b"]
+    sessions.record(sessions.get("b"), exchange(9000))
+    assert names(sessions) == ["b"]
+    sessions.record(sessions.get("c"), exchange(0))
+    assert names(sessions) == ["c"]
+    assert sessions._size == 1024
+
+
+def test_the_size_of_what_was_deleted_does_not_count() -> None:
+    """Nor does what is recorded in a session that is no longer there."""
+    sessions = Sessions(max_bytes=10_000)
+    first = sessions.get("a")
+    sessions.record(first, exchange(5_000))
+    assert sessions.delete("a")
+    assert sessions._size == 0
+    sessions.record(first, exchange(5_000))
+    assert sessions._size == 0
+    sessions.record(sessions.get("a"), exchange(1))
+    assert sessions._size == 1025
+
+
+def decision() -> Decision:
+    request = Request("chat", "m", {})
+    return Decision(request, Selection(SCENARIO, 0, 0), TURN)
+
+
+def test_decisions_are_kept_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to a number, then all are forgotten; large requests are never kept."""
+    monkeypatch.setattr(RequestCache, "_MAX_DECISIONS", 2)
+    monkeypatch.setattr(RequestCache, "_MAX_KEY", 6)
+    cache = RequestCache()
+    one = decision()
+    cache.keep(("a", b"bc", None, "def"), one)
+    assert cache.get(("a", b"bc", None, "def")) is one
+    assert cache.get(("a", b"bc", "", "def")) is None
+    cache.keep(("a", b"bcd", None, "def"), one)
+    assert cache.get(("a", b"bcd", None, "def")) is None
+    cache.keep(("b",), one)
+    assert cache.get(("a", b"bc", None, "def")) is one
+    cache.keep(("c",), one)
+    assert [cache.get((key,)) for key in "bc"] == [None, one]
+
+
+def test_what_is_kept_by_itself() -> None:
+    """A thousand and twenty-four decisions, keys of 64 KiB."""
+    assert (RequestCache._MAX_DECISIONS, RequestCache._MAX_KEY) == (1024, 64 * 1024)
+    new = decision()
+    assert (new.quirks, new.lasting, new.answer) == ((), True, None)
+    assert (new.recorded, new.problems) == ("", ())
+
+
+def test_tapes_are_read_now_or_were_read_before() -> None:
+    """A call without outcomes reads by itself; one with outcomes raises for what it lacks."""
+
+    def broken() -> str:
+        raise OSError("no such tape")
+
+    call = Call(PROTOCOLS["chat"], NO_TARGET, {}, Session("s"), exchange())
+    assert call.read("key", lambda: "now") == "now"
+    call.tapes = {"key": lambda: "before", "bad": broken}
+    assert call.read("key", lambda: "now") == "before"
+    with pytest.raises(OSError, match="no such tape"):
+        call.read("bad", lambda: "now")
+    with pytest.raises(TapeNotReadError) as caught:
+        call.read("other", lambda: "now")
+    assert (caught.value.key, caught.value.read(), caught.value.args) == (
+        "other",
+        "now",
+        ("other",),
+    )

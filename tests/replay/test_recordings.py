@@ -1,0 +1,246 @@
+"""When a recording is played, why it is not, and what a client sees of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mockllm.core.target import Target
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import RequestError, ScenarioError
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.accepted_upstream import (
+    AcceptedRequest,
+    accepted_request,
+    same_refusal,
+)
+from mockllm.replay.loading import loads
+from mockllm.replay.tape_player import Played, Recordings, answer, check
+from mockllm.scenario.model import Recorded, TurnSpec
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.model import RecordedRequest, Tape, digest
+
+TURN = loads("scenario: s\nturns: [{reply: {text: Hi}}]")[0].turns[0]
+EVENTS = (("content-type", "text/event-stream"),)
+STREAM = Tape("chat", True, 200, EVENTS, (TimedBytes(3, b"data: [DONE]\n\n"),))
+CREATED = (
+    b'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_1"}}\n\n'
+)
+RESPONSE = Tape("responses", True, 200, EVENTS, (TimedBytes(1, CREATED),))
+BODY = Tape("responses", False, 200, (), (TimedBytes(1, b'{"id":'), TimedBytes(2, b'"resp_2"}')))
+GZIP = (("x-a", "b"), ("content-encoding", "gzip"))
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Callable[..., TurnSpec]:
+    """Writes a tape, and gives a turn that has it."""
+
+    def write(tape: Tape, *, edited: bool = False, name: str = "s.1.jsonl") -> TurnSpec:
+        path = tmp_path / name
+        own = "" if edited else digest(TURN, tape.api)
+        path.write_bytes(dump_tape(replace(tape, digest=own)))
+        return replace(TURN, recorded=Recorded(name, str(path)))
+
+    return write
+
+
+def played(
+    turn: TurnSpec, api: str = "chat", *, stream: bool = True, quirks: bool = False
+) -> Played:
+    return Recordings().play("s", turn, PROTOCOLS[api], stream=stream, quirks=quirks)
+
+
+def test_a_recording_is_played(record: Callable[..., TurnSpec]) -> None:
+    """Its bytes at its times; quirks do not matter where nothing is streamed."""
+    found = played(record(STREAM))
+    assert found.answer is not None
+    assert (found.why, found.problems) == ("exact", ())
+    assert found.answer.chunks == STREAM.chunks
+    body = record(BODY)
+    assert played(body, "responses", stream=False, quirks=True).why == "exact"
+
+
+def test_why_a_recording_is_not_played(record: Callable[..., TurnSpec]) -> None:
+    """One reason each, the first that holds, and no answer."""
+    assert played(TURN) == Played(None, "", ())
+    stream, body = record(STREAM), record(BODY, name="s.2.jsonl")
+    edited = record(STREAM, edited=True, name="s.3.jsonl")
+    assert played(stream, "gemini") == Played(None, "other api")
+    assert played(stream, stream=False) == Played(None, "not streamed")
+    assert played(body, "responses") == Played(None, "streamed")
+    assert played(edited) == Played(None, "edited")
+    assert played(stream, quirks=True) == Played(None, "quirks")
+    assert played(edited, "gemini", stream=False, quirks=True).why == "other api"
+    assert played(edited, stream=False, quirks=True).why == "not streamed"
+    assert played(edited, quirks=True).why == "edited"
+
+
+def test_a_recording_that_cannot_be_read(record: Callable[..., TurnSpec], tmp_path: Path) -> None:
+    """The reason is a problem of the exchange."""
+    turn = record(STREAM)
+    (tmp_path / "s.1.jsonl").unlink()
+    found = played(turn)
+    assert (found.answer, found.why) == (None, "unreadable")
+    assert [str(tmp_path / "s.1.jsonl") in problem for problem in found.problems] == [True]
+    nowhere = replace(TURN, recorded=Recorded("s.1.jsonl"))
+    assert played(nowhere).problems == (
+        "s.1.jsonl:1:1: the tape is not looked for, since its scenario was not loaded from a file",
+    )
+
+
+def test_a_tape_is_read_once(record: Callable[..., TurnSpec]) -> None:
+    """It is kept by scenario and file; `read` is called for what is not kept."""
+    turn, recordings, keys = record(STREAM), Recordings(), []
+
+    def read(key: object, now: Callable[[], object]) -> object:
+        keys.append(key)
+        return now()
+
+    for scenario in ("s", "s", "other"):
+        found = recordings.play(scenario, turn, PROTOCOLS["chat"], stream=True, read=read)  # type: ignore[arg-type]
+        assert found.why == "exact"
+    assert keys == [("s", "s.1.jsonl"), ("other", "s.1.jsonl")]
+
+
+def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., TurnSpec]) -> None:
+    """A kept answer counts twice: its bytes are there whole and event by event."""
+    turns = [record(STREAM, name=f"s.{n}.jsonl") for n in range(2)]
+    size = len(answer(STREAM).encoded)
+    for max_bytes, reads in ((4 * size, 2), (4 * size - 1, 4)):
+        recordings, keys = Recordings(max_bytes=max_bytes), []
+
+        def read(key: object, now: Callable[[], object], keys: list[object] = keys) -> object:
+            keys.append(key)
+            return now()
+
+        for turn in turns * 2:
+            recordings.play("s", turn, PROTOCOLS["chat"], stream=True, read=read)  # type: ignore[arg-type]
+        assert len(keys) == reads
+    assert Recordings()._kept.maxsize == 128 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("tape", "id"),
+    [
+        (RESPONSE, "resp_1"),
+        (BODY, "resp_2"),
+        (replace(BODY, chunks=(TimedBytes(1, b'{"id":5}'),)), None),
+        (replace(BODY, chunks=(TimedBytes(1, b'["id"]'),)), None),
+        (replace(BODY, chunks=(TimedBytes(1, b"{}"),)), None),
+        (replace(BODY, chunks=(TimedBytes(1, b"no json"),)), None),
+        (replace(STREAM, chunks=(TimedBytes(1, b"data: [DONE]\n\n"),)), None),
+        (replace(BODY, headers=GZIP), None),
+        (replace(BODY, headers=GZIP, chunks=(TimedBytes(1, gzip.compress(b'{"id":"z"}')),)), "z"),
+    ],
+)
+def test_the_id_of_a_recorded_answer(
+    record: Callable[..., TurnSpec], tape: Tape, id: str | None
+) -> None:
+    """By which a client continues it; None where the service sent none, or it cannot be read."""
+    found = played(record(tape), tape.api, stream=tape.streamed)
+    assert found.answer is not None
+    assert found.answer.id == id
+
+
+def test_the_answer_of_a_tape() -> None:
+    """Its headers but for those of the connection, access from any page, and its bytes."""
+    headers = (
+        ("content-type", "text/event-stream"),
+        *((name, "x") for name in ("transfer-encoding", "connection", "keep-alive", "trailer")),
+        ("upgrade", "x"),
+        ("x-own", "y"),
+    )
+    found = answer(replace(STREAM, status=201, headers=headers), "id")
+    assert found.headers == (
+        ("content-type", "text/event-stream"),
+        ("x-own", "y"),
+        ("access-control-allow-origin", "*"),
+    )
+    assert (found.status, found.id, found.streamed, found.ending) == (201, "id", True, "complete")
+    own = answer(replace(STREAM, headers=(("access-control-allow-origin", "here"),)))
+    assert own.headers == (("access-control-allow-origin", "here"),)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, (True, False, "complete")),
+        ({"headers": (("content-length", "3"),)}, (False, False, "complete")),
+        ({"headers": (("content-length", "3"),), "cut": "upstream"}, (True, False, "closed")),
+        ({"cut": "upstream"}, (True, False, "closed")),
+        ({"cut": "client"}, (True, False, "complete")),
+        ({"chunks": (TimedBytes(1, b"a"), TimedBytes(2, b""))}, (True, False, "complete")),
+        ({"chunks": (TimedBytes(1, b"a"), TimedBytes(2, b"b"))}, (True, True, "complete")),
+    ],
+)
+def test_how_the_answer_of_a_tape_is_sent(
+    change: dict[str, object], expected: tuple[bool, bool, str]
+) -> None:
+    """In HTTP chunks unless it had a length; in writes of its own where there are several; broken
+    off where the service did so."""
+    found = answer(replace(STREAM, **change))  # type: ignore[arg-type]
+    assert (found.streamed, found.segmented, found.ending) == expected
+    assert all(part.data for part in found.chunks)
+
+
+def test_the_first_line_of_a_tape_is_checked(
+    record: Callable[..., TurnSpec], tmp_path: Path
+) -> None:
+    """Without reading the rest; what was not loaded from a file is not looked for."""
+    turn = record(STREAM)
+    assert turn.recorded is not None
+    path = tmp_path / "s.1.jsonl"
+    head, _, rest = path.read_bytes().partition(b"\n")
+    path.write_bytes(head + b"\nno json")
+    check(turn.recorded)
+    check(Recorded("nowhere.jsonl"))
+    path.write_bytes(b"{}\n" + rest)
+    with pytest.raises(ScenarioError):
+        check(turn.recorded)
+    path.unlink()
+    with pytest.raises(OSError, match="No such file"):
+        check(turn.recorded)
+
+
+REQUEST = RecordedRequest(
+    "POST", "http://odd.test/v1/chat/completions?a=b", (), json.dumps({"messages": []}).encode()
+)
+
+
+def test_the_request_of_a_recording(record: Callable[..., TurnSpec], tmp_path: Path) -> None:
+    """Its body and its target; None where it is of another API or cannot be read."""
+    turn = record(replace(STREAM, request=REQUEST))
+    assert turn.recorded is not None
+    found = accepted_request(turn.recorded, PROTOCOLS["chat"])
+    assert isinstance(found, AcceptedRequest)
+    assert found.body == REQUEST.body
+    assert isinstance(found.target, Target)
+    assert accepted_request(turn.recorded, PROTOCOLS["anthropic"]) is None
+    assert accepted_request(Recorded("nowhere.jsonl"), PROTOCOLS["chat"]) is None
+    (tmp_path / "s.1.jsonl").unlink()
+    assert accepted_request(turn.recorded, PROTOCOLS["chat"]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (RequestError("a"), RequestError("a"), True),
+        (RequestError("a"), RequestError("b"), False),
+        (RequestError("a", param="p"), RequestError("b", param="p"), True),
+        (RequestError("a", param="p"), RequestError("a", param="q"), False),
+        (RequestError("a", param="p"), RequestError("a"), False),
+        (RequestError("a"), RequestError("a", param="p"), True),
+        (RequestError("a", param="p", code="c"), RequestError("a", param="p", code="d"), False),
+        (RequestError("a", param="p", code="c"), RequestError("b", param="p", code="c"), True),
+    ],
+)
+def test_two_refusals_for_the_same_reason(
+    one: RequestError, other: RequestError, same: bool
+) -> None:
+    """The same field and code; without a field the same message."""
+    assert same_refusal(one, other) == same

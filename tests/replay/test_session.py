@@ -1,0 +1,101 @@
+"""Sessions keep attempts and exchanges, within bounds."""
+
+from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+
+TURN = TurnSpec(reply=(TextPart("x"),))
+SCENARIO = Scenario("s", (TURN, TURN, TURN))
+
+
+def exchange(body=b"{}"):
+    return Exchange("POST", "/v1/chat/completions", {}, body)
+
+
+def test_attempts_count_up_and_begin_anew_after_success():
+    """Two failures, then the answer, then the failures again."""
+    session = Session("s")
+    assert [session.attempt(SCENARIO, 0, 2) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+
+
+def test_attempts_are_counted_for_each_turn():
+    """An attempt at one turn does not count for another."""
+    session = Session("s")
+    assert session.attempt(SCENARIO, 0, 1) == 0
+    assert session.attempt(SCENARIO, 1, 1) == 0
+    assert session.attempt(SCENARIO, 0, 1) == 1
+
+
+def test_the_journal_is_bounded_in_number():
+    """The oldest exchanges are dropped first; the numbers go on."""
+    session = Session("s", max_exchanges=3)
+    for _ in range(10):
+        session.record(exchange())
+    assert [entry.number for entry in session.journal] == [8, 9, 10]
+    assert session.size == sum(entry.size for entry in session.journal)
+
+
+def test_the_journal_is_bounded_in_bytes():
+    """Large bodies evict older exchanges; the latest is always kept."""
+    session = Session("s", max_bytes=10_000)
+    for _ in range(5):
+        session.record(exchange(b"x" * 4_000))
+    assert len(session.journal) == 1
+    session.record(exchange(b"x" * 40_000))
+    assert len(session.journal) == 1
+    assert session.journal[0].number == 6
+
+
+def test_an_answer_is_known_while_its_exchange_is_in_the_journal():
+    """An answer cannot be looked up after its exchange was dropped."""
+    session = Session("s", max_exchanges=2)
+    first = exchange()
+    session.keep_answer("resp_1", first)
+    session.record(first)
+    assert session.answer("resp_1") is first
+    session.record(exchange())
+    session.record(exchange())
+    assert session.answer("resp_1") is None
+    second = exchange()
+    session.keep_answer("resp_2", second)
+    session.record(second)
+    assert session.drop_answer("resp_2")
+    assert not session.drop_answer("resp_2")
+
+
+def test_unplayed_turns_of_scenarios_that_were_begun():
+    """Scenarios that were never begun are not listed."""
+    session = Session("s")
+    other = Scenario("other", (TURN,))
+    session.note_played(SCENARIO, 1)
+    scenarios = {"s": SCENARIO, "other": other}
+    assert list(session.unplayed(scenarios)) == [("s", 0), ("s", 2)]
+
+
+def test_sessions_are_bounded_in_number():
+    """The least recently used session is dropped first."""
+    sessions = Sessions(max_sessions=2)
+    sessions.get("a")
+    sessions.get("b")
+    sessions.get("a")
+    sessions.get("c")
+    assert [session.name for session in sessions] == ["a", "c"]
+
+
+def test_sessions_are_bounded_in_bytes():
+    """The journals of all sessions together stay within the bound."""
+    sessions = Sessions(max_bytes=100_000)
+    for name in "abcdefghij":
+        sessions.record(sessions.get(name), exchange(b"x" * 30_000))
+    assert [session.name for session in sessions] == ["h", "i", "j"]
+    assert sessions.delete("h")
+    assert not sessions.delete("h")
+    sessions.record(sessions.get("k"), exchange(b"x" * 30_000))
+    assert len(sessions) == 3
+
+
+def test_the_body_of_an_exchange_in_json():
+    """It is text where it is UTF-8, and base64 elsewhere."""
+    assert exchange("é".encode()).as_json()["body"] == "é"
+    as_json = exchange(b"\xff").as_json()
+    assert as_json["body_base64"] == "/w=="
+    assert "body" not in as_json

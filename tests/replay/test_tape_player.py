@@ -1,0 +1,582 @@
+"""Recorded answers are replayed exactly: every byte, cut and time, status and header."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm import ServerOptions, ServerThread
+from mockllm.checking.conversations.judge import verify
+from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import ScenarioError
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.answer import HttpAnswer, chunk
+from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.loading import load, loads
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
+from mockllm.replay.tape_player import answer as recorded_answer
+from mockllm.scenario.dump import dump
+from mockllm.scenario.model import Recorded, Scenario
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.model import RecordedRequest, Tape, digest
+from tests.server.test_server import http_chunks
+from tests.timeouts import GIVE_UP
+
+YAML = """
+scenario: greeting
+match: {user: hello}
+turns:
+  - reply: {text: Hi!, split: [H, i!]}
+  - reply: {text: Again.}
+"""
+# No encoder of mockllm writes this: CR LF, a comment, unknown fields, a cut inside of é.
+CHUNKS = (
+    TimedBytes(1_000, b": OPENROUTER PROCESSING\r\n\r\n"),
+    TimedBytes(2_500, b'data: {"id":"x1","provider":"?","choices":[{"delta":{"content":"H\xc3'),
+    TimedBytes(2_500, b'\xa9"}}]}\r\n\r\n'),
+    TimedBytes(4_000, b"data: [DONE]\r\n\r\n"),
+)
+STREAM = Tape("chat", True, 200, (("content-type", "text/event-stream"),), CHUNKS)
+BODY = Tape(
+    "chat",
+    False,
+    200,
+    (("content-type", "application/json"), ("content-length", "9"), ("x-ratelimit", "3")),
+    (TimedBytes(1_500, b'{"id": '), TimedBytes(2_000, b"1}")),
+)
+
+
+class Folder:
+    """A folder with one scenario, in which turns are recorded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def record(self, *tapes: Tape | None, text: str = YAML) -> tuple[Scenario, ...]:
+        """Writes the scenario with these tapes for its turns, and loads it."""
+        (scenario,) = loads(text)
+        turns = list(scenario.turns)
+        for index, tape in enumerate(tapes):
+            if tape is not None:
+                name = f"{scenario.name}.{index + 1}.jsonl"
+                own = replace(tape, digest=digest(turns[index], tape.api))
+                (self.path / name).write_bytes(dump_tape(own))
+                turns[index] = replace(turns[index], recorded=Recorded(name))
+        self.yaml.write_text(dump(replace(scenario, turns=tuple(turns))))
+        return self.load()
+
+    @property
+    def yaml(self) -> Path:
+        """The file of the scenario."""
+        return self.path / "greeting.yaml"
+
+    def load(self) -> tuple[Scenario, ...]:
+        """The scenarios of the folder."""
+        return load([self.path])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """An empty folder to record into."""
+    return Folder(tmp_path)
+
+
+@pytest.fixture(params=["at once", "elsewhere"], autouse=True, scope="module")
+def tapes(request: pytest.FixtureRequest) -> Any:
+    """Players read tapes themselves, or let their caller read them: each test runs in both ways."""
+    Client.tapes = None if request.param == "at once" else {}
+
+
+class Client:
+    """One client of one player."""
+
+    tapes: dict[Any, Any] | None = None
+
+    def __init__(self, scenarios: tuple[Scenario, ...], **options: Any) -> None:
+        self.player = Player(scenarios, **options)
+        self.session = Session("s")
+
+    def __call__(
+        self, body: dict[str, Any], api: str = "chat", **headers: str
+    ) -> tuple[HttpAnswer, Exchange]:
+        exchange = Exchange("POST", "/", {}, json.dumps(body).encode(), api=api, target=NO_TARGET)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        tapes = None if self.tapes is None else dict(self.tapes)
+        call = Call(PROTOCOLS[api], NO_TARGET, named, self.session, exchange, tapes)
+        answer: HttpAnswer | None = None
+        while answer is None:
+            session, read = repr(self.session), len(tapes or ())
+            try:
+                answer = self.player.play(call)
+            except TapeNotReadError as missing:
+                assert tapes is not None, "a player that may read tapes reads them"
+                tapes[missing.key] = outcome_of(missing.read)
+                assert len(tapes) > read, "no tape is needed twice"
+                assert repr(self.session) == session, "nothing was counted or noted"
+        self.session.record(exchange)
+        return answer, exchange
+
+
+def outcome_of(read: Callable[[], object]) -> Callable[[], object]:
+    """The result of reading a tape, or its error."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(read).result
+
+
+def chat_body(*texts: str, **more: Any) -> dict[str, Any]:
+    """The body of a Chat Completions request; user and assistant alternate in `texts`."""
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+    return {"model": "m", "messages": messages, **more}
+
+
+HELLO = chat_body("hello", stream=True)
+
+
+def test_a_stream_is_replayed_exactly(folder: Folder) -> None:
+    """Every byte, the cuts between the chunks, the time of each, and the service's headers are the
+    same."""
+    answer, exchange = Client(folder.record(STREAM))(HELLO)
+    assert answer.chunks == CHUNKS
+    assert answer.segmented
+    assert answer.status == exchange.status == 200
+    assert dict(answer.headers)["content-type"] == "text/event-stream"
+    assert (exchange.outcome, exchange.recorded, exchange.problems) == ("played", "exact", ())
+    assert exchange.as_json()["recorded"] == "exact"
+
+
+def test_turns_without_a_tape_play_their_reply(folder: Folder) -> None:
+    """The journal does not mention a recording for them."""
+    client = Client(folder.record(STREAM))
+    answer, exchange = client(chat_body("hello", "Hé", "again", stream=True))
+    assert b"Again." in b"".join(answer.data)
+    assert exchange.recorded == ""
+
+
+def test_a_cached_tape_gives_the_same_answer(folder: Folder) -> None:
+    """The answer is the same when the tape was deleted meanwhile."""
+    client = Client(folder.record(STREAM))
+    first = client(HELLO)[0]
+    (folder.path / "greeting.1.jsonl").unlink()
+    for model in ("m", "another"):
+        answer, exchange = client({**HELLO, "model": model})
+        assert (answer, exchange.recorded) == (first, "exact")
+
+
+def test_a_body_is_replayed_exactly(folder: Folder) -> None:
+    """An answer that is not streamed has its bytes, its times and its length."""
+    answer, exchange = Client(folder.record(BODY))(chat_body("hello"))
+    assert answer.chunks == BODY.chunks
+    assert not answer.streamed
+    assert b"content-length: 9\r\n" in answer.head()
+    assert b"x-ratelimit: 3\r\n" in answer.head()
+    assert exchange.recorded == "exact"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (429, (("retry-after", "7"), ("content-type", "application/json")), b'{"error": 1}'),
+        (500, (("content-type", "text/html"),), b"<html>oh</html>"),
+        (200, (("content-type", "application/json"),), b'{"error": {"code": 502}}'),
+    ],
+)
+def test_errors_are_replayed_exactly(
+    folder: Folder, status: int, headers: tuple[tuple[str, str], ...], body: bytes
+) -> None:
+    """Status, `retry-after` and body of an error are the service's, in whatever form."""
+    tape = Tape("chat", True, status, headers, (TimedBytes(10, body),))
+    text = YAML.replace("reply: {text: Hi!, split: [H, i!]}", f"http: {max(status, 400)}")
+    answer, exchange = Client(folder.record(tape, text=text))(HELLO)
+    assert (answer.status, answer.data) == (status, (body,))
+    assert set(headers) <= set(answer.headers)
+    assert (exchange.outcome, exchange.status) == ("error", status)
+    assert exchange.recorded == "exact"
+
+
+def test_compression_is_kept(folder: Folder) -> None:
+    """Compressed bytes are replayed with their `content-encoding`."""
+    data = gzip.compress(b"".join(part.data for part in CHUNKS))
+    headers = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
+    timed = (TimedBytes(1, data[:20]), TimedBytes(2, data[20:]))
+    answer, _ = Client(folder.record(Tape("chat", True, 200, headers, timed)))(HELLO)
+    assert answer.chunks == timed
+    assert ("content-encoding", "gzip") in answer.headers
+
+
+def test_headers_of_the_connection_are_not_replayed(folder: Folder) -> None:
+    """Framing headers are the server's own; repeated headers stay repeated."""
+    headers = (
+        ("transfer-encoding", "chunked"),
+        ("connection", "keep-alive"),
+        ("vary", "a"),
+        ("vary", "b"),
+        ("access-control-allow-origin", "https://example.com"),
+    )
+    answer, _ = Client(folder.record(replace(STREAM, headers=headers)))(HELLO)
+    assert answer.headers == headers[2:]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.binary(max_size=9)), max_size=6))
+def test_any_bytes_at_any_cuts_are_played(times: list[tuple[int, bytes]]) -> None:
+    """Every recorded chunk is replayed, except those without bytes."""
+    timed = tuple(TimedBytes(at, data) for at, data in times)
+    answer = recorded_answer(replace(STREAM, chunks=timed))
+    assert answer.chunks == tuple(part for part in timed if part.data)
+    assert answer.encoded.partition(b"\r\n\r\n")[2] == (
+        b"".join(chunk(part.data) for part in answer.chunks) + b"0\r\n\r\n"
+    )
+
+
+def test_empty_chunks_do_not_end_the_body(folder: Folder) -> None:
+    """A chunk without bytes would end the body in HTTP; it is left out."""
+    tape = replace(STREAM, chunks=(TimedBytes(0, b""), *CHUNKS))
+    assert Client(folder.record(tape))(HELLO)[0].chunks == CHUNKS
+
+
+@pytest.mark.parametrize(
+    ("body", "api", "headers", "why"),
+    [
+        (chat_body("hello"), "chat", {}, "not streamed"),
+        ({"model": "m", "input": "hello", "stream": True}, "responses", {}, "other api"),
+        (HELLO, "chat", {"x_mockllm_quirk": "sse-crlf"}, "quirks"),
+    ],
+)
+def test_other_requests_get_the_reply(
+    folder: Folder, body: dict[str, Any], api: str, headers: dict[str, str], why: str
+) -> None:
+    """A request of another form than the recorded one gets the neutral reply, and the journal gives
+    the reason."""
+    client = Client(folder.record(STREAM))
+    for _ in range(2):
+        answer, exchange = client(body, api, **headers)
+        assert b"H" in b"".join(answer.data)
+        assert b"OPENROUTER" not in b"".join(answer.data)
+        assert (exchange.outcome, exchange.recorded) == ("played", why)
+
+
+def test_a_body_does_not_answer_a_streaming_request(folder: Folder) -> None:
+    """A recording that is not a stream is not played as one."""
+    answer, exchange = Client(folder.record(BODY))(HELLO)
+    assert answer.data[-1] == b"data: [DONE]\n\n"
+    assert exchange.recorded == "streamed"
+
+
+def test_an_edited_reply_replaces_the_recording(folder: Folder) -> None:
+    """The edited reply is played, and the journal reports the edit."""
+    folder.record(STREAM)
+    folder.yaml.write_text(
+        folder.yaml.read_text().replace("text: Hi!", "text: Ho!").replace("i!", "o!")
+    )
+    answer, exchange = Client(folder.load())(HELLO)
+    assert b'"o!"' in b"".join(answer.data)
+    assert exchange.recorded == "edited"
+
+
+def test_edits_outside_the_reply_keep_the_recording(folder: Folder) -> None:
+    """Conditions, attempts and other turns may be edited."""
+    folder.record(STREAM)
+    edited = folder.yaml.read_text().replace(
+        "    recorded:", "    attempts: [{http: 503}]\n    request: {user: hello}\n    recorded:"
+    )
+    folder.yaml.write_text(edited.replace("Again.", "Once more."))
+    client = Client(folder.load())
+    first, busy = client(HELLO)
+    assert (first.status, busy.outcome, busy.recorded) == (503, "error", "")
+    answer, exchange = client(HELLO)
+    assert answer.chunks == CHUNKS
+    assert (exchange.attempt, exchange.recorded) == (2, "exact")
+
+
+@pytest.mark.parametrize("broken", [None, b"", b"{}\n", dump_tape(STREAM)[:-5]])
+def test_an_unreadable_tape_is_reported(folder: Folder, broken: bytes | None) -> None:
+    """A tape that is missing or broken after loading is replaced by the reply, with the reason in
+    the journal."""
+    scenarios = folder.record(STREAM)
+    tape = folder.path / "greeting.1.jsonl"
+    if broken is None:
+        tape.unlink()
+    else:
+        tape.write_bytes(broken)
+    answer, exchange = Client(scenarios)(HELLO)
+    assert answer.data[-1] == b"data: [DONE]\n\n"
+    assert (exchange.outcome, exchange.recorded) == ("played", "unreadable")
+    assert "greeting.1.jsonl" in exchange.problems[0]
+
+
+def test_a_scenario_without_a_folder_has_no_tape(folder: Folder) -> None:
+    """A scenario that was loaded from a text plays its reply."""
+    folder.record(STREAM)
+    _, exchange = Client(loads(folder.yaml.read_text()))(HELLO)
+    assert exchange.recorded == "unreadable"
+
+
+def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
+    """`when` for another protocol keeps the recording; for its own protocol it is an edit."""
+    folder.record(STREAM)
+    text = folder.yaml.read_text()
+    for api, why in (("gemini", "exact"), ("chat", "edited")):
+        when = f"    when: {{api: {api}, finish: length}}\n    recorded:"
+        folder.yaml.write_text(text.replace("    recorded:", when))
+        assert Client(folder.load())(HELLO)[1].recorded == why
+
+
+@pytest.mark.parametrize(("last", "turn"), [("then: restart", 0), ("    repeat: true", 1)])
+def test_repeated_turns_replay_their_tapes(folder: Folder, last: str, turn: int) -> None:
+    """With `restart` and `repeat` a later request gets the bytes of the turn that answers it."""
+    again = replace(STREAM, chunks=(TimedBytes(3, b"data: again\n\n"),))
+    client = Client(folder.record(STREAM, again, text=YAML + last + "\n"))
+    answer, exchange = client(chat_body("hello", "a", "b", "c", "d", stream=True))
+    assert exchange.position == 2
+    assert answer.chunks == (STREAM, again)[turn].chunks
+
+
+def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
+    """The service's id of the answer leads to the next turn, and can be looked up."""
+    created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
+    data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
+    tape = Tape(
+        "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
+    )
+    client = Client(folder.record(tape))
+    first = {"model": "m", "input": "hello", "stream": True}
+    then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
+    assert client(then, "responses")[1].outcome == "invalid"
+    answer, exchange = client(first, "responses")
+    assert (answer.data, exchange.recorded) == ((data,), "exact")
+    answer, exchange = client(then, "responses")
+    assert (exchange.scenario, exchange.turn) == ("greeting", 1)
+    looked = Exchange("GET", "/", {}, b"")
+    target = Target({"response_id": "resp_of_the_service"})
+    call = Call(PROTOCOLS["responses"], target, {}, client.session, looked)
+    found = client.player.look_up(call, "response")
+    assert json.loads(found.data[0])["id"] == "resp_of_the_service"
+
+
+def test_a_recorded_response_can_be_continued_after_another_api(folder: Folder) -> None:
+    """The id is known also where the tape was first read for a request over another API."""
+    created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
+    data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
+    headers = (("content-type", "text/event-stream"),)
+    client = Client(folder.record(Tape("responses", True, 200, headers, (TimedBytes(1, data),))))
+    assert client(HELLO)[1].recorded == "other api"
+    assert client({"model": "m", "input": "hello", "stream": True}, "responses")[0].data == (data,)
+    then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
+    assert client(then, "responses")[1].turn == 1
+
+
+@pytest.mark.parametrize(("id", "broken"), [("call_1", []), ("call_9", ["answer-each-once"])])
+def test_the_results_of_a_continued_recording_are_checked(
+    folder: Folder, id: str, broken: list[str]
+) -> None:
+    """The results must match the calls of the recorded answer."""
+    created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
+    data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
+    tape = Tape(
+        "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
+    )
+    text = YAML.replace("{text: Hi!, split: [H, i!]}", "{tool: look, id: call_1}")
+    client = Client(folder.record(tape, text=text), strict=False)
+    tools = [{"type": "function", "name": "look", "parameters": {}}]
+    first = {"model": "m", "input": "hello", "stream": True, "tools": tools}
+    result = {"type": "function_call_output", "call_id": id, "output": "42"}
+    assert client(first, "responses")[1].recorded == "exact"
+    client({**first, "input": [result], "previous_response_id": "resp_of_the_service"}, "responses")
+    found = verify(client.session, client.player.served.by_name).violations
+    assert [one.invariant for one in found] == broken
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "status"),
+    [
+        ({"tools": []}, {"tools": []}, 200),
+        ({"tools": []}, {"tools": [], "temperature": 0.5}, 200),
+        ({}, {"tools": []}, 400),
+        ({"tools": []}, {"temperature": 7}, 400),
+        ({"tools": []}, {"messages": []}, 400),
+        ({"temperature": 9}, {"temperature": 7}, 200),
+    ],
+)
+def test_requests_that_the_recorded_service_accepted_are_accepted(
+    folder: Folder, then: dict[str, Any], now: dict[str, Any], status: int
+) -> None:
+    """A request that OpenAI refuses is answered where the recorded service accepted the same
+    deviation; other mistakes are refused."""
+    request = RecordedRequest(
+        "POST", "http://odd/v1/chat/completions", (), json.dumps(HELLO | then).encode()
+    )
+    client = Client(folder.record(replace(STREAM, request=request)))
+    for _ in range(2):
+        answer, exchange = client(HELLO | now)
+        assert answer.status == status, exchange.problems
+        assert exchange.recorded == ("exact" if status == 200 else "")
+    found = verify(client.session, client.player.served.by_name).violations
+    assert {one.invariant for one in found} == ({"request-valid"} if status == 400 else set())
+
+
+def test_an_answer_that_broke_off_breaks_off(folder: Folder) -> None:
+    """An answer that the upstream cut has no end of its body; one that the client cut has."""
+    for cut, ending in (("upstream", "closed"), ("client", "complete"), ("", "complete")):
+        answer, _ = Client(folder.record(replace(STREAM, cut=cut)))(HELLO)
+        assert (answer.ending, answer.chunks) == (ending, CHUNKS)
+
+
+# Over a socket
+
+
+@pytest.fixture
+def serve(folder: Folder) -> Callable[..., Any]:
+    """Serves what is recorded with these tapes: `with serve(tape, speed=0) as server`."""
+    return lambda *tapes, **options: ServerThread(folder.record(*tapes), ServerOptions(**options))
+
+
+def exchanged(url: str, body: dict[str, Any], *, last: bool = True) -> tuple[bytes, bytes]:
+    """Head and rest of a raw answer, until the server closes the connection."""
+    data = json.dumps(body).encode()
+    close = b"Connection: close\r\n" * last
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n"
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
+        sock.sendall(head % (close, len(data)) + data)
+        got = b""
+        while part := sock.recv(65536):
+            got += part
+    first, _, rest = got.partition(b"\r\n\r\n")
+    return first, rest
+
+
+@pytest.mark.parametrize("speed", [0, 1, 4])
+def test_the_chunks_of_a_stream_arrive_unchanged(serve: Any, speed: float) -> None:
+    """Each recorded chunk is one HTTP chunk, with and without the times between them."""
+    with serve(STREAM, speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO)
+        (exchange,) = server.server.sessions.get("default").journal
+    assert head.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
+    assert http_chunks(rest) == [part.data for part in CHUNKS]
+    assert exchange.recorded == "exact"
+
+
+def test_a_body_arrives_with_its_length(serve: Any) -> None:
+    """A body with a `content-length` keeps it, and is sent when it is due."""
+    with serve(BODY) as server:
+        head, rest = exchanged(server.url, chat_body("hello"))
+    assert b"\r\ncontent-length: 9\r\n" in head
+    assert b"transfer-encoding" not in head
+    assert rest == b'{"id": 1}'
+
+
+def test_an_error_arrives_unchanged(serve: Any) -> None:
+    """A 429 with `retry-after` reaches the client of a stream as the service sent it."""
+    headers = (("retry-after", "7"), ("content-length", "2"))
+    with serve(Tape("chat", True, 429, headers, (TimedBytes(5, b"no"),))) as server:
+        head, rest = exchanged(server.url, HELLO)
+    assert head.startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n")
+    assert rest == b"no"
+
+
+def test_a_recorded_list_of_errors_is_not_wrapped(folder: Folder) -> None:
+    """Errors of Gemini's JSON streams are lists in the recording already."""
+    headers = (("content-type", "application/json"),)
+    error = (TimedBytes(1, b'[{"err'), TimedBytes(2, b'or": 1}]'))
+    scenarios = folder.record(Tape("gemini", True, 400, headers, error))
+    path = "/v1beta/models/m:streamGenerateContent"
+    body = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}).encode()
+    with ServerThread(scenarios, ServerOptions(strict=False)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
+            sock.sendall(
+                b"POST %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+                % (path.encode(), len(body), body)
+            )
+            got = b""
+            while part := sock.recv(65536):
+                got += part
+    assert http_chunks(got.partition(b"\r\n\r\n")[2]) == [b'[{"err', b'or": 1}]']
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+def test_a_cut_arrives_as_a_broken_body(serve: Any, speed: float) -> None:
+    """The connection ends without the last chunk, and without `connection: close` in the head, also
+    where the body had a length."""
+    headers = (("content-length", "999"),)
+    with serve(replace(STREAM, cut="upstream", headers=headers), speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO, last=False)
+    assert rest == b"".join(chunk(part.data) for part in CHUNKS)
+    assert b"connection: close" not in head
+    assert b"content-length" not in head
+
+
+def test_an_answer_without_a_byte_can_be_cut(serve: Any) -> None:
+    """A head without a body may be a cut answer; an empty answer is whole."""
+    with serve(replace(STREAM, cut="upstream", chunks=())) as server:
+        assert exchanged(server.url, HELLO, last=False)[1] == b""
+    with serve(replace(STREAM, chunks=())) as server:
+        assert exchanged(server.url, HELLO)[1] == b"0\r\n\r\n"
+
+
+# Loading
+
+
+def test_a_missing_tape_is_a_problem_of_the_file(folder: Folder) -> None:
+    """The problem has line and column, and what to do."""
+    folder.record(STREAM)
+    (folder.path / "greeting.1.jsonl").unlink()
+    with pytest.raises(ScenarioError) as caught:
+        folder.load()
+    line = folder.yaml.read_text().splitlines().index("    recorded: greeting.1.jsonl") + 1
+    assert str(caught.value) == (
+        f"{folder.yaml}:{line}:15: turns[0].recorded: 'greeting.1.jsonl' cannot be read: No such "
+        "file or directory; put it there, or take the key away to play the reply"
+    )
+
+
+def test_a_tape_outside_of_the_folder_is_not_read(folder: Folder, tmp_path_factory: Any) -> None:
+    """A link out of the folder, or a directory, is a problem."""
+    folder.record(STREAM)
+    tape = folder.path / "greeting.1.jsonl"
+    outside = tmp_path_factory.mktemp("outside") / "tape.jsonl"
+    tape.rename(outside)
+    tape.symlink_to(outside)
+    with pytest.raises(ScenarioError, match="is a link that leaves the folder"):
+        folder.load()
+    tape.unlink()
+    tape.mkdir()
+    with pytest.raises(ScenarioError, match="is not a regular file"):
+        folder.load()
+
+
+def test_a_tape_may_lie_below_the_folder(folder: Folder) -> None:
+    """Tapes may be in a subfolder, which must not be a link out of the folder."""
+    folder.record(STREAM)
+    below = folder.path / "tapes"
+    below.mkdir()
+    (folder.path / "greeting.1.jsonl").rename(below / "a b.jsonl")
+    text = folder.yaml.read_text().replace("greeting.1.jsonl", "tapes/a b.jsonl")
+    folder.yaml.write_text(text)
+    assert Client(folder.load())(HELLO)[0].chunks == CHUNKS
+    away = folder.path.with_name(folder.path.name + "-away")
+    below.rename(away)
+    below.symlink_to(away)
+    with pytest.raises(ScenarioError, match="is a link that leaves the folder"):
+        load([folder.yaml])
+
+
+def test_tapes_are_not_read_to_load(folder: Folder) -> None:
+    """Loading only checks that a tape is there."""
+    folder.record(STREAM)
+    (folder.path / "greeting.1.jsonl").write_bytes(b"not a tape")
+    (scenario,) = folder.load()
+    assert scenario.turns[0].recorded == Recorded("greeting.1.jsonl")
+    assert scenario.turns[0].recorded.path == str(folder.path / "greeting.1.jsonl")

@@ -1,0 +1,394 @@
+# ruff: noqa: E501 - messages are compared whole, and are as long as they are
+"""Documents of the right shape whose values contradict each other, or which no version can play
+yet, with all their problems."""
+
+from __future__ import annotations
+
+from tests.scenario.documents import Row, part, tools, top, turn, two
+
+SEMANTICS: list[Row] = [
+    (
+        "regex",
+        top("match: {user: {regex: 'a('}}"),
+        [
+            "2:23: match.user.regex: must be a regular expression of Python; missing ), unterminated subpattern at position 1",
+        ],
+    ),
+    (
+        "glob",
+        top("match: {model: 'gpt-[4'}"),
+        [
+            "2:16: match.model: must be a pattern such as gpt-4*, got \"gpt-[4\"; its '[' is never closed",
+        ],
+    ),
+    (
+        "headers twice",
+        top("match: {headers: {X-A: x, x-a: y}}"),
+        [
+            "2:27: match.headers: header 'x-a' is there twice; upper and lower case are the same",
+        ],
+    ),
+    (
+        "tool twice",
+        top("tools: [{name: f}, {name: f}]"),
+        [
+            "2:27: tools[1].name: tool 'f' is there twice",
+        ],
+    ),
+    (
+        "schema",
+        top("tools: [{name: f, parameters: {type: objct}}]"),
+        [
+            "2:38: tools[0].parameters.type: is not a JSON Schema: 'objct' is not valid under any of the given schemas",
+        ],
+    ),
+    (
+        "schema pattern",
+        top("tools: [{name: f, parameters: {pattern: '('}}]"),
+        [
+            "2:41: tools[0].parameters.pattern: is not a JSON Schema: '(' is not a 'regex'",
+        ],
+    ),
+    (
+        "attempts twice",
+        turn(
+            "{reply: {text: a}, attempts: [{http: {status: 429, retry_after: 1s}, retry_after: 2s}]}"
+        ),
+        [
+            "3:74: turns[0].attempts[0]: 'retry_after' is written twice, here and under 'http'",
+        ],
+    ),
+    (
+        "segments order",
+        turn("{reply: {text: a}, wire: {segments: {random: [9, 1]}}}"),
+        [
+            "3:50: turns[0].wire.segments.random: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
+        "quirks",
+        turn("{reply: {text: a}, wire: {quirks: [sse-clrf]}}"),
+        [
+            "3:40: turns[0].wire.quirks[0]: there is no quirk 'sse-clrf'; did you mean sse-crlf or sse-cut or sse-bom?",
+        ],
+    ),
+    (
+        "fault",
+        turn("{reply: {text: a}, fault: {cut: {after: 3 events}}}"),
+        [
+            "3:31: turns[0].fault: is part of the language, but this version cannot play it yet",
+        ],
+    ),
+    (
+        "interleaved order",
+        part(
+            "interleaved: [{text: ab, split: chars}, {tool: f, id: c, arguments: {a: 1}}], "
+            "order: [0, 1, 0]"
+        ),
+        [
+            "3:98: turns[0].reply.order: part 1 has 2 fragments and must be there as often, got 1",
+        ],
+    ),
+    (
+        "interleaved stranger",
+        part("interleaved: [{text: ab}, {text: cd}], order: [0, 1, 2]"),
+        [
+            "3:66: turns[0].reply.order[2]: must be the number of a part, from 0 to 1, got 2",
+        ],
+    ),
+    (
+        "interleaved at random",
+        part("interleaved: [{text: ab, split: {random: [1, 2]}}, {text: cd}], order: [0, 1]"),
+        [
+            "3:84: turns[0].reply.order: part 0 is split at random, so its fragments cannot be put in order",
+        ],
+    ),
+    (
+        "interleaved join",
+        part("interleaved: [{text: ab, split: [a, c]}, {text: cd}], order: [0, 1, 0]"),
+        [
+            "3:49: turns[0].reply.interleaved[0].split[1]: the fragments do not join to the text: from character 2 they give 'c' instead of 'b'",
+        ],
+    ),
+    (
+        "repeat",
+        "scenario: a\nturns:\n  - {reply: {text: a}, repeat: true}\n  - {reply: {text: b}}\n",
+        [
+            "3:32: turns[0].repeat: only the last turn can repeat",
+        ],
+    ),
+    (
+        "repeat restart",
+        "scenario: a\nturns:\n  - {reply: {text: a}, repeat: true}\nthen: restart\n",
+        [
+            "3:32: turns[0].repeat: cannot go with 'then: restart'; take one of them",
+        ],
+    ),
+    (
+        "results typo",
+        two("{request: {results: {c3: x, zzzz: y}}, reply: {text: a}}"),
+        [
+            "4:30: turns[1].request.results.c3: is the result of no call in the turns before; known: c1, c2",
+            "4:39: turns[1].request.results.zzzz: is the result of no call in the turns before; known: c1, c2",
+        ],
+    ),
+    (
+        "results early",
+        turn("{request: {results: {c1: x}}, reply: {text: a}}"),
+        [
+            "3:30: turns[0].request.results.c1: is the result of no call; no turn before this one calls a tool",
+        ],
+    ),
+    (
+        "request schema",
+        turn("{request: {schema: {type: 5}}, reply: {text: a}}"),
+        [
+            "3:31: turns[0].request.schema.type: is not a JSON Schema: 5 is not valid under any of the given schemas",
+        ],
+    ),
+    (
+        "when twice",
+        turn("{reply: {text: a}, when: [{api: chat, finish: stop}, {api: chat, finish: length}]}"),
+        [
+            "3:58: turns[0].when[1]: is the second for 'chat'; make one of the two",
+        ],
+    ),
+    (
+        "when same",
+        turn("{http: 429, when: {api: chat, reply: null}}"),
+        [
+            "3:23: turns[0].when: changes nothing about its turn",
+        ],
+    ),
+    (
+        "when gone",
+        turn("{reply: {text: a}, when: {api: chat, reply: null}}"),
+        [
+            "3:30: turns[0].when: takes the reply away; put another, or 'http', in its place",
+        ],
+    ),
+    (
+        "when both",
+        turn("{reply: {text: a}, when: {api: chat, reply: {text: b}, http: 500}}"),
+        [
+            "3:30: turns[0].when: must have either 'reply' or 'http', got both",
+        ],
+    ),
+    (
+        "when foreign",
+        "scenario: a\napis: [chat]\nturns:\n  - {reply: {text: a}, when: {api: agui, finish: stop}}\n",
+        [
+            "4:36: turns[0].when.api: agui is not among the scenario's apis: chat",
+        ],
+    ),
+    (
+        "when path",
+        turn("{reply: {text: a}, when: [{api: chat, reply: [{text: b, split: [c]}]}]}"),
+        [
+            "3:69: turns[0].when[0].reply[0].split[0]: the fragments do not join to the text: from character 1 they give 'c' instead of 'b'",
+        ],
+    ),
+    (
+        "join",
+        part("text: Hello, split: [Hel, lo!]"),
+        [
+            "3:39: turns[0].reply.split[1]: the fragments do not join to the text: from character 6 they give '!' instead of nothing more",
+        ],
+    ),
+    (
+        "join middle",
+        part("reasoning: Hello, split: [Hel, o]"),
+        [
+            "3:44: turns[0].reply.split[1]: the fragments do not join to the text: from character 4 they give 'o' instead of 'lo'",
+        ],
+    ),
+    (
+        "join short",
+        part("refusal: Hello, split: [Hel, l]"),
+        [
+            "3:36: turns[0].reply.split: the fragments do not join to the text: from character 5 they give nothing more instead of 'o'",
+        ],
+    ),
+    (
+        "join arguments",
+        part("tool: f, arguments: {a: 1}, split: ['{\"a\": ', '1}']"),
+        [
+            "3:49: turns[0].reply.split[0]: the fragments do not join to the arguments: from character 6 they give ' 1}' instead of '1}'",
+        ],
+    ),
+    (
+        "join nothing",
+        part("tool: f, split: ['{}']"),
+        [
+            "3:30: turns[0].reply.split[0]: the fragments do not join to the arguments: from character 1 they give '{}' instead of nothing more",
+        ],
+    ),
+    (
+        "json",
+        part("tool: f, arguments: '{\"a\": '"),
+        [
+            "3:33: turns[0].reply.arguments: must be JSON, or the call be marked 'malformed: true'; expecting value at character 7",
+        ],
+    ),
+    (
+        "json list",
+        part("tool: f, arguments: '[1]'"),
+        [
+            "3:33: turns[0].reply.arguments: must be a JSON object, or the call be marked 'malformed: true'",
+        ],
+    ),
+    (
+        "json nan",
+        part("tool: f, arguments: '{\"a\": NaN}'"),
+        [
+            "3:33: turns[0].reply.arguments: must be JSON, or the call be marked 'malformed: true'; NaN is not JSON",
+        ],
+    ),
+    (
+        "json surrogate",
+        part('tool: f, arguments: \'{"a": "\\ud800"}\''),
+        [
+            "3:33: turns[0].reply.arguments: must be JSON, or the call be marked 'malformed: true'; it has half of a surrogate pair, which is no character",
+        ],
+    ),
+    (
+        "unknown tool",
+        tools("tool: ad, arguments: {n: 1}"),
+        [
+            "6:19: turns[0].reply.tool: 'ad' is not among the scenario's tools; did you mean 'add'?",
+        ],
+    ),
+    (
+        "unknown tool far",
+        tools("tool: multiply"),
+        [
+            "6:19: turns[0].reply.tool: 'multiply' is not among the scenario's tools; they are add",
+        ],
+    ),
+    (
+        "violation",
+        tools("tool: add, arguments: {n: one}"),
+        [
+            "6:39: turns[0].reply.arguments.n: does not fit the parameters of add: 'one' is not of type 'integer'",
+        ],
+    ),
+    (
+        "violation missing",
+        tools("tool: add"),
+        [
+            "6:12: turns[0].reply: does not fit the parameters of add: 'n' is a required property",
+        ],
+    ),
+    (
+        "violation string",
+        tools('tool: add, arguments: \'{"n": "one"}\''),
+        [
+            "6:35: turns[0].reply.arguments.n: does not fit the parameters of add: 'one' is not of type 'integer'",
+        ],
+    ),
+    (
+        "ids",
+        two("reply: {tool: f, id: c1}"),
+        [
+            "4:26: turns[1].reply.id: call id 'c1' is taken by an earlier call",
+        ],
+    ),
+    (
+        "order",
+        part(
+            "parallel: [{tool: f, arguments: {a: 1}, split: 4}, {tool: f, arguments: {}}], order: [0, 1]"
+        ),
+        [
+            "3:98: turns[0].reply.order: call 0 has 2 fragments and must be there as often, got 1",
+            "3:98: turns[0].reply.order: call 1 has 0 fragments and must be there as often, got 1",
+        ],
+    ),
+    (
+        "order stranger",
+        part("parallel: [{tool: f, arguments: {a: 1}}], order: [1]"),
+        [
+            "3:63: turns[0].reply.order[0]: must be the number of a call, from 0 to 0, got 1",
+        ],
+    ),
+    (
+        "order random",
+        part("parallel: [{tool: f, arguments: {a: 1}, split: {random: [1, 2]}}], order: [0]"),
+        [
+            "3:87: turns[0].reply.order: call 0 is split at random, so its fragments cannot be put in order",
+        ],
+    ),
+    (
+        "frame foreign",
+        "scenario: a\napis: [chat]\nturns:\n  - reply: {frame: {data: x}, api: agui}\n",
+        [
+            "4:36: turns[0].reply.api: agui is not among the scenario's apis: chat",
+        ],
+    ),
+    (
+        "error last",
+        turn("reply: [{error: {message: x}}, {text: hi}]"),
+        [
+            "3:13: turns[0].reply[0]: must be the last part; an error ends the stream",
+        ],
+    ),
+    (
+        "auto alone",
+        turn("reply: [{auto: true}, {text: hi}]"),
+        [
+            "3:13: turns[0].reply[0]: must be the only part of its reply",
+        ],
+    ),
+    (
+        "names",
+        "scenario: a\nturns: [{reply: {text: hi}}]\n---\nscenario: a\nturns: [{reply: {text: hi}}]\n",
+        [
+            "4:11: scenario: 'a' is the name of another scenario, at <text>:1:11",
+        ],
+    ),
+    (
+        "matches",
+        "scenario: a\nmatch: {user: x, tools: [f, g], headers: {B: y}}\nturns: [{reply: {text: hi}}]\n---\nscenario: b\nmatch: {headers: {b: y}, tools: [g, f], user: {contains: x}}\nturns: [{reply: {text: hi}}]\n",
+        [
+            "6:8: match: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them",
+        ],
+    ),
+    (
+        "match body nan",
+        top("match: {body: {t: .nan}}"),
+        [
+            "2:19: match.body.t: must be a number that JSON can represent, got .nan",
+        ],
+    ),
+    (
+        "split random",
+        part("text: hi, split: {random: [8, 1]}"),
+        [
+            "3:39: turns[0].reply.split.random: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
+        "too long",
+        top("defaults: {ttft: 1500m}"),
+        [
+            "2:18: defaults.ttft: must be at most a day (1440m), got 1500m",
+        ],
+    ),
+    (
+        "too fine",
+        top("defaults: {ttft: 0.5us}"),
+        [
+            "2:18: defaults.ttft: must be a whole number of microseconds, got 0.5us",
+        ],
+    ),
+    (
+        "several",
+        "scenario: A\nturns:\n  - reply:\n      - {tool: f, id: c1}\n      - {tool: f, id: c1, argument: {}}\n  - finish: done\n",
+        [
+            "1:11: scenario: must be a name of lower-case letters, digits and '-', such as two-tools, got A",
+            "5:23: turns[0].reply[1].id: call id 'c1' is taken by an earlier call",
+            "5:27: turns[0].reply[1]: unknown key 'argument'; did you mean 'arguments'?",
+            "6:5: turns[1]: needs a 'reply', or 'http' for an error",
+            "6:13: turns[1].finish: must be one of stop, tool_calls, length, content_filter, refusal, none, got done; did you mean 'none'?",
+        ],
+    ),
+]
