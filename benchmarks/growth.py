@@ -19,7 +19,7 @@ from instant import fetch
 MEASURE = """
 import resource, sys, time
 from mockllm.replay.loading import load
-from mockllm.matching.index import Catalogue
+from mockllm.matching.index import ScenarioIndex
 def rss():
     for line in open("/proc/self/status"):
         if line.startswith("VmRSS"):
@@ -29,7 +29,7 @@ began = time.perf_counter()
 scenarios = load([sys.argv[1]])
 loaded = time.perf_counter() - began
 began = time.perf_counter()
-catalogue = Catalogue(scenarios)
+served = ScenarioIndex(scenarios)
 indexed = time.perf_counter() - began
 print(len(scenarios), loaded, indexed, rss() - before)
 """
