@@ -163,6 +163,13 @@ class ErrorSurfacesCalls(ChatAccumulator):
 
 
 _STAGE: list[StagedCall] = []
+_SHARED: list[StagedCall] = []
+
+
+def forget_streams() -> None:
+    """Clears what the mutants below keep from one stream to the next."""
+    _STAGE.clear()
+    _SHARED.clear()
 
 
 @mutant("stage-empties", api="chat")
@@ -185,6 +192,3 @@ class ClearsTheStageAtTheEnd(ChatAccumulator):
     def close(self) -> None:
         super().close()
         _SHARED.clear()
-
-
-_SHARED: list[StagedCall] = []
