@@ -3,6 +3,7 @@
 # make check  ruff, mypy --strict and the fast tests, within a minute; run before each commit
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of `make test`
 # make bench  all benchmarks
+# make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
 # make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
 
 PYTHON ?= python3
@@ -29,7 +30,7 @@ OLDEST := .venv-aiohttp/.installed
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test aiohttp-oldest ready check bench upstreams lint types lock clean
+.PHONY: demo test aiohttp-oldest ready check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -61,6 +62,9 @@ types: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+mutants: .venv-mutants/.installed
+	.venv-mutants/bin/python -m tools.mutants
 
 upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 	$(BIN)/python -m pytest tests/upstreams
@@ -94,6 +98,14 @@ $(OLDEST): tests/server/aiohttp_env/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-aiohttp
 	@if .venv-aiohttp/bin/python -m pip install --quiet --no-compile -r $< -e .; then touch $@; \
 	else echo "the oldest aiohttp cannot be installed; the tests with it will skip"; fi
+
+# mutmut runs a copy of mockllm, so mockllm itself is not installed there, only what its tests need.
+.venv-mutants/.installed: $(VENV)/.installed-test
+	$(PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python -m pip install --quiet 'mutmut>=3.8' $(LOCK)
+	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> $$(.venv-mutants/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/tests.pth
+	@touch $@
 
 lock: $(VENV)/.installed-test
 	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What CI installs; \`make lock\` writes this file." > constraints.txt
