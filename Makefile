@@ -100,9 +100,10 @@ $(OLDEST): tests/server/aiohttp_env/requirements.txt pyproject.toml
 	else echo "the oldest aiohttp cannot be installed; the tests with it will skip"; fi
 
 # mutmut runs a copy of mockllm, so mockllm itself is not installed there, only what its tests need.
+# (A .pth file that is found through another one is not read, so not that of mockllm either.)
 .venv-mutants/.installed: $(VENV)/.installed-test
 	$(PYTHON) -m venv .venv-mutants
-	.venv-mutants/bin/python -m pip install --quiet 'mutmut>=3.8' $(LOCK)
+	.venv-mutants/bin/python -m pip install --quiet 'mutmut>=3.8,<3.9' $(LOCK)
 	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 		> $$(.venv-mutants/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/tests.pth
 	@touch $@

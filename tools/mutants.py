@@ -3,7 +3,7 @@
 `python -m tools.mutants` lets mutmut make every small change ("mutant") of the rooms below, draws a
 sample of them, runs for each mutant the fast tests that reach the changed function, and prints how
 many were noticed ("killed"), and the changes that were not. It exits with 1 if fewer than the
-demanded share were killed. All of it happens in a copy of the checkout, which is removed at the end.
+demanded share were killed. It works in a copy of the checkout, which is removed at the end.
 
 mutmut must be installed where this runs, and mockllm must not: `make mutants` makes such an
 environment.

@@ -93,6 +93,7 @@ def test_history_counts_on_after_an_item_that_is_referred_to() -> None:
     item = Message("assistant", ref=continued(0))
     assert selected(user("gamma"), item, user("so?")).position == 1
     assert selected(user("gamma"), item, MODEL, user("so?")).position == 1
+    assert selected(user("gamma"), item, MODEL).position == 1
     assert selected(user("gamma"), item, user("so?"), MODEL, user("and?")).position == 2
 
 

@@ -86,6 +86,12 @@ def test_a_needle_is_filed_under_its_rarest_key() -> None:
     assert sorted(index._by_word) == [f"rare{n}" for n in range(5)]
 
 
+def test_a_word_of_just_eight_characters_is_a_key() -> None:
+    """At the beginning of a word, and at the end of the needle."""
+    index = _SubstringIndex([("a eightchr", 0)])
+    assert index._by_word_ngram == {"eightchr": [("a eightchr", 0)]}
+
+
 def test_scenarios_come_in_their_order_and_once() -> None:
     """Whatever the kind of their condition, and however often it holds."""
     index = ScenarioIndex(

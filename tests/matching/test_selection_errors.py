@@ -108,6 +108,13 @@ def test_calls_of_another_scenario_are_reported() -> None:
     )
 
 
+def test_a_scenario_of_this_protocol_is_near_as_any_other() -> None:
+    """A list of protocols with this one in it is no reason."""
+    text = "scenario: own\napis: [chat]\nmatch: {user: word}\nturns: [{reply: {text: x}}]"
+    message, *_ = refusal(user("x"), served=ScenarioIndex(loads(text)))
+    assert message.splitlines()[2].startswith("- own: match.user: ")
+
+
 def test_only_three_are_named() -> None:
     """However many scenarios there are."""
     text = "scenario: s{0}\nmatch: {{user: word{0}}}\nturns: [{{reply: {{text: x}}}}]\n"
@@ -179,7 +186,8 @@ def test_past_the_end() -> None:
         "no_turn",
         None,
     )
-    assert refusal(user("once"), MODEL, user("more"), scenario="single")[0] == past
+    named = refusal(user("once"), MODEL, user("more"), scenario="single")
+    assert named == (past, 404, "no_turn", None)
     message, *facts = refusal(
         user("weather"),
         called(("call_w", "get_weather")),
@@ -380,3 +388,32 @@ def test_offered_tools_decide() -> None:
     found = chosen(user("x"), served=index, tools=(OfferedTool("f"),))
     assert found.scenario.name == "t"
     assert "the tool 'f' must be offered" in refusal(user("x"), served=index)[0]
+
+
+def test_without_a_user_condition_nothing_agrees() -> None:
+    """Calls of another conversation right before the results that are sent."""
+    messages = (user("a"), called(("x", "other")), Message("tool", "r", call_id="x"))
+    message, *_ = refusal(*messages, served=NO_USER, model="house")
+    assert "- model-only: its tool calls are not those in the history" in message
+
+
+def test_a_history_that_begins_with_the_model() -> None:
+    """Its first turn counts for a scenario that begins with the history."""
+    text = "scenario: s\nmatch: {model: m}\nturns: [{reply: {text: x}}, {reply: {text: y}}]"
+    found = chosen(MODEL, user("b"), served=ScenarioIndex(loads(text)))
+    assert (found.position, found.start) == (1, 0)
+
+
+def test_turns_after_an_automatic_one_are_compared() -> None:
+    """Nothing is known of the calls of `auto: true`, but of those of the next turn."""
+    served = ScenarioIndex(
+        loads(
+            "scenario: s\nmatch: {user: go}\nturns: [{reply: {auto: true}}, "
+            "{reply: {tool: f, id: c1}}, {reply: {text: x}}]"
+        )
+    )
+    first = (user("go"), called(("any", "call")), Message("tool", "r", call_id="any"))
+    last = Message("tool", "r", call_id="c1")
+    assert chosen(*first, called(("c1", "f")), last, served=served).position == 2
+    message, *_ = refusal(*first, called(("c2", "g")), last, served=served)
+    assert "its tool calls are not those in the history" in message

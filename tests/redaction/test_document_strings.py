@@ -88,7 +88,7 @@ def test_json_lines() -> None:
 def test_an_event_stream() -> None:
     """The documents of its events, and the plain text between and around them."""
     text = (
-        ": a comment\n\nevent: one\ndata: {\"text\": \"x\"}\n\n"
+        ': a comment\n\nevent: one\ndata: {"text": "x"}\n\n'
         'id: some id\ndata:{"text": "y"}\r\n\r\ndata: {"text": "z"}\r\rdata: [DONE]\n\n: the end\n'
     )
     assert kinds(read(text)) == [
@@ -104,7 +104,9 @@ def test_an_event_stream() -> None:
 
 def test_where_the_values_of_events_are() -> None:
     """In the stream, also those of data in several lines."""
-    text = 'data: {"a": "x",\ndata:  "b": "y",\r\ndata:"c": ["z", "\\u0041"]}\n\ndata: {"a": "w"}\n\n'
+    text = (
+        'data: {"a": "x",\ndata:  "b": "y",\r\ndata:"c": ["z", "\\u0041"]}\n\ndata: {"a": "w"}\n\n'
+    )
     found = read(text)
     strings = [value for value in found.values if value.field.kind == "string"]
     assert [value.text for value in strings] == ["x", "y", "z", "A", "w"]
@@ -171,7 +173,9 @@ def test_a_channel_is_what_a_client_joins() -> None:
 
 def test_items_that_are_named_once() -> None:
     """A loose channel has the values of all items of a path and type, in the order of the text."""
-    text = event(item_id='"i"', delta='"a"') + event(delta='"b"') + event(item_id='"j"', delta='"c"')
+    text = (
+        event(item_id='"i"', delta='"a"') + event(delta='"b"') + event(item_id='"j"', delta='"c"')
+    )
     assert channels(read(text))[-1] == (["a", "b", "c"], False, False)
     text = '[{"index": 1, "text": "a"}, {"index": 0, "text": "b"}, {"index": 1, "text": "c"}]'
     assert channels(read(text)) == [

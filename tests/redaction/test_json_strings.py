@@ -89,7 +89,17 @@ def test_escapes(every: bool) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["", "{", '{"a": "b"', '{"a" "b"}', "no", '{"a": "\\x"}', "[1,]", '{"a": "b"} x', "[" * 100_000],
+    [
+        "",
+        "{",
+        '{"a": "b"',
+        '{"a" "b"}',
+        "no",
+        '{"a": "\\x"}',
+        "[1,]",
+        '{"a": "b"} x',
+        "[" * 100_000,
+    ],
 )
 def test_what_is_no_json(source: str) -> None:
     """It has no values, whatever strings are in it."""
@@ -98,8 +108,12 @@ def test_what_is_no_json(source: str) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.text(max_size=4) | st.sampled_from(["type", "index"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=4) | st.sampled_from(["type", "index"]), inner, max_size=3
+        )
+    ),
     max_leaves=8,
 )
 

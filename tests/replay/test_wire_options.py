@@ -55,6 +55,7 @@ def test_the_byte_order_mark() -> None:
     plain = parts()
     first = TimedBytes(plain[0].at, b"\xef\xbb\xbf" + plain[0].data)
     assert parts("{bom: true}") == (first, *plain[1:])
+    assert [part.at for part in parts("{bom: true}", "gemini")] == [10, 11, 12, 13, 14, 15, 15]
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 100])

@@ -1,0 +1,273 @@
+"""Credentials in headers and URLs: what is secret, what stays, and what is hidden elsewhere too."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.credentials import (
+    header_is_secret,
+    header_is_secret_by_name,
+    holds_credential,
+    parameter_is_secret,
+    parameters,
+    secret_words,
+    with_parameters,
+)
+from mockllm.tapes.captured import Captured
+
+KEY = "sk-proj-Abcdefghijklmnop1234"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("Authorization", "x", True),
+        ("X-API-Key", "x", True),
+        ("cookie", "", True),
+        ("idempotency-key", "abc", False),
+        ("X-Idempotency-Key", "abc", False),
+        ("x-mockllm-session", "abc", False),
+        ("X-MockLLM-Token", "abc", False),
+        ("x-note", "plain", False),
+        ("x-note", KEY, True),
+        ("idempotency-key", KEY, True),
+    ],
+)
+def test_a_header(name: str, value: str, secret: bool) -> None:
+    """Because of its name in any case, or of its value."""
+    assert header_is_secret(name, value) == secret
+    assert header_is_secret_by_name(name) == (secret and value != KEY)
+
+
+@pytest.mark.parametrize(
+    ("value", "secret"),
+    [(KEY, True), (f"a {KEY} b", True), (KEY[:14], True), ("sk-short", False), ("plain", False)],
+)
+def test_a_value_that_holds_a_credential(value: str, secret: bool) -> None:
+    """Whole, or cut at the end."""
+    assert holds_credential(value) == secret
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("limit", "10", False),
+        ("LIMIT", "10", False),
+        ("api-version", "2024-10-21", False),
+        ("include[]", "a.b,c:d/e*[f] +$-_", False),
+        ("limit", "x" * 128, False),
+        ("limit", "x" * 129, True),
+        ("limit", "a;b=c", True),
+        ("limit", KEY, True),
+        ("code", "1", True),
+        ("what", "", False),
+        ("", "x", True),
+    ],
+)
+def test_a_parameter(name: str, value: str, secret: bool) -> None:
+    """Secret unless its name is known to be harmless and its value is plain and short."""
+    assert parameter_is_secret(name, value) == secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["$.xgafv", "$alt", "after", "after_id", "alt", "api-version", "background", "before",
+     "before_id", "beta", "deployment", "force", "include", "include[]", "include_obfuscation",
+     "limit", "model", "order", "page", "page_size", "pagesize", "pretty", "prettyprint",
+     "purpose", "starting_after", "stream", "upload_protocol", "uploadtype", "version"],
+)  # fmt: skip
+def test_the_parameters_that_are_harmless(name: str) -> None:
+    """Options of the APIs; all other parameters are secret."""
+    assert not parameter_is_secret(name, "value")
+    assert parameter_is_secret(f"{name}x", "value")
+
+
+def test_the_parameters_of_a_query() -> None:
+    """Without escapes; a parameter without a value has an empty one."""
+    assert list(parameters("a=b&c%20d=e%3Df=g&h&=i")) == [
+        ("a", "b"),
+        ("c d", "e=f=g"),
+        ("h", ""),
+        ("", "i"),
+    ]
+
+
+def test_secret_parameters_are_replaced() -> None:
+    """What is replaced comes without escapes; all else stays as it was written."""
+    seen = []
+
+    def hidden(value: str) -> str:
+        seen.append(value)
+        return f"<{len(seen)}>"
+
+    query = f"limit=1%30&sig=a%20b&alt=sse&x={KEY}&{KEY}=1&plain&{KEY}"
+    assert with_parameters(query, hidden) == "limit=1%30&sig=<1>&alt=sse&x=<2>&<3>&plain&<4>"
+    assert seen == ["a b", KEY, f"{KEY}=1", KEY]
+    assert with_parameters("", hidden) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("abcdefg1", ["abcdefg1"]),
+        ("abcdef1", []),
+        ("abcdefgh", []),
+        ("12345678", []),
+        ("a" * 20, ["a" * 20]),
+        ("a" * 19, []),
+        ("Bearer abcdefg1", ["abcdefg1"]),
+        ('a=abcdefg1; b=abcdefg2,"abcdefg3":x', ["abcdefg1", "abcdefg2", "abcdefg3"]),
+        ("abcdefg1 abcdefg1", ["abcdefg1"]),
+        ("key=abcdefg1", ["key=abcdefg1", "abcdefg1"]),
+        ("", []),
+    ],
+)
+def test_the_words_of_a_secret(value: str, words: list[str]) -> None:
+    """Those that could be no ordinary words, each once; the whole value too if it has no blank."""
+    assert list(secret_words(value)) == words
+
+
+def test_attributes_of_a_cookie_are_no_secrets() -> None:
+    """What follows the first semicolon in `set-cookie`."""
+    value = "id=abcdefg1; Path=/abcdefg2; Domain=x"
+    assert list(secret_words(value, first=True)) == ["id=abcdefg1", "abcdefg1"]
+    assert "/abcdefg2" in list(secret_words(value))
+    assert list(secret_words("abcdefg1", first=True)) == ["abcdefg1"]
+
+
+# What a recording keeps
+
+
+def test_the_request_headers_that_are_kept() -> None:
+    """The others are left out; what is kept is searched for secrets."""
+    pairs = [("Accept", "x"), ("x-other", "y"), ("X-Mine", "z"), ("date", "d")]
+    allowlist = HeaderAllowlist(["x-mine"])
+    assert allowlist.of_request(pairs, str.upper) == (("Accept", "X"), ("X-Mine", "Z"))
+    assert HeaderAllowlist().of_request(pairs, str.upper) == (("Accept", "X"),)
+
+
+def test_the_response_headers_that_are_kept() -> None:
+    """The others stay with the value `REDACTED`."""
+    pairs = [("Date", "x"), ("Set-Cookie", "y"), ("x-mine", "z"), ("accept", "a")]
+    assert HeaderAllowlist(["x-mine"]).of_response(pairs, str.upper) == (
+        ("Date", "X"),
+        ("Set-Cookie", "REDACTED"),
+        ("x-mine", "Z"),
+        ("accept", "REDACTED"),
+    )
+    names = ("X-RateLimit-Limit", "anthropic-ratelimit-x", "ratelimit-y", "access-control-z")
+    kept = HeaderAllowlist().of_response([(name, "v") for name in names], str)
+    assert kept == tuple((name, "v") for name in names)
+    assert HeaderAllowlist().of_response([("my-x-ratelimit-a", "v")], str)[0][1] == "REDACTED"
+
+
+BOTH = {"content-type", "content-length", "content-encoding", "transfer-encoding"}
+REQUEST = BOTH | {
+    "accept",
+    "accept-encoding",
+    "user-agent",
+    "openai-beta",
+    "anthropic-version",
+    "anthropic-beta",
+    "x-mockllm-scenario",
+    "x-mockllm-session",
+}
+RESPONSE = BOTH | {
+    "date",
+    "server",
+    "connection",
+    "keep-alive",
+    "cache-control",
+    "vary",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+    "x-request-id",
+    "request-id",
+    "openai-version",
+    "openai-processing-ms",
+    "openai-model",
+    "anthropic-version",
+    "x-accel-buffering",
+    "content-language",
+    "trailer",
+    "x-mockllm-scenario",
+    "x-mockllm-turn",
+}
+
+
+def test_the_lists_of_headers() -> None:
+    """Each header that a recording keeps was chosen; a new one is a decision."""
+    pairs = [(name, "v") for name in sorted(REQUEST | RESPONSE)]
+    allowlist = HeaderAllowlist()
+    assert {name for name, _ in allowlist.of_request(pairs, str)} == REQUEST
+    kept = {name for name, value in allowlist.of_response(pairs, str) if value == "v"}
+    assert kept == RESPONSE
+
+
+def captured(
+    url: str = "https://odd.test/v1",
+    request: tuple[tuple[str, str], ...] = (),
+    response: tuple[tuple[str, str], ...] = (),
+) -> Captured:
+    return Captured("POST", url, request, b"", 200, response, ())
+
+
+def test_credentials_of_headers() -> None:
+    """Those of headers that are not kept, and that are secret or name a customer."""
+    request = (
+        ("Authorization", "Bearer abcdefg1"),
+        ("openai-organization", "org-name-12"),
+        ("x-note", "abcdefg2"),
+        ("X-Note", f"see {KEY}"),
+        ("user-agent", "abcdefg3"),
+    )
+    assert list(credentials_of(captured(request=request))) == ["abcdefg1", "org-name-12", KEY]
+    response = (
+        ("Set-Cookie", "sid=abcdefg4; Path=/abcdefg5"),
+        ("x-session", "a=abcdefg6; b=abcdefg7"),
+        ("x-request-id", "abcdefg8"),
+        ("x-other", "abcdefg9"),
+    )
+    assert list(credentials_of(captured(response=response))) == [
+        "sid=abcdefg4",
+        "abcdefg4",
+        "abcdefg6",
+        "abcdefg7",
+    ]
+
+
+def test_credentials_of_a_url() -> None:
+    """The password, or the name where there is none, and the parameters that are secret."""
+    assert list(credentials_of(captured("https://name1234:a%20b1234567@x/"))) == ["b1234567"]
+    url = "https://name12345:pass12345@odd.test/v1?sig=abcdefg1&limit=abcdefg2&t=abc"
+    assert list(credentials_of(captured(url))) == ["pass12345", "abcdefg1"]
+    assert list(credentials_of(captured("https://token12345@odd.test/v1"))) == ["token12345"]
+    assert list(credentials_of(captured("https://odd.test/v1"))) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://odd.test/v1/chat?alt=sse", "https://odd.test/v1/chat?alt=sse"),
+        ("https://user:pw@odd.test/v1", "https://odd.test/v1"),
+        ("https://odd.test", "https://odd.test"),
+        ("https://odd.test/v1?sig=a%20b&limit=3", "https://odd.test/v1?sig=<a b>&limit=3"),
+        ("https://odd.test/v1#a%20b", "https://odd.test/v1#<a b>"),
+        ("https://odd.test/v1#", "https://odd.test/v1#"),
+        ("https://odd.test/v1?x=1#y", "https://odd.test/v1?x=<1>#<y>"),
+        ("https://odd.test/projects/p1/x", "https://odd.test/projects/<p1>/x"),
+        ("https://odd.test/accounts/a1?limit=1", "https://odd.test/accounts/<a1>?limit=1"),
+        ("https://odd.test/organizations/o1/tenants/t1",
+         "https://odd.test/organizations/<o1>/tenants/<t1>"),
+        ("https://odd.test/workspaces/w1/subscriptions/s1",
+         "https://odd.test/workspaces/<w1>/subscriptions/<s1>"),
+        ("https://odd.test/myprojects/p1", "https://odd.test/myprojects/p1"),
+        ("https://odd.test/a@b/c", "https://odd.test/a@b/c"),
+    ],
+)  # fmt: skip
+def test_a_url_that_is_kept(url: str, clean: str) -> None:
+    """Without user and password, ids of accounts, secret values and fragment."""
+    assert clean_url(url, lambda value: f"<{value}>", lambda text: text) == clean
+    assert clean_url(url, lambda value: f"<{value}>", str.upper) == clean.upper()

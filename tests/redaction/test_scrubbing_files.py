@@ -1,0 +1,324 @@
+"""Files without their secrets: what is reported, and what is written instead."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.scrub import Finding, Scrubbed, scrub
+from mockllm.replay.loading import loads
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.load import load_tape
+from mockllm.tapes.model import RecordedRequest, Tape, digest
+
+KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
+HIDDEN = "sk-proj-REDACTED-1" + "x" * 30
+
+
+def scrubbed(**files: bytes | str) -> dict[str, Scrubbed]:
+    """The files that had secrets; `__` in a name stands for a dot."""
+    data = {
+        name.replace("__", "."): one.encode() if isinstance(one, str) else one
+        for name, one in files.items()
+    }
+    return {one.file: one for one in scrub(data, Redactor())}
+
+
+def findings(one: Scrubbed) -> list[tuple[int, int, str]]:
+    return [(found.line, found.column, found.kind) for found in one.findings]
+
+
+def text(one: Scrubbed) -> str:
+    assert one.content is not None
+    return one.content.decode("utf-8", "surrogateescape")
+
+
+def test_a_finding() -> None:
+    """As compilers write positions."""
+    assert str(Finding("a.txt", 3, 7, "API key")) == "a.txt:3:7: API key"
+
+
+def test_a_text() -> None:
+    """Line and column of each secret, in order and once; lines end as they did."""
+    one = scrubbed(a__txt=f"é eve@corp.io\r\n\nx {KEY} bob@corp.io\n{KEY}")["a.txt"]
+    assert findings(one) == [
+        (1, 3, "e-mail address"),
+        (3, 3, "API key"),
+        (3, 52, "e-mail address"),
+        (4, 1, "API key"),
+    ]
+    assert {found.file for found in one.findings} == {"a.txt"}
+    assert text(one) == (f"é hidden-1@mail.example\r\n\nx {HIDDEN} hidden-2@mail.example\n{HIDDEN}")
+
+
+def test_files_without_secrets_are_not_listed() -> None:
+    """Whatever they are."""
+    plain = "scenario: a\nturns: [{reply: {text: x}}]\n"
+    assert scrubbed(a__yaml=plain, b__txt="plain", c__json='{"a": "b"}', d__txt=b"\xff") == {}
+
+
+def test_bytes_that_are_no_utf_8_stay() -> None:
+    """In any file."""
+    one = scrubbed(a__txt=b"\xff eve@corp.io \xfe")["a.txt"]
+    assert one.content == b"\xff hidden-1@mail.example \xfe"
+
+
+def test_a_secret_has_one_placeholder_in_all_files() -> None:
+    """YAML comes first, because people read it; a secret that one file shows is one in all."""
+    made = scrubbed(
+        a__txt=f"bob@corp.io {KEY} no-one-knows-this-one-99",
+        b__yaml="a: eve@corp.io\n",
+        c__json='{"password": "no-one-knows-this-one-99"}',
+        d__yml="a: bob@corp.io\n",
+    )
+    assert list(made) == ["b.yaml", "d.yml", "a.txt", "c.json"]
+    assert text(made["b.yaml"]) == "a: hidden-1@mail.example\n"
+    assert text(made["d.yml"]) == "a: hidden-2@mail.example\n"
+    assert text(made["c.json"]) == '{"password": "REDACTED-2xxxxxxxxxxxxxxxxxxxxxx"}'
+    assert text(made["a.txt"]) == (
+        f"hidden-2@mail.example {HIDDEN} REDACTED-2xxxxxxxxxxxxxxxxxxxxxx"
+    )
+    assert findings(made["a.txt"])[-1][2] == "known secret"
+
+
+def test_numbers_that_are_there_are_not_given_again() -> None:
+    """Placeholders of an earlier run belong to other secrets."""
+    made = scrubbed(a__txt="REDACTED-4", b__txt='{"password": "hunter22"}')
+    assert text(made["b.txt"]) == '{"password": "REDACTED-5"}'
+
+
+YAML = f"""\
+a: x # eve@corp.io
+b: {KEY}
+split: ['{KEY[:20]}', "{KEY[20:]}"]
+c: eve@corp.io
+"""
+
+
+def test_yaml() -> None:
+    """Values with the place of their scalar, then comments; fragments are joined."""
+    one = scrubbed(a__yaml=YAML)["a.yaml"]
+    assert findings(one) == [
+        (1, 8, "e-mail address"),
+        (2, 4, "API key"),
+        (3, 9, "API key"),
+        (4, 4, "e-mail address"),
+    ]
+    expected = YAML.replace("eve@corp.io", "hidden-1@mail.example").replace(
+        f"b: {KEY}", f"b: {HIDDEN}"
+    )
+    expected = expected.replace(KEY[:20], HIDDEN[:20]).replace(KEY[20:], HIDDEN[20:])
+    assert text(one) == expected
+
+
+def test_yaml_that_is_none() -> None:
+    """It is searched as any other text."""
+    one = scrubbed(a__yaml="a: [ eve@corp.io")["a.yaml"]
+    assert (text(one), findings(one)) == (
+        "a: [ hidden-1@mail.example",
+        [(1, 6, "e-mail address")],
+    )
+
+
+# Tapes
+
+
+EVENTS = (("content-type", "text/event-stream"), ("content-length", "200"))
+URL = "https://odd.test/v1/chat?alt=sse"
+
+
+def frames(*texts: str) -> tuple[TimedBytes, ...]:
+    events = [{"choices": [{"index": 0, "delta": {"content": one}}]} for one in texts]
+    return tuple(
+        TimedBytes(n * 10, f"data: {json.dumps(one)}\n\n".encode()) for n, one in enumerate(events)
+    )
+
+
+def tape(
+    *texts: str,
+    url: str = URL,
+    headers: tuple[tuple[str, str], ...] = (),
+    body: bytes = b"{}",
+    answer: tuple[tuple[str, str], ...] = EVENTS,
+) -> Tape:
+    request = RecordedRequest("POST", url, headers, body)
+    return Tape("chat", True, 200, answer, frames(*texts), digest="d", request=request)
+
+
+def of_tape(one: Tape) -> tuple[list[tuple[int, int, str]], Tape] | None:
+    """What is found in a tape, and the tape that is written instead."""
+    made = scrubbed(a__jsonl=dump_tape(one))
+    if not made:
+        return None
+    content = made["a.jsonl"].content
+    assert content is not None
+    return findings(made["a.jsonl"]), load_tape(content, "a.jsonl")
+
+
+def test_a_tape_without_secrets() -> None:
+    """It is not listed."""
+    assert of_tape(tape("plain")) is None
+    assert of_tape(replace(tape("plain"), request=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"url": f"{URL}&sig=abc"}, (1, 1, "URL of the request")),
+        ({"headers": (("user-agent", "eve@corp.io"),)}, (1, 1, "headers of the request")),
+        ({"body": b'{"a": "eve@corp.io"}'}, (1, 1, "body of the request")),
+        ({"answer": (*EVENTS, ("x-own", "v"))}, (1, 1, "headers of the answer")),
+    ],
+)
+def test_secrets_in_the_first_line_of_a_tape(
+    change: dict[str, object], expected: tuple[int, int, str]
+) -> None:
+    """One finding for the line, which says where the first of them is."""
+    found = of_tape(tape("plain", **change))  # type: ignore[arg-type]
+    assert found is not None
+    assert found[0] == [expected]
+    assert found[1].chunks == frames("plain")
+    assert found[1].digest == "d"
+
+
+def test_a_tape_with_several_secrets() -> None:
+    """The first finding of each line; what is written has none of them."""
+    full = tape(
+        "plain",
+        " a eve@corp.io ",
+        "bob@corp.io",
+        url=f"{URL}&sig=abc",
+        headers=(("user-agent", "eve@corp.io"), ("authorization", "x")),
+        body=b'{"a": "bob@corp.io"}',
+        answer=(*EVENTS, ("x-own", "v")),
+    )
+    found = of_tape(full)
+    assert found is not None
+    assert found[0] == [(1, 1, "URL of the request"), (3, 1, "body of the answer")]
+    assert found[1].request == RecordedRequest(
+        "POST",
+        f"{URL}&sig=REDACTED-1",
+        (("user-agent", "hidden-2@mail.example"),),
+        b'{"a": "hidden-1@mail.example"}',
+    )
+    assert found[1].headers[0] == EVENTS[0]
+    assert found[1].headers[2] == ("x-own", "REDACTED")
+    assert found[1].chunks == frames("plain", " a hidden-2@mail.example ", "hidden-1@mail.example")
+    assert dict(found[1].headers)["content-length"] == str(
+        sum(len(one.data) for one in found[1].chunks)
+    )
+
+
+def test_a_tape_without_a_request() -> None:
+    """Its answer is searched all the same, and it gets no request."""
+    found = of_tape(replace(tape("eve@corp.io"), request=None))
+    assert found is not None
+    assert found[0] == [(2, 1, "body of the answer")]
+    assert found[1].request is None
+
+
+def test_a_tape_that_was_compressed() -> None:
+    """It is written without compression, and its lines are no longer the same."""
+    data = b"".join(one.data for one in frames("eve@corp.io"))
+    packed = gzip.compress(data)
+    answer = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
+    chunks = (TimedBytes(0, packed[:10]), TimedBytes(1, packed[10:]), TimedBytes(2, b""))
+    found = of_tape(replace(tape(answer=answer), chunks=chunks))
+    assert found is not None
+    assert found[0] == [(2, 1, "body of the answer, which was compressed")]
+    assert b"hidden-1@mail.example" in b"".join(one.data for one in found[1].chunks)
+    assert "content-encoding" not in dict(found[1].headers)
+
+
+def test_a_tape_that_cannot_be_searched() -> None:
+    """It is reported and stays as it is; a file that is no tape is searched as text."""
+    answer = (("content-encoding", "odd"),)
+    one = scrubbed(a__jsonl=dump_tape(tape("eve@corp.io", answer=answer)))["a.jsonl"]
+    assert one.content is None
+    ((line, column, kind),) = findings(one)
+    assert (line, column) == (1, 1)
+    assert kind.startswith("cannot be searched: a.jsonl: the body is compressed as 'odd'")
+    broken = scrubbed(a__jsonl=b'{"mockllm-tape": 1}\n')["a.jsonl"]
+    assert (broken.content, findings(broken)[0][:2]) == (None, (1, 1))
+    lines = scrubbed(a__jsonl=b'{"a": "eve@corp.io"}\n{"a": 1}\n')["a.jsonl"]
+    assert findings(lines) == [(1, 8, "e-mail address")]
+
+
+# Tapes of turns
+
+
+SCENARIO = """\
+scenario: s
+turns:
+  - reply: {text: "to eve@corp.io"}
+    recorded: s.1.jsonl
+  - reply: {text: plain}
+    recorded: s.2.jsonl
+  - reply: {text: "by bob@corp.io"}
+"""
+
+
+def of_turn(index: int, *texts: str, edited: bool = False, api: str = "chat") -> bytes:
+    (scenario,) = loads(SCENARIO)
+    own = "edited" if edited else digest(scenario.turns[index], api)
+    return dump_tape(replace(tape(*texts), api=api, digest=own))
+
+
+@pytest.mark.parametrize("folder", ["", "sub/"])
+@pytest.mark.parametrize("texts", [("to eve@corp.io",), ("plain",)])
+def test_a_tape_stays_that_of_its_turn(folder: str, texts: tuple[str, ...]) -> None:
+    """Its digest is that of the new text, whether the tape had secrets or not."""
+    made = {
+        one.file: one
+        for one in scrub(
+            {
+                f"{folder}s.yaml": SCENARIO.encode(),
+                f"{folder}s.1.jsonl": of_turn(0, *texts),
+                f"{folder}s.2.jsonl": of_turn(1, "plain"),
+            },
+            Redactor(),
+        )
+    }
+    assert list(made) == [f"{folder}s.yaml", f"{folder}s.1.jsonl"]
+    (scenario,) = loads(text(made[f"{folder}s.yaml"]))
+    one = made[f"{folder}s.1.jsonl"]
+    assert one.content is not None
+    written = load_tape(one.content, "s.1.jsonl")
+    assert written.digest == digest(scenario.turns[0], "chat")
+    assert bool(one.findings) == ("@" in texts[0])
+
+
+def test_a_tape_that_was_edited_stays_edited() -> None:
+    """Its digest is not that of the turn, before and after; others that are broken stay too."""
+    made = scrubbed(s__yaml=SCENARIO, s__1__jsonl=of_turn(0, "plain", edited=True))
+    assert list(made) == ["s.yaml"]
+    made = scrubbed(s__yaml=SCENARIO, s__1__jsonl=b"no tape")
+    assert list(made) == ["s.yaml"]
+    assert list(scrubbed(s__yaml=SCENARIO)) == ["s.yaml"]
+
+
+def test_the_digest_is_that_of_the_api_of_the_tape() -> None:
+    """A turn may be another one over another protocol."""
+    when = '    when: [{api: gemini, reply: {text: "mail eve@corp.io"}}]\n'
+    text_ = SCENARIO.replace("    recorded: s.1.jsonl\n", f"    recorded: s.1.jsonl\n{when}")
+    (scenario,) = loads(text_)
+    own = dump_tape(replace(tape("x"), api="gemini", digest=digest(scenario.turns[0], "gemini")))
+    made = scrubbed(s__yaml=text_, s__1__jsonl=own)
+    content = made["s.1.jsonl"].content
+    assert content is not None
+    (after,) = loads(text(made["s.yaml"]))
+    assert load_tape(content, "x").digest == digest(after.turns[0], "gemini")
+    assert digest(after.turns[0], "gemini") != digest(after.turns[0], "chat")
+
+
+def test_rules_of_a_user_hold_for_files() -> None:
+    """Patterns and paths."""
+    rules = Rules(("Zq[0-9]+",), ("$.a",))
+    (one,) = scrub({"a.json": b'{"a": "x", "b": "Zq12"}'}, Redactor(rules))
+    assert text(one) == '{"a": "REDACTED-1", "b": "REDACTED-2"}'
+    assert findings(one) == [(1, 8, "JSON path"), (1, 18, "pattern")]
