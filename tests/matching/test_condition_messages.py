@@ -273,3 +273,11 @@ def test_results_with_and_without_ids_together() -> None:
     since = [Message("tool", "rain", call_id="call_1"), Message("tool", "sun", name="f")]
     calls = (("f", "call_1"), ("f", "call_2"))
     assert check_expect(expect, Request("gemini", "m", {}), since, calls) == []
+
+
+def test_a_result_that_belongs_to_no_call() -> None:
+    """Its name is that of no call, and it has no id: it meets no condition."""
+    expect = expect_of("{results: {call_1: rain}}")
+    since = [Message("tool", "rain", name="unknown")]
+    (problem,) = check_expect(expect, Request("gemini", "m", {}), since, CALLS)
+    assert problem.startswith("request.results: the result of call 'call_1' must be sent, but")

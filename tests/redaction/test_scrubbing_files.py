@@ -322,3 +322,24 @@ def test_rules_of_a_user_hold_for_files() -> None:
     (one,) = scrub({"a.json": b'{"a": "x", "b": "Zq12"}'}, Redactor(rules))
     assert text(one) == '{"a": "REDACTED-1", "b": "REDACTED-2"}'
     assert findings(one) == [(1, 8, "JSON path"), (1, 18, "pattern")]
+
+
+def test_the_length_of_a_tape_that_was_cut() -> None:
+    """It changes by as much as its body does, for the rest is not there."""
+    found = of_tape(replace(tape("eve@corp.io"), cut="upstream"))
+    assert found is not None
+    more = len("hidden-1@mail.example") - len("eve@corp.io")
+    assert dict(found[1].headers)["content-length"] == str(200 + more)
+    assert found[1].cut == "upstream"
+
+
+def test_turns_without_a_tape_are_passed_over() -> None:
+    """The tape of a later turn gets its digest all the same."""
+    text_ = SCENARIO.replace("    recorded: s.1.jsonl\n", "").replace("plain", "to x@corp.io")
+    (scenario,) = loads(text_)
+    own = dump_tape(replace(tape("x"), digest=digest(scenario.turns[1], "chat")))
+    made = scrubbed(s__yaml=text_, s__2__jsonl=own)
+    (after,) = loads(text(made["s.yaml"]))
+    content = made["s.2.jsonl"].content
+    assert content is not None
+    assert load_tape(content, "x").digest == digest(after.turns[1], "chat")

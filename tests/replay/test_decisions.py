@@ -392,3 +392,13 @@ def test_a_body_that_is_an_object() -> None:
     """In any of the encodings that JSON may have, as Python reads them."""
     assert parse_object('{"a": "é"}'.encode()) == {"a": "é"}
     assert parse_object('{"a": "é"}'.encode("utf-16")) == {"a": "é"}
+
+
+def test_an_error_in_the_stream_of_a_plain_answer() -> None:
+    """The answer is the error of the API, with all fields of the scenario."""
+    error = "{error: {message: m, type: t, code: c}}"
+    client = Client(f"scenario: s\nmatch: any\nturns: [{{reply: [{{text: x}}, {error}]}}]")
+    answer = client.send("x")
+    assert answer.status == 500
+    found = json.loads(answer.data[0])["error"]
+    assert (found["message"], found["type"], found["code"]) == ("m", "t", "c")

@@ -205,6 +205,7 @@ def test_a_long_array_of_different_items() -> None:
     assert sample(items) == ["text", *(f"text{n}" for n in range(2, 1000))]
     items |= {"items": {"type": "integer", "minimum": 5}}
     assert sample(items) == list(range(5, 1004))
+    assert len(sample({**items, "minItems": 1000})) == 1000
 
 
 COMBINED = [
