@@ -156,7 +156,7 @@ def test_a_name_that_is_not_served() -> None:
 
 @pytest.mark.parametrize(("name", "suggested"), [("weat", True), ("we", False)])
 def test_how_near_a_name_must_be(name: str, suggested: bool) -> None:
-    """At least half alike (difflib's ratio)."""
+    """A similarity of at least one half (difflib's ratio)."""
     message, *_ = refusal(user("x"), model=f"mock/{name}")
     assert ("Did you mean 'weather'" in message) == suggested
 

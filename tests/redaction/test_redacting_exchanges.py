@@ -222,7 +222,7 @@ def test_the_length_of_an_answer(cut: str, length: str) -> None:
 
 
 def test_the_length_of_a_compressed_answer_that_was_cut() -> None:
-    """Nobody knows how long it would have become."""
+    """Its length without the cut is not known."""
     packed = gzip.compress(json.dumps({"a": EVE}).encode())
     headers = (("content-encoding", "gzip"), ("content-length", "100"), ("server", "x"))
     clean = Redactor().captured(exchange(b"{}", packed, headers=headers, cut="upstream"))
