@@ -20,8 +20,9 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import identity
+from mockllm.protocols.values import json_object
 
-__all__ = ["Detected", "detect", "detect_by_body", "json_object_of", "model_of"]
+__all__ = ["Detected", "detect", "detect_by_body", "model_of"]
 
 _MOST_VALUES = 16
 """How many events of a stream are searched."""
@@ -80,7 +81,7 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     for pattern, reason in _NOT_PLAYED:
         if pattern.search(path):
             return Detected(None, reason=reason)
-    value = json_object_of(body)
+    value = json_object(body)
     for protocol in PROTOCOLS.values():
         if protocol.detect.any_path and value is not None and protocol.detect.request(value):
             return Detected(protocol)
@@ -92,15 +93,6 @@ def _target(found: re.Match[str], path: str, query: str) -> Target:
     segments = {name: unquote(value) for name, value in found.groupdict().items() if value}
     method = path.rpartition(":")[2] if ":" in found[0] else ""
     return Target(segments, method, dict(parse_qsl(query)))
-
-
-def json_object_of(body: bytes) -> dict[str, Any] | None:
-    """The JSON object in a body; None for any other body."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:

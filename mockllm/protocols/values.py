@@ -11,8 +11,8 @@ from mockllm.core.request import OfferedTool
 __all__ = ["function_tool", "json_object", "mapped_text", "mapping", "string", "tool_schema"]
 
 
-def json_object(text: str | None) -> dict[str, Any] | None:
-    """The JSON object in a text; None for any other text."""
+def json_object(text: str | bytes | None) -> dict[str, Any] | None:
+    """The JSON object in a text or a body; None for any other."""
     try:
         value = json.loads(text) if text else None
     except (ValueError, RecursionError):

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
 from aiohttp import web
 
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.routes import parse_query
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
 from mockllm.replay.answer import HttpAnswer, in_list, json_answer
 from mockllm.replay.call import Call, TapeNotReadError
@@ -313,4 +313,4 @@ def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
 def _split(target: str) -> tuple[str, Mapping[str, str]]:
     """Path and query of a request's target; of the path, the parts are decoded later."""
     path, mark, query = target.partition("?")
-    return path, dict(parse_qsl(query, keep_blank_values=True)) if mark else _NO_QUERY
+    return path, parse_query(query) if mark else _NO_QUERY

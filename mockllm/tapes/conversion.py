@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.protocols.detection import Detected, detect, json_object_of
+from mockllm.protocols.detection import Detected, detect
+from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.model import RecordedRequest, Tape
 
@@ -29,7 +30,7 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     """
     protocol = found.protocol
     assert protocol is not None
-    body = json_object_of(exchange.request_body)
+    body = json_object(exchange.request_body)
     if body is None:
         raise RequestError("the request is no JSON object")
     return protocol.parse(body, found.target, False)

@@ -38,9 +38,10 @@ from mockllm.importers import read as read_exchanges
 from mockllm.importers.sse_dump import _minimal, _usual_url
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.detection import detect_by_body, json_object_of, model_of
+from mockllm.protocols.detection import detect_by_body, model_of
 from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
 from mockllm.protocols.normalisation import normalized
+from mockllm.protocols.values import json_object
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
 from mockllm.replay.answer import HttpAnswer, http_error_answer
@@ -482,8 +483,8 @@ def _exchange(one: Any, path: str, source: str) -> list[Any]:
         found.protocol and found.protocol.name,
         _params(found.target),
         found.reason,
-        _api_of(json_object_of(one.request_body), one.plain().body),
-        model_of(json_object_of(one.request_body), one.plain().body),
+        _api_of(json_object(one.request_body), one.plain().body),
+        model_of(json_object(one.request_body), one.plain().body),
     ]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.detection import json_object_of
+from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
 
@@ -91,4 +91,4 @@ def test_ag_ui_is_detected_by_its_body():
     body = b'{"threadId": "t", "runId": "r", "messages": []}'
     assert detected(captured("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
     assert detected(captured("http://h/agent", body=b"[")).protocol is None
-    assert json_object_of(b"[]") is None
+    assert json_object(b"[]") is None
