@@ -9,6 +9,7 @@ MockLLMError
 │   ├── NoMatchError     no scenario, or no turn of it, answers the request
 │   └── ExpectationError the turn's `request:` conditions are not met
 ├── NotExpressibleError  a turn that a protocol cannot express
+├── ProbeError           a client under test that cannot be run; its cases are not judged
 ├── UpstreamError        the real service behind a recording server gives no complete answer
 └── UsageError           wrong use of the command line or of the Python interface
 
@@ -29,6 +30,7 @@ __all__ = [
     "MockLLMError",
     "NoMatchError",
     "NotExpressibleError",
+    "ProbeError",
     "Problem",
     "RequestError",
     "SSEError",
@@ -122,6 +124,11 @@ class ExpectationError(RequestError):
 
 class NotExpressibleError(MockLLMError):
     """A turn has content that the requested protocol cannot express."""
+
+
+class ProbeError(MockLLMError):
+    """A client under test cannot be run: a missing import, a constructor that fails, a probe
+    without `feed`. This says nothing about streams, so no case is judged."""
 
 
 class UpstreamError(MockLLMError):

@@ -3,9 +3,10 @@
 What may be imported from here:
 
 - the client under test: `Probe` (takes decoded events), `ByteProbe` (takes bytes) or `Run` (a
-  whole client over HTTP); what a probe returns for a chunk: `Delta`; the client's choices where
-  good designs differ: `Policy`
-- outcomes, the client's and the expected one: `Outcome`, with `Call`, `Usage` and `Trouble`
+  whole client over HTTP); what a probe gets from `offer`: `Tool`; what it returns for a chunk:
+  `Delta`, with `Fragment`; the client's choices where good designs differ: `Policy`
+- outcomes, the client's and the expected one: `Outcome`, with `Call`, `Usage` and `Trouble`;
+  `NOT_KEPT` is the value of what a client has no place for
 - cases, which are streams with their expected outcomes: `Case`, `Payload`, `cases`, `case`; the
   same cases, not compiled yet: `CaseSpec`, `case_specs`
 - the check: `check` raises on failures; `examine`, `examine_bodies` and `examine_client` return a
@@ -29,25 +30,29 @@ from mockllm.checking.judging.examine import (
     examine_bodies,
     examine_client,
 )
-from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
+from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, Usage
 from mockllm.checking.policy import Policy
-from mockllm.checking.probes import ByteProbe, Delta, Probe, Run
+from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe, Run, Tool
 from mockllm.checking.reports.check import check, report_text
 
 __all__ = [
     "INVARIANTS",
+    "NOT_KEPT",
     "ByteProbe",
     "Call",
     "Case",
     "CaseSpec",
     "Delta",
     "Failure",
+    "Fragment",
+    "NotKept",
     "Outcome",
     "Payload",
     "Policy",
     "Probe",
     "Report",
     "Run",
+    "Tool",
     "Trouble",
     "Usage",
     "case",

@@ -28,6 +28,10 @@ INVARIANTS: dict[str, str] = {
     "stream-equals-body": "the streamed answer equals the plain one of the same turn",
     "chunking-free": "the result does not depend on where the stream is cut",
     "error-ends": "an error in the stream is reported, and nothing pretends to be complete",
+    "role-kept": "the role is the assistant's, once, however often it is sent",
+    "opaque-kept": "signatures, redacted and encrypted reasoning are kept whole and unchanged",
+    "raw-arguments-kept": "arguments that are kept as text are the joined fragments",
+    "answer-id-kept": "model and id of the answer are those of the stream",
     "truncated-is-not-complete": "a stream without its end is reported as cut, not as an answer",
 }
 """By name, the promise; reports list them in this order."""

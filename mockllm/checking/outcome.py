@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final, Literal
 
-__all__ = ["Call", "Outcome", "Trouble", "Usage"]
+__all__ = ["NOT_KEPT", "Call", "NotKept", "Outcome", "Trouble", "Usage", "is_kept"]
+
+
+class NotKept(Enum):
+    """The type of `NOT_KEPT`."""
+
+    NOT_KEPT = "NOT_KEPT"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+NOT_KEPT: Final = NotKept.NOT_KEPT
+"""The value of a field for which the client has no place. The field is not judged; None, in
+contrast, is a value of the client, which is judged."""
 
 TroubleKind = Literal[
     "stream_error", "truncated", "malformed_arguments", "missing_id", "unknown_tool", "other"
 ]
+
+
+def is_kept(value: object) -> bool:
+    """Whether a client has a place for a value."""
+    return value is not NOT_KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +42,14 @@ class Call:
     Args:
         arguments: the parsed value; text if the client keeps arguments that are not JSON.
         id: None if the client has no id for it.
+        raw_arguments: the arguments as the client keeps them beside the parsed value, as text:
+            the joined fragments. None, "" and "{}" are three values here.
     """
 
     name: str
     arguments: Any
     id: str | None = None
+    raw_arguments: Any = NOT_KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +72,14 @@ class Trouble:
         tool: the index of the call that it is about.
         crash: whether it is an exception that points to a bug in the client (`KeyError`,
             `AttributeError`, ...) and not to a fault of the stream.
+        raised: of an exception: the place that raised it, as `FILE:LINE in FUNCTION`.
     """
 
     message: str
     kind: TroubleKind | None = None
     tool: int | None = None
     crash: bool = False
+    raised: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +88,12 @@ class Outcome:
 
     Args:
         finish: why the answer ended: the value on the wire, or mockllm's neutral one.
-        errors: all errors that the client reports, raised or returned.
+        errors: all errors that the client reports, raised or returned. The message of an error in
+            the stream contains the service's message.
+        role: the role of the message.
+        model, response_id: the model and the id of the answer, as the stream has them.
+        opaque: the values that a client has to send back unchanged, in any order: signatures of
+            reasoning and of calls, redacted reasoning, encrypted reasoning.
     """
 
     text: str = ""
@@ -72,6 +103,10 @@ class Outcome:
     finish: str | None = None
     usage: Usage | None = None
     errors: tuple[Trouble, ...] = ()
+    role: str | NotKept | None = NOT_KEPT
+    model: str | NotKept | None = NOT_KEPT
+    response_id: str | NotKept | None = NOT_KEPT
+    opaque: tuple[str, ...] | NotKept | None = NOT_KEPT
 
     @classmethod
     def of(
@@ -80,38 +115,72 @@ class Outcome:
         *,
         reasoning: str | None = "",
         refusal: str | None = "",
-        tool_calls: Iterable[Any] = (),
+        tool_calls: Iterable[Any] | None = (),
         finish: str | None = None,
         usage: Any = None,
-        errors: Iterable[Any] = (),
+        errors: Iterable[Any] | None = (),
+        role: str | NotKept | None = NOT_KEPT,
+        model: str | NotKept | None = NOT_KEPT,
+        response_id: str | NotKept | None = NOT_KEPT,
+        opaque: Iterable[str] | NotKept | None = NOT_KEPT,
     ) -> Outcome:
         """An outcome from more convenient values.
 
+        Values of other types stay as they are, and the kit reports them.
+
         Args:
-            tool_calls: `Call`s, mappings with `name`, `arguments` and `id`, or tuples (id,
-                name, arguments); arguments that are text are parsed where they are JSON.
-            usage: a `Usage`, or its numbers in the order of its fields.
+            tool_calls: `Call`s, mappings with `name`, `arguments`, `id` and, if the client keeps
+                them, `raw_arguments`, or tuples (id, name, arguments); arguments that are text
+                are parsed where they are JSON.
+            usage: a `Usage`, or its numbers in the order of its fields, or by their names.
             errors: `Trouble`s, exceptions, or messages.
         """
         return cls(
             text or "",
             reasoning or "",
             refusal or "",
-            tuple(map(_call, tool_calls)),
+            _each(_call, tool_calls),
             finish,
-            usage if usage is None or isinstance(usage, Usage) else Usage(*usage),
-            tuple(map(_trouble, errors)),
+            _usage(usage),
+            _each(_trouble, errors),
+            role,
+            model,
+            response_id,
+            None if opaque is None else _each(lambda one: one, opaque),
         )
 
 
-def _call(value: Any) -> Call:
+def _each(convert: Callable[[Any], Any], values: Any) -> Any:
+    """The converted values; what is no collection stays as it is."""
+    if values is None:
+        return ()
+    if isinstance(values, str | bytes | dict) or not isinstance(values, Iterable):
+        return values
+    return tuple(map(convert, values))
+
+
+def _usage(value: Any) -> Any:
+    if isinstance(value, Mapping) and set(value) <= {"input", "output", "reasoning", "cached"}:
+        return Usage(**value)
+    if isinstance(value, tuple | list) and len(value) <= 4:
+        return Usage(*value)
+    return value
+
+
+def _call(value: Any) -> Any:
     if isinstance(value, Call):
-        id, name, arguments = value.id, value.name, value.arguments
-    elif isinstance(value, dict):
-        id, name, arguments = value.get("id"), value["name"], value.get("arguments")
-    else:
+        return replace(value, arguments=_arguments(value.arguments))
+    if isinstance(value, dict):
+        return Call(
+            value.get("name"),  # type: ignore[arg-type]  # the kit reports a missing name
+            _arguments(value.get("arguments")),
+            value.get("id"),
+            value.get("raw_arguments", NOT_KEPT),
+        )
+    if isinstance(value, tuple | list) and len(value) == 3:
         id, name, arguments = value
-    return Call(name, _arguments(arguments), id)
+        return Call(name, _arguments(arguments), id)
+    return value
 
 
 def _arguments(value: Any) -> Any:
@@ -119,7 +188,7 @@ def _arguments(value: Any) -> Any:
     if isinstance(value, str | bytes):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value if isinstance(value, str) else value.decode(errors="replace")
     return value
 
@@ -141,6 +210,30 @@ def _trouble(value: Any) -> Trouble:
     if isinstance(value, Trouble):
         return value
     if isinstance(value, BaseException):
-        message = f"{type(value).__name__}: {value}" if str(value) else type(value).__name__
-        return Trouble(message, crash=isinstance(value, CRASHES))
-    return Trouble(str(value))
+        name = type(value).__name__
+        text = _message(value)
+        return Trouble(
+            f"{name}: {text}" if text else name,
+            crash=isinstance(value, CRASHES),
+            raised=_raised_at(value),
+        )
+    return Trouble(value if isinstance(value, str) else repr(value))
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as other:  # noqa: BLE001 - a client's exception may have any `__str__`
+        return f"its message raises {type(other).__name__}"
+
+
+def _raised_at(error: BaseException) -> str:
+    """The innermost frame of an exception, as `FILE:LINE in FUNCTION`; "" if it was not raised."""
+    step = error.__traceback__
+    if step is None:
+        return ""
+    while step.tb_next is not None:
+        step = step.tb_next
+    code = step.tb_frame.f_code
+    file = re.split(r"[\\/]", code.co_filename)[-1]
+    return f"{file}:{step.tb_lineno} in {code.co_name}"

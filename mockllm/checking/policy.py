@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = ["Policy"]
@@ -14,7 +15,8 @@ class Policy:
 
     Args:
         malformed: a call whose arguments never parse to an object is reported as an `error`,
-            left out (`skip`), or kept with its arguments as text (`keep`).
+            left out (`skip`), kept with its arguments as text (`keep`), or makes the whole answer
+            fail (`fail`).
         missing_id: a call that never gets an id is given one (`synthesise`), is an `error`, or
             is kept without one (`none`).
         unknown_tool: a call of a tool that was not offered is kept (`keep`), left out (`skip`),
@@ -23,11 +25,17 @@ class Policy:
         ignore: the fields of `Outcome` that the client does not have.
         intermediate: also check the state after every chunk. The probe's `outcome()` must then
             work in the middle of a stream.
+        usage_requested: whether the client asks the service for usage, where the service sends it
+            on request only. None: yes; for a whole client, as its requests say.
+        allow: the cases that the client may get wrong, each with the reason: names of quirks
+            (`chat-name-split`, `sse-crlf:cr`) or of cases, as reports have them.
     """
 
-    malformed: Literal["error", "skip", "keep"] = "error"
+    malformed: Literal["error", "skip", "keep", "fail"] = "error"
     missing_id: Literal["synthesise", "error", "none"] = "synthesise"
     unknown_tool: Literal["keep", "skip", "error"] = "keep"
     order: Literal["index", "any"] = "index"
     ignore: frozenset[str] = frozenset()
     intermediate: bool = False
+    usage_requested: bool | None = None
+    allow: Mapping[str, str] = field(default_factory=dict, hash=False)

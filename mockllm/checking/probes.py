@@ -9,22 +9,78 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Call, Outcome
 
-__all__ = ["ByteProbe", "Closing", "Delta", "Offering", "Probe", "Run", "Staging"]
+__all__ = [
+    "ByteProbe",
+    "Closing",
+    "Delta",
+    "Fragment",
+    "Offering",
+    "Probe",
+    "Run",
+    "Staging",
+    "Tool",
+]
+
+
+class Tool(str):
+    """A tool that the request offers. It equals its name, so that a probe may use it as one.
+
+    Args:
+        parameters: its JSON Schema; None where it has none.
+    """
+
+    __slots__ = ("description", "parameters")
+
+    description: str
+    parameters: Any
+
+    def __new__(cls, name: str, description: str = "", parameters: Any = None) -> Self:
+        tool = super().__new__(cls, name)
+        tool.description = description
+        tool.parameters = parameters
+        return tool
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A fragment of the arguments of a call, as a client passes it on.
+
+    Args:
+        arguments: the new text alone.
+        id, name: of the call, as far as the client knows them.
+        index: the position of the call among those of the answer, from 0.
+    """
+
+    arguments: str
+    id: str | None = None
+    name: str | None = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a client passes on after one chunk: the new fragments of text and reasoning, and the
-    calls that became complete with this chunk."""
+    """What a client passes on after one chunk.
+
+    Args:
+        text, reasoning: the new fragments.
+        tool_calls: the calls that became complete with this chunk.
+        tool: the new fragments of the arguments of calls.
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[Call, ...] = field(default=())
+    tool: tuple[Fragment, ...] = field(default=())
 
 
 @runtime_checkable
@@ -66,9 +122,9 @@ class Staging(Protocol):
 
 @runtime_checkable
 class Offering(Protocol):
-    """A probe with `offer`, which gets the names of the offered tools before the first `feed`."""
+    """A probe with `offer`, which gets the offered tools before the first `feed`."""
 
-    def offer(self, tools: tuple[str, ...]) -> None: ...
+    def offer(self, tools: tuple[Tool, ...]) -> None: ...
 
 
 Run: TypeAlias = Callable[[str, Case], Outcome]

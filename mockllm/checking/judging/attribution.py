@@ -1,31 +1,48 @@
-"""Attributes each failed case to one invariant, so that one bug has one name. Pure.
+"""Attributes each difference to one invariant, so that one bug has one name. Pure.
 
-A bug shows in many cases, also under quirks that have nothing to do with it. So the cases are
-attributed together:
+A bug shows in many cases, also under quirks that have nothing to do with it. So the differences of
+all cases are attributed together:
 
-- What a case gets wrong, and its plain form does not, is attributed to what the case tests. A
-  conclusive difference is the exception: a name that is not kept is `name-kept`, even if a quirk
-  of ids brought it to light.
-- What the plain form gets wrong, too, adds nothing. Neither does a case whose plain form makes
-  the client crash or report an error.
-- If every difference of a case has an invariant that other cases are attributed to, the case is
-  one more example of these.
+- A difference that the plain form of a case has, too, adds nothing.
+- A difference that the plain form has not is attributed to what the case tests. A conclusive one is
+  the exception: a name that is not kept is `name-kept`, even if a quirk of ids brought it to light.
+  Where only the bytes of the case differ from the plain form, and not the decoded events, nothing
+  but the case decides.
+- If a difference can be explained by an invariant that other cases are attributed to, it is one
+  more example of that one.
+
+Each difference is attributed by itself: a case with two of them may have two invariants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.variation import PLAIN
 from mockllm.checking.judging.compare import Difference
 
-__all__ = ["Attribution", "attribute"]
+__all__ = ["Attribution", "Forms", "attribute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Judges other forms of a varied case, to see what a difference depends on.
+
+    Args:
+        payloads: the differences of the case with its changes of decoded events alone; None where
+            its bytes are not varied.
+        unvaried: the differences of the case without its variation.
+    """
+
+    payloads: Callable[[Case], Sequence[Difference] | None] = lambda _: None
+    unvaried: Callable[[Case], Sequence[Difference]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """A failed case and the invariant that it breaks.
+    """Differences of a failed case that break one invariant.
 
     Args:
         differences: the one that decided comes first.
@@ -38,13 +55,39 @@ class Attribution:
     secondary: bool = False
 
     @property
+    def by_exception(self) -> bool:
+        """Whether an exception or error of the client is one of the differences."""
+        return any(one.field in _EXCEPTIONS for one in self.differences)
+
+    @property
     def descriptions(self) -> tuple[str, ...]:
-        """The descriptions of the differences that have the subject of the first."""
-        subject = self.differences[0].subject
-        return tuple(one.description for one in self.differences if one.subject == subject)
+        """What differs, for reports."""
+        return tuple(dict.fromkeys(one.description for one in self.differences))
 
 
-_OTHER_THAN_CALLS = frozenset({"text", "reasoning", "refusal", "finish", "usage"})
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One difference of one case, with the invariant that it is attributed to so far.
+
+    Args:
+        certain: whether no other case may decide otherwise.
+    """
+
+    case: Case
+    difference: Difference
+    invariant: str
+    certain: bool = False
+    secondary: bool = False
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The invariants that may explain the difference, the likeliest first."""
+        return (self.difference.invariant, *self.difference.alternatives)
+
+
+_OTHER_THAN_CALLS = frozenset(
+    {"text", "reasoning", "refusal", "finish", "usage", "role", "model", "response_id", "opaque"}
+)
 _END = frozenset({"finish", "usage"})
 
 _UNRELATED: dict[str, frozenset[str]] = {
@@ -64,114 +107,257 @@ _UNRELATED: dict[str, frozenset[str]] = {
 """The fields of an outcome that an invariant cannot explain: a quirk of names does not make a
 client lose the finish."""
 
-_HIDES_CRASHES = frozenset({"unknown-event", "error-ends", "truncated-is-not-complete"})
+_SPECIFIC = frozenset(
+    {
+        "error-ends",
+        "malformed-contained",
+        "missing-id",
+        "truncated-is-not-complete",
+        "unknown-event",
+        "unknown-tool",
+        "zero-arguments",
+    }
+)
 """Cases of these can crash a client that tolerates null elsewhere: in an unknown event it looks
-for a key that only known events have. So the crash is not conclusive there."""
+for a key that only known events have. So the exception does not decide there."""
 
 
 def attribute(
     judged: Iterable[tuple[Case, Sequence[Difference], Sequence[Difference]]],
+    forms: Forms | None = None,
 ) -> list[Attribution]:
-    """The attribution of each failed case.
+    """The attributions of all failed cases.
 
     Args:
         judged: cases, their differences, and the differences of their plain forms.
+        forms: judges varied cases in other forms.
     """
-    plain: list[Attribution] = []
-    quirks: list[Attribution] = []
-    variations: list[Attribution] = []
+    forms = forms or Forms()
+    plain: list[_Item] = []
+    quirks: list[_Item] = []
+    variations: list[_Item] = []
     for case, differences, known in judged:
         if case.plain is None:
-            new, group = list(differences), plain
-        else:
-            new, group = _new(differences, known), quirks if case.quirk else variations
-        if new:
-            group.append(_alone(case, new))
+            plain += [_of_plain(case, one) for one in differences]
+            continue
+        new = _new(differences, known)
+        if not new:
+            continue
+        of_quirk, of_variation = _split_by_cause(case, new, forms)
+        quirks += _of_quirk(case, of_quirk)
+        variations += _of_variation(case, of_variation, forms)
     plain = _fewest_names(plain)
     names = {one.invariant for one in plain}
     quirks = [_as_known(one, names) for one in quirks]
+    names |= {one.invariant for one in quirks if not one.secondary}
+    quirks = _beside_exceptions([_as_known_exception(one, names) for one in quirks])
     names |= {one.invariant for one in quirks}
-    quirks = [_as_known_crash(one, names) for one in quirks]
-    return [*plain, *(_as_known(one, names) for one in variations), *quirks]
+    return list(_grouped([*plain, *(_as_known(one, names) for one in variations), *quirks]))
+
+
+def _grouped(items: Iterable[_Item]) -> Iterator[Attribution]:
+    """One attribution for each case and invariant."""
+    groups: dict[tuple[int, str], list[_Item]] = {}
+    for one in items:
+        groups.setdefault((id(one.case), one.invariant), []).append(one)
+    for group in groups.values():
+        first = group[0]
+        differences = [one.difference for one in group]
+        secondary = all(one.secondary for one in group)
+        yield Attribution(first.case, first.invariant, differences, secondary)
+
+
+_EXCEPTIONS = frozenset({"crash", "errors"})
 
 
 def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
     """The differences that the plain form does not have."""
-    if any(one.field in ("crash", "errors") for one in known):
-        return []
-    invariants = {one.invariant for one in known if one.field == "chunk"}
-    subjects = {one.subject for one in known if one.field != "chunk"}
+    return [one for one in differences if not any(_explains(other, one) for other in known)]
+
+
+def _explains(known: Difference, one: Difference) -> bool:
+    """Whether a difference of the plain form is why a case has this one, too."""
+    if known.field == "chunk" or one.field == "chunk":
+        return known.field == one.field and known.invariant == one.invariant
+    if known.field in _EXCEPTIONS:
+        # It stopped there, so whatever it gets wrong about the rest adds nothing.
+        return one.field in _EXCEPTIONS or not one.conclusive
+    if known.subject != one.subject:
+        return False
+    return not one.conclusive or one.invariant == known.invariant
+
+
+# What one case shows by itself
+
+
+def _split_by_cause(
+    case: Case, new: list[Difference], forms: Forms
+) -> tuple[list[Difference], list[Difference]]:
+    """The differences that the quirk of a case causes, and those that its variation causes."""
+    if not case.quirk:
+        return [], new
+    if case.variation == PLAIN:
+        return new, []
+    unvaried = {one.subject for one in forms.unvaried(case)}
+    of_quirk = [one for one in new if one.subject in unvaried or one.field == "chunk"]
+    return of_quirk, [one for one in new if one not in of_quirk]
+
+
+def _of_plain(case: Case, difference: Difference) -> _Item:
+    """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
+    if difference.conclusive or difference.field == "chunk" or case.invariant == "chunking-free":
+        return _Item(case, difference, difference.invariant, difference.conclusive)
+    others = (difference.invariant, *difference.alternatives)
+    tested = replace(difference, invariant=case.invariant, alternatives=others)
+    return _Item(case, tested, case.invariant)
+
+
+def _of_quirk(case: Case, new: Sequence[Difference]) -> Iterator[_Item]:
+    """The plain form is right, so the quirk is why the case is not."""
+    same_events = _same_events(case)
+    unrelated = _UNRELATED.get(case.invariant, frozenset())
+    any_related = any(one.subject not in unrelated and one.field != "chunk" for one in new)
+    for one in new:
+        if same_events and one.field != "chunk":
+            yield _Item(case, one, case.invariant, certain=True)
+        elif one.conclusive:
+            yield _Item(case, one, one.invariant, certain=True)
+        elif one.field in _EXCEPTIONS and one.recognised and case.invariant not in _SPECIFIC:
+            yield _Item(case, one, one.invariant)
+        elif any_related and one.field != "chunk":
+            yield _Item(case, one, case.invariant)
+        else:
+            yield _Item(case, one, one.invariant)
+
+
+def _same_events(case: Case) -> bool:
+    """Whether a case differs from its plain form in its bytes alone."""
+    if case.events is None or case.plain is None or case.plain.events is None:
+        return case.plain is not None
+    return case.events.decoded == case.plain.events.decoded
+
+
+def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterator[_Item]:
+    if not new:
+        return
+    in_payloads = forms.payloads(case)
+    for one in new:
+        shows = in_payloads is None or any(one.subject == other.subject for other in in_payloads)
+        if shows or one.field == "chunk":
+            item = _decided(case, one, "chunking-free")
+            yield replace(item, certain=False) if case.quirk else item
+        else:
+            yield _Item(case, one, "chunking-free", certain=not case.variation.comments)
+
+
+def _decided(case: Case, difference: Difference, tested: str) -> _Item:
+    """The attribution to what was tested, unless the difference is certain or about another field.
+
+    Args:
+        tested: the invariant that the case tests.
+    """
+    if difference.conclusive:
+        return _Item(case, difference, difference.invariant, certain=True)
+    if difference.subject in _UNRELATED.get(tested, frozenset()):
+        return _Item(case, difference, difference.invariant)
+    return _Item(case, difference, tested)
+
+
+# What all cases show together
+
+
+def _as_known_exception(one: _Item, names: set[str]) -> _Item:
+    """Attributes an exception that did not decide here to its invariant, if other cases show it."""
+    if one.certain:
+        return one
+    if one.difference.field == "error_message":
+        known = next((name for name in one.difference.alternatives if name in names), None)
+        return one if known is None else replace(one, invariant=known, secondary=True)
+    first = one.difference.invariant
+    undecided = one.case.invariant in _SPECIFIC and first != one.invariant
+    if undecided and one.difference.field in _EXCEPTIONS and first in names:
+        return replace(one, invariant=first, secondary=True)
+    return one
+
+
+def _beside_exceptions(items: list[_Item]) -> list[_Item]:
+    """Gives what is wrong beside an exception, and not certain, the name of the exception."""
+    decides: dict[int, _Item] = {}
+    for one in items:
+        if one.difference.field in _EXCEPTIONS:
+            decides.setdefault(id(one.case), one)
     return [
         one
-        for one in differences
-        if (
-            one.invariant not in invariants if one.field == "chunk" else one.subject not in subjects
-        )
+        if one.certain or one.difference.field == "chunk" or id(one.case) not in decides
+        else replace(one, invariant=decides[id(one.case)].invariant)
+        for one in items
     ]
 
 
-def _alone(case: Case, differences: list[Difference]) -> Attribution:
-    """The attribution that follows from this case alone."""
-    conclusive = [one for one in differences if one.conclusive and not _hidden(case, one)]
-    if conclusive:
-        first = conclusive[0]
-        return Attribution(case, first.invariant, [first, *(d for d in differences if d != first)])
-    unrelated = _UNRELATED.get(case.invariant, frozenset())
-    if case.plain is not None and any(one.subject not in unrelated for one in differences):
-        return Attribution(case, case.invariant, differences)
-    return Attribution(case, differences[0].invariant, differences)
-
-
-def _hidden(case: Case, difference: Difference) -> bool:
-    return (
-        case.plain is not None and difference.field == "crash" and case.invariant in _HIDES_CRASHES
-    )
-
-
-def _as_known_crash(attribution: Attribution, names: set[str]) -> Attribution:
-    """Attributes a crash that was not conclusive here to its invariant, if other cases show it."""
-    case, first = attribution.case, attribution.differences[0]
-    if first.conclusive and _hidden(case, first) and first.invariant in names:
-        return Attribution(case, first.invariant, attribution.differences, secondary=True)
-    return attribution
-
-
-def _fewest_names(plain: list[Attribution]) -> list[Attribution]:
+def _fewest_names(plain: list[_Item]) -> list[_Item]:
     """Attributes the plain cases to as few invariants as explain all of them.
 
-    If every case of one invariant could be attributed to another one that other cases have, it is.
+    If a single invariant explains all differences, it is that one. If every difference of one
+    invariant could be attributed to another one that other cases have, it is.
     """
-    counts = {one.invariant: 0 for one in plain}
-    for one in plain:
-        counts[one.invariant] += 1
-    for name in sorted(counts, key=lambda name: counts[name]):
-        others = {one.invariant for one in plain} - {name}
-        cases = [one for one in plain if one.invariant == name]
-        better = [
-            next((other for other in one.differences[0].alternatives if other in others), None)
-            for one in cases
+    common = _common_candidate(plain)
+    if common is not None:
+        return [
+            one if one.invariant == common else replace(one, invariant=common, secondary=True)
+            for one in plain
         ]
-        if cases and all(better):
+    counts: dict[str, int] = {}
+    for one in plain:
+        counts[one.invariant] = counts.get(one.invariant, 0) + 1
+    for name in sorted(counts, key=lambda name: counts[name]):
+        others = _no_rarer(plain, name)
+        better = {
+            index: _other_name(one, others)
+            for index, one in enumerate(plain)
+            if one.invariant == name
+        }
+        if better and all(better.values()):
             plain = [
-                Attribution(
-                    one.case, better[cases.index(one)] or name, one.differences, secondary=True
-                )
-                if one in cases
+                replace(one, invariant=better.get(index) or one.invariant, secondary=True)
+                if index in better
                 else one
-                for one in plain
+                for index, one in enumerate(plain)
             ]
     return plain
 
 
-def _as_known(attribution: Attribution, names: set[str]) -> Attribution:
-    """Attributes a case to known invariants, if they explain all of its differences."""
-    case, differences = attribution.case, attribution.differences
-    if differences[0].conclusive and differences[0].invariant == attribution.invariant:
-        return attribution
-    known = [
-        next((name for name in (one.invariant, *one.alternatives) if name in names), None)
-        for one in differences
-    ]
-    if not all(known) or known[0] == attribution.invariant:
-        return attribution
-    return Attribution(case, known[0] or attribution.invariant, differences, secondary=True)
+def _no_rarer(plain: Sequence[_Item], name: str) -> set[str]:
+    """The other names that are no rarer than a name, or certain somewhere."""
+    names = [one.invariant for one in plain]
+    certain = {one.invariant for one in plain if one.certain}
+    return {
+        other
+        for other in set(names) - {name}
+        if other in certain or names.count(other) >= names.count(name)
+    }
+
+
+def _common_candidate(plain: Sequence[_Item]) -> str | None:
+    """The invariant that explains every difference; None where there is none, or it is the only
+    name already. Of several, the one that most differences point to."""
+    names = [one.invariant for one in plain]
+    if len(set(names)) < 2:
+        return None
+    common = set(plain[0].candidates)
+    for one in plain:
+        common &= {one.invariant} if one.certain else set(one.candidates)
+    return max(sorted(common), key=names.count, default=None)
+
+
+def _other_name(one: _Item, others: set[str]) -> str | None:
+    if one.certain:
+        return None
+    return next((other for other in one.difference.alternatives if other in others), None)
+
+
+def _as_known(one: _Item, names: set[str]) -> _Item:
+    """Attributes a difference to a known invariant, if one explains it."""
+    if one.certain or one.invariant in names:
+        return one
+    known = next((name for name in one.candidates if name in names), None)
+    return one if known is None else replace(one, invariant=known, secondary=True)

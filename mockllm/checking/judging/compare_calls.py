@@ -14,7 +14,8 @@ from mockllm.checking.judging.difference import (
     format_calls,
     format_value,
 )
-from mockllm.checking.outcome import Call, Outcome
+from mockllm.checking.judging.values import canonical
+from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 
 __all__ = ["call_differences"]
@@ -30,11 +31,10 @@ def call_differences(
     """
     got = [comparable(call) for call in outcome.tool_calls]
     expected = list(expected)
-    if len(got) > len(expected):
-        yield _too_many(case, expected, got, policy)
-        return
-    if len(got) < len(expected):
-        yield _too_few(case, expected, got, outcome, policy)
+    if len(got) != len(expected):
+        count = _too_many if len(got) > len(expected) else _too_few
+        yield count(case, expected, got, outcome, policy)
+        yield from _of_same_call(case, expected, got)
         return
     if policy.order == "any" or _only_order_differs(expected, got):
         if policy.order != "any":
@@ -52,7 +52,7 @@ def call_differences(
         yield Difference("tool_calls", description, "arguments-concatenate")
         return
     for index, (want, have) in enumerate(zip(expected, got, strict=True)):
-        yield from _call(case, index, want, have, policy)
+        yield from _call(case, index, want, have, expected)
     yield from _ids(case, got, policy)
 
 
@@ -62,8 +62,6 @@ def _names(calls: Sequence[Call]) -> str:
 
 def _only_order_differs(expected: Sequence[Call], got: Sequence[Call]) -> bool:
     """Whether the calls are those expected, ids aside, in another order."""
-    if expected == got:
-        return False
     expected_keys, got_keys = list(map(call_key, expected)), list(map(call_key, got))
     return expected_keys != got_keys and Counter(expected_keys) == Counter(got_keys)
 
@@ -79,8 +77,29 @@ def _in_expected_order(expected: Sequence[Call], got: Sequence[Call]) -> list[Ca
     return ordered
 
 
+def _of_same_call(
+    case: Case, expected: Sequence[Call], got: Sequence[Call]
+) -> Iterator[Difference]:
+    """The differences of calls that are certainly the same one, where some are lost or added."""
+    keys = list(map(call_key, expected))
+    for want in expected:
+        by_id = [one for one in got if case.ids and want.id is not None and one.id == want.id]
+        by_key = [one for one in got if call_key(one) == call_key(want)]
+        if len(by_id) == 1 and by_id[0].arguments == want.arguments:
+            yield from _name(0, want, by_id[0])
+        elif not by_id and len(by_key) == 1 and keys.count(call_key(want)) == 1:
+            yield from _id(case, 0, want, by_key[0])
+        for have in by_id or by_key[:1]:
+            if have.arguments == want.arguments:
+                yield from _raw_arguments(0, want, have)
+
+
 def _too_many(
-    case: Case, expected: Sequence[Call], got: Sequence[Call], policy: Policy
+    case: Case,
+    expected: Sequence[Call],
+    got: Sequence[Call],
+    outcome: Outcome,
+    policy: Policy,
 ) -> Difference:
     extra = _without(got, expected)
     repeated = any(call_key(call) in set(map(call_key, expected)) for call in extra)
@@ -113,7 +132,7 @@ def _too_few(
     errors = " ".join(trouble.message for trouble in outcome.errors)
     description = f"{len(got)} calls, not {len(expected)}: lost {format_calls(lost)}"
     # An error quotes the arguments twice over: the final value was appended to the fragments.
-    if any(text + text[:9] in errors for call in lost for text in _json_forms(call.arguments)):
+    if any(text + text[:9] in errors for call in lost for text in _json_forms(call)):
         return Difference("tool_calls", description, "final-replaces")
     found = []
     if all(call.arguments == {} for call in lost):
@@ -122,8 +141,11 @@ def _too_few(
         found.append("unknown-tool")
     if _malformed(case):
         found.append("malformed-contained")
-    # If the others are right, and no error is reported, the call never surfaced.
-    found.append("arguments-concatenate" if wrong or errors else "surface-once")
+    # If the others are right, and no error is reported, the call never surfaced. A client that
+    # leaves out malformed calls does so, too, where it joins the arguments wrongly.
+    joined_wrongly = bool(wrong or errors or (policy.malformed == "skip" and not got))
+    causes = ["arguments-concatenate", "surface-once"]
+    found += causes if joined_wrongly else causes[::-1]
     return Difference("tool_calls", description, found[0], alternatives=tuple(found[1:]))
 
 
@@ -148,30 +170,77 @@ def _malformed(case: Case) -> bool:
     return any(not isinstance(call.arguments, dict) for call in case.expected.tool_calls)
 
 
-def _json_forms(arguments: object) -> list[str]:
-    """Arguments as JSON text, compact and spaced, each also as it stands inside a `repr`."""
-    compact = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    texts = (compact, json.dumps(arguments, ensure_ascii=False))
+def _json_forms(call: Call) -> list[str]:
+    """Arguments as JSON text: compact, spaced and as sent, each also as in a `repr`."""
+    compact = json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"), default=repr)
+    texts = [compact, json.dumps(call.arguments, ensure_ascii=False, default=repr)]
+    if isinstance(call.raw_arguments, str) and call.raw_arguments:
+        texts.append(call.raw_arguments)
     return [*texts, *(repr(text)[1:-1] for text in texts)]
 
 
-def _call(case: Case, index: int, want: Call, have: Call, policy: Policy) -> Iterator[Difference]:
-    field = f"tool_calls[{index}]"
-    if have.arguments != want.arguments:
-        # These may be the arguments of another call: name and id then say nothing more.
+def _call(
+    case: Case, index: int, want: Call, have: Call, expected: Sequence[Call]
+) -> Iterator[Difference]:
+    same = canonical(have.arguments) == canonical(want.arguments)
+    if not same:
         yield Difference(
-            field,
+            f"tool_calls[{index}]",
             f"the arguments of {want.name} are {format_value(have.arguments)}, "
             f"not {format_value(want.arguments)}",
             _invariant_of_arguments(want, have),
+            alternatives=("surface-complete",) if have.arguments == {} else (),
         )
-        return
+        # These may be the arguments of another call: then name and id are those of that call.
+        if have.name != want.name or have.id in {call.id for call in expected if call != want}:
+            return
+    else:
+        yield from _name(index, want, have)
+        yield from _raw_arguments(index, want, have)
+    yield from _id(case, index, want, have)
+
+
+def _name(index: int, want: Call, have: Call) -> Iterator[Difference]:
     if have.name != want.name:
         description = f"its name is {format_value(have.name)}, not {format_value(want.name)}"
-        yield Difference(field, description, "name-kept", conclusive=True)
+        # A part of the name: its other fragments may have gone where arguments go, too.
+        part = str(have.name) in want.name
+        yield Difference(
+            f"tool_calls[{index}]",
+            description,
+            "name-kept",
+            conclusive=not part,
+            alternatives=("arguments-concatenate",) if part else (),
+        )
+
+
+def _id(case: Case, index: int, want: Call, have: Call) -> Iterator[Difference]:
     if case.ids and want.id is not None and have.id != want.id:
         description = f"its id is {format_value(have.id)}, not {format_value(want.id)}"
-        yield Difference(field, description, "id-kept", conclusive=have.name == want.name)
+        conclusive = have.name == want.name
+        yield Difference(
+            f"tool_calls[{index}]",
+            description,
+            "id-kept",
+            conclusive=conclusive,
+            alternatives=("arguments-concatenate",),
+        )
+
+
+def _raw_arguments(index: int, want: Call, have: Call) -> Iterator[Difference]:
+    """The arguments as text, where both the client and the protocol have them."""
+    if (
+        is_kept(want.raw_arguments)
+        and is_kept(have.raw_arguments)
+        and (want.raw_arguments != have.raw_arguments)
+    ):
+        description = (
+            f"the raw arguments of {want.name} are {format_value(have.raw_arguments)}, "
+            f"not {format_value(want.raw_arguments)}"
+        )
+        field = f"raw_arguments[{index}]"
+        others = ("arguments-concatenate", "surface-complete", "zero-arguments", "final-replaces")
+        yield Difference(field, description, "raw-arguments-kept", alternatives=others)
 
 
 def _invariant_of_arguments(want: Call, have: Call) -> str:

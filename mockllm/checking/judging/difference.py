@@ -6,12 +6,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mockllm.checking.outcome import Call, Outcome
+from mockllm.checking.judging.values import Foreign, canonical, comparable_value
+from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome
 from mockllm.core.text import shorten
 
-__all__ = ["Difference", "call_key", "comparable", "describe", "format_calls", "format_value"]
+__all__ = [
+    "Difference",
+    "call_key",
+    "comparable",
+    "describe",
+    "format_calls",
+    "format_value",
+    "printable",
+]
 
 _LONGEST = 100
+_LONGEST_DESCRIPTION = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class Difference:
         conclusive: whether the invariant is certain, whatever the case tests: another name is
             `name-kept`, even if a quirk of ids brought it to light.
         alternatives: other invariants that the difference may point to.
+        recognised: of an exception: whether its text shows what it is about.
     """
 
     field: str
@@ -32,6 +43,7 @@ class Difference:
     invariant: str
     conclusive: bool = False
     alternatives: tuple[str, ...] = ()
+    recognised: bool = False
 
     @property
     def subject(self) -> str:
@@ -39,22 +51,32 @@ class Difference:
         return self.field.partition("[")[0]
 
 
+def printable(text: str) -> str:
+    """A text of limited length that every output can encode: lone surrogates are escaped."""
+    short = shorten(text, _LONGEST_DESCRIPTION, mark=f"… ({len(text)} characters)")
+    return short.encode("utf-8", "backslashreplace").decode()
+
+
 def comparable(call: Call) -> Call:
-    """The call with its arguments as an object, if they are JSON text, missing or empty."""
-    if call.arguments is None or call.arguments == "":
+    """The call with arguments that can be compared: an object, if they are JSON text of one,
+    missing or empty."""
+    arguments = call.arguments
+    if arguments is None or arguments == "":
         return replace(call, arguments={})
-    if isinstance(call.arguments, str):
+    if isinstance(arguments, str):
         try:
-            value = json.loads(call.arguments)
-        except ValueError:
+            value = json.loads(arguments)
+        except (ValueError, RecursionError):
             return call
-        return replace(call, arguments=value) if isinstance(value, dict) else call
-    return call
+        return replace(call, arguments=comparable_value(value)) if isinstance(value, dict) else call
+    if isinstance(arguments, Foreign | NotKept):
+        return call
+    return replace(call, arguments=comparable_value(arguments))
 
 
 def call_key(call: Call) -> str:
     """Name and arguments of a call as text: equal for calls that differ only in their ids."""
-    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
+    return f"{call.name} {canonical(call.arguments)}"
 
 
 def format_calls(calls: Sequence[Call]) -> str:
@@ -67,8 +89,10 @@ def format_value(value: object) -> str:
     """A value in one line, shortened if it is long."""
     if value is None:
         return "missing"
+    if isinstance(value, str) and len(value) > _LONGEST_DESCRIPTION:
+        value = f"{value[:_LONGEST]}… ({len(value)} characters)"
     text = json.dumps(value, ensure_ascii=False, default=repr)
-    return shorten(text, _LONGEST, keep=_LONGEST - 20, tail=15)
+    return printable(shorten(text, _LONGEST, keep=_LONGEST - 20, tail=15))
 
 
 def describe(outcome: Outcome) -> str:
@@ -76,9 +100,9 @@ def describe(outcome: Outcome) -> str:
     items = [
         f"{name} {format_value(getattr(outcome, name))}"
         for name in ("text", "reasoning", "refusal")
-        if getattr(outcome, name)
+        if getattr(outcome, name) and getattr(outcome, name) is not NOT_KEPT
     ]
-    if outcome.tool_calls:
+    if outcome.tool_calls and isinstance(outcome.tool_calls, tuple):
         items.append(f"calls {format_calls(outcome.tool_calls)}")
     items.append(f"finish {format_value(outcome.finish)}")
     items += [f"error {format_value(trouble.message)}" for trouble in outcome.errors]

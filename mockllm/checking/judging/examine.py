@@ -1,108 +1,104 @@
 """Runs a client through many cases, and reports the invariants that it breaks.
 
-`attribution` decides which invariant a failed case breaks, so that one bug is reported once.
+`attribution` decides which invariant a difference breaks, so that one bug is reported once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.invariants import INVARIANTS
-from mockllm.checking.judging.attribution import attribute
-from mockllm.checking.judging.compare import Difference, differences
-from mockllm.checking.judging.running import Factory, Level, run, run_together
+from mockllm.checking.cases.compile import case as compile_case
+from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.judging.allowed import allowed_name, check_allowed
+from mockllm.checking.judging.attribution import Forms, attribute
+from mockllm.checking.judging.compare import Difference, Judgement, judge
+from mockllm.checking.judging.report import Excused, Failure, Report, Result
+from mockllm.checking.judging.running import (
+    Factory,
+    Level,
+    checked_outcome,
+    exception_outcome,
+    run,
+    run_case,
+    run_together,
+)
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
 
-__all__ = ["Failure", "Report", "examine", "examine_bodies", "examine_client"]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A case that a client gets wrong.
-
-    Args:
-        invariant: the one that it breaks.
-        descriptions: what differs from the expected outcome.
-        shrunk: a smaller case that fails in the same way, if one was searched for.
-        secondary: whether other cases decided on the invariant: alone, this one would point
-            elsewhere.
-    """
-
-    invariant: str
-    case: Case
-    descriptions: tuple[str, ...]
-    shrunk: Case | None = None
-    secondary: bool = False
-
-    def __str__(self) -> str:
-        lines = [f"{self.case.name} breaks {self.invariant}: {INVARIANTS[self.invariant]}."]
-        lines += [f"  {description}" for description in self.descriptions]
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The result of an examination.
-
-    Args:
-        runs: how many cases were run.
-        skipped: the names of the cases that cannot be run at this level.
-        failures: one for each case that failed, unless its plain form explains it.
-    """
-
-    runs: int
-    skipped: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-
-    @property
-    def good(self) -> bool:
-        """Whether no case failed."""
-        return not self.failures
-
-    def broken(self) -> dict[str, list[Failure]]:
-        """The failures of each broken invariant, in the order of `INVARIANTS`.
-
-        Failures that are not secondary come first, then the smaller streams.
-        """
-        broken: dict[str, list[Failure]] = {}
-        for name in INVARIANTS:
-            failures = [failure for failure in self.failures if failure.invariant == name]
-            if failures:
-                broken[name] = sorted(failures, key=lambda f: (f.secondary, f.case.answer.size))
-        return broken
+__all__ = ["Failure", "Report", "examine", "examine_bodies", "examine_client", "outcome_of"]
 
 
 @dataclass(slots=True)
 class _Examination:
-    """The results of the cases so far: plain forms by name, and the cases that failed."""
+    """The results of the cases so far, plain forms by name."""
 
-    judge: Callable[[Case], list[Difference]]
-    plain: dict[str, list[Difference]] = field(default_factory=dict)
-    failed: list[tuple[Case, list[Difference], list[Difference]]] = field(default_factory=list)
+    judge: Callable[[Case], Judgement]
+    policy: Policy
+    forms: dict[str, Judgement] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+    excused: list[Excused] = field(default_factory=list)
 
-    def add(self, case: Case) -> list[Difference]:
-        """Judges a case; if it fails, its plain form, too. Returns the differences."""
-        found = self.judge_plain(case) if case.plain is None else self.judge(case)
-        if found:
-            self.failed.append((case, found, self.judge_plain(case.plain) if case.plain else []))
-        return found
+    def add(self, case: Case) -> bool:
+        """Judges a case; returns whether it failed."""
+        judgement = self._form(case) if case.plain is None else self.judge(case)
+        self.results.append(Result(case, judgement))
+        name = allowed_name(case, self.policy.allow)
+        if name is not None:
+            reason = self.policy.allow[name]
+            self.excused.append(Excused(case, name, reason, judgement.verdict))
+        return bool(judgement.differences)
 
-    def judge_plain(self, case: Case) -> list[Difference]:
-        """The differences of a plain case, which runs once."""
-        if case.name not in self.plain:
-            self.plain[case.name] = self.judge(case)
-        return self.plain[case.name]
+    def _form(self, case: Case) -> Judgement:
+        """The judgement of a form of a case, which runs once."""
+        if case.name not in self.forms:
+            self.forms[case.name] = self.judge(case)
+        return self.forms[case.name]
 
-    def failures(self) -> tuple[Failure, ...]:
-        """One for each attributed case."""
-        return tuple(
-            Failure(one.invariant, one.case, one.descriptions, secondary=one.secondary)
-            for one in attribute(self.failed)
+    def report(self, skipped: Iterable[str] = ()) -> Report:
+        """The report on all cases."""
+        check_allowed(self.policy.allow, (one.case.name for one in self.results))
+        excused = {id(one.case) for one in self.excused}
+        failed = [
+            (one.case, one.judgement.differences, self._known(one.case))
+            for one in self.results
+            if one.judgement.differences and id(one.case) not in excused
+        ]
+        exceptions = {id(one.case): one.judgement.exception for one in self.results}
+        failures = tuple(
+            Failure(
+                one.invariant,
+                one.case,
+                one.descriptions,
+                secondary=one.secondary,
+                exception=exceptions[id(one.case)] if one.by_exception else "",
+            )
+            for one in attribute(failed, Forms(self._payload_form, self._unvaried_form))
         )
+        return Report(
+            len(self.results), tuple(skipped), failures, tuple(self.results), tuple(self.excused)
+        )
+
+    def _known(self, case: Case) -> tuple[Difference, ...]:
+        return () if case.plain is None else self._form(case.plain).differences
+
+    def _payload_form(self, case: Case) -> tuple[Difference, ...] | None:
+        variation = Variation(split=case.variation.split, group=case.variation.group)
+        if case.plain is None or variation == case.variation:
+            return None
+        return self._compiled(case.plain, variation, case.quirk)
+
+    def _unvaried_form(self, case: Case) -> tuple[Difference, ...]:
+        assert case.plain is not None
+        return self._compiled(case.plain, PLAIN, case.quirk)
+
+    def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
+        if variation == PLAIN and not quirk:
+            return self._form(plain).differences
+        form = compile_case(plain.scenario, plain.api, variation, quirk, plain=plain)
+        return self._form(form).differences
 
 
 def examine(
@@ -115,31 +111,44 @@ def examine(
     """Runs an accumulator through cases.
 
     Args:
-        factory: makes a new probe for each stream. Its exceptions are bugs of the test, not of
-            the client, and propagate.
+        factory: makes a new probe for each stream.
         policy: how the client intends to behave; default: `Policy()`.
         level: whether probes take decoded events or bytes.
+
+    Raises:
+        ProbeError: the client cannot be run: the factory fails, or an import is missing.
+        UsageError: a name in `Policy.allow` is neither a quirk nor a case.
     """
     policy = policy or Policy()
-    examination = _Examination(lambda case: run(factory, case, policy, level))
+    check_allowed(policy.allow)
+    examination = _Examination(lambda case: run_case(factory, case, policy, level), policy)
     skipped: list[str] = []
     passed: list[Case] = []
-    runs = 0
     for case in cases:
         if level == "payloads" and case.events is None:
             skipped.append(case.name)
             continue
-        runs += 1
-        failed = bool(examination.add(case))
+        failed = examination.add(case)
         if case.plain is not None:
             continue
         shared = _shared_state(factory, passed, case, policy, level, failed=failed)
         if shared is not None:
-            # If one stream affects the next, no later result means anything.
-            return Report(runs, tuple(skipped), (shared,))
+            return _stopped(examination, shared, skipped)
         if not failed:
             passed.append(case)
-    return Report(runs, tuple(skipped), examination.failures())
+    return examination.report(skipped)
+
+
+def _stopped(examination: _Examination, shared: Failure, skipped: Iterable[str]) -> Report:
+    """The report where one stream affects the next: no other result means anything."""
+    return Report(
+        len(examination.results),
+        tuple(skipped),
+        (shared,),
+        tuple(examination.results),
+        tuple(examination.excused),
+        stopped="streams share state (stage-empties), so that no other case can be judged",
+    )
 
 
 def _shared_state(
@@ -176,49 +185,70 @@ def examine_bodies(
 
     Args:
         read: gives the client's outcome for the JSON value of a body.
+
+    Raises:
+        ProbeError: the client cannot be run.
     """
     policy = policy or Policy()
+    results: list[Result] = []
     failures: list[Failure] = []
-    runs = 0
     for case in cases:
         if case.plain is not None or case.body is None:
             continue
-        runs += 1
         try:
-            outcome = read(case.body)
+            outcome = checked_outcome(read(case.body), "body()")
         except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
-            outcome = Outcome.of(errors=[error])
-        found = differences(case, outcome, policy)
-        if found:
-            descriptions = tuple(difference.description for difference in found)
+            outcome = exception_outcome(error)
+        judgement = judge(case, outcome, policy)
+        results.append(Result(case, judgement))
+        if judgement.differences:
+            descriptions = tuple(difference.description for difference in judgement.differences)
             failures.append(Failure("stream-equals-body", case, descriptions))
-    return Report(runs, (), tuple(failures))
+    return Report(len(results), (), tuple(failures), tuple(results))
 
 
 def examine_client(
-    client: Run, at: Callable[[Case], str], cases: Iterable[Case], policy: Policy | None = None
+    client: Run,
+    at: Callable[[Case], str],
+    cases: Iterable[Case],
+    policy: Policy | None = None,
+    *,
+    usage_requested: Callable[[Case], bool] = lambda _: True,
 ) -> Report:
     """Runs a whole client through cases over HTTP.
 
     Args:
         at: starts to serve a case, and returns the base URL.
+        usage_requested: whether the client's last request was for usage, too; called after the
+            client has run, and only where the policy leaves it open.
+
+    Raises:
+        ProbeError: the client cannot be run.
+        UsageError: a name in `Policy.allow` is neither a quirk nor a case.
     """
     policy = policy or Policy()
+    check_allowed(policy.allow)
 
-    def judge(case: Case) -> list[Difference]:
-        return differences(case, outcome_of(client, at(case), case), policy)
+    def judge_case(case: Case) -> Judgement:
+        outcome = outcome_of(client, at(case), case)
+        requested = policy.usage_requested
+        if requested is None and case.expected.usage is not None:
+            requested = usage_requested(case)
+        return judge(case, outcome, replace(policy, usage_requested=requested))
 
-    examination = _Examination(judge)
-    runs = 0
+    examination = _Examination(judge_case, policy)
     for case in cases:
-        runs += 1
         examination.add(case)
-    return Report(runs, (), examination.failures())
+    return examination.report()
 
 
 def outcome_of(client: Run, url: str, case: Case) -> Outcome:
-    """The outcome of a whole client; an exception counts as an error that it reports."""
+    """The outcome of a whole client; an exception counts as an error that it reports.
+
+    Raises:
+        ProbeError: the client cannot be run.
+    """
     try:
-        return client(url, case)
+        return checked_outcome(client(url, case), "run()")
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
-        return Outcome.of(errors=[error])
+        return exception_outcome(error)

@@ -1,0 +1,117 @@
+"""The invariants that the errors and exceptions of a client point to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.difference import Difference, printable
+from mockllm.checking.outcome import Call, Outcome, Trouble
+from mockllm.checking.policy import Policy
+from mockllm.scenario.model import FramePart
+
+__all__ = ["about_framing", "exception_invariant", "unexpected_errors"]
+
+_NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
+"""The message of an exception on a value that is null or missing."""
+
+_INPUT_MODEL = re.compile(r"^\w*Validat\w+|validation error", re.IGNORECASE)
+"""The exception of a typed model of the input (pydantic, msgspec, attrs)."""
+
+_NOT_IN_MODEL = re.compile(r"extra|unexpected|not permitted|does not match any|unknown|literal|tag")
+
+_FRAMING = re.compile(
+    r"^(JSONDecodeError|SyntaxError|UnicodeDecodeError)|Expecting value|Extra data|utf-8|utf8|"
+    r"BOM|invalid continuation|unexpected end of (data|JSON)",
+    re.IGNORECASE,
+)
+"""What a client raises that reads lines, events or characters wrongly: the data it gets is then no
+JSON, or no UTF-8."""
+
+_NO_ARGUMENTS = re.compile(
+    r"JSON object must be str|expected string or bytes|Expecting value: line 1 column 1 \(char 0\)|"
+    r"Unexpected end of JSON input|EOF while parsing a value"
+)
+"""What parsers of JSON raise on null and on an empty text."""
+
+
+def about_framing(trouble: Trouble) -> bool:
+    """Whether an error may come from bytes that were cut or decoded in the wrong way."""
+    return _FRAMING.search(trouble.message) is not None
+
+
+def exception_invariant(trouble: Trouble, case: Case) -> tuple[str | None, bool]:
+    """The invariant that an exception points to by itself, and whether it is certain.
+
+    None where only the case can decide.
+    """
+    message = trouble.message
+    offered = {tool.name for tool in case.tools}
+    for call in case.expected.tool_calls:
+        if offered and call.name not in offered and f"KeyError: '{call.name}'" in message:
+            return "unknown-tool", True
+        if f"{call.name}{call.name}" in message:
+            return "name-kept", True
+    if _NO_ARGUMENTS.search(message) and any(c.arguments == {} for c in case.expected.tool_calls):
+        return "zero-arguments", False
+    if _INPUT_MODEL.search(message):
+        return ("unknown-event" if _NOT_IN_MODEL.search(message) else "null-tolerant"), False
+    if trouble.crash and _NULL.search(message):
+        return "null-tolerant", False
+    return None, False
+
+
+def unexpected_errors(
+    case: Case, got: Outcome, policy: Policy, excluded: Sequence[tuple[int, Call, str]]
+) -> Iterator[Difference]:
+    """Errors that neither the stream nor the policy explains."""
+    choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
+    required = [one for one in excluded if choices[one[2]] == "error"]
+    for trouble in got.errors:
+        if trouble.crash or not required or not _is_about(trouble, case):
+            yield _difference(case, trouble, [invariant for _, _, invariant in excluded[:1]])
+
+
+def _is_about(trouble: Trouble, case: Case) -> bool:
+    """Whether an error is about a call of the case."""
+    names = {name for call in case.expected.tool_calls for name in (call.name, call.id) if name}
+    return trouble.tool is not None or any(name in trouble.message for name in names)
+
+
+def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference:
+    where = f" ({trouble.raised})" if trouble.raised else ""
+    field = "crash" if trouble.crash else "errors"
+    description = f"reports an error: {printable(trouble.message)}{where}"
+    certain, conclusive = exception_invariant(trouble, case)
+    first, *others = [
+        *([certain] if certain else []),
+        *(["null-tolerant"] if trouble.crash and not certain else []),
+        *_possible_causes(case, excluded),
+        *(["chunking-free"] if about_framing(trouble) else []),
+    ]
+    return Difference(
+        field,
+        description,
+        first,
+        conclusive=conclusive,
+        alternatives=tuple(dict.fromkeys(others)),
+        recognised=certain is not None,
+    )
+
+
+def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
+    """The invariants that an error in a correct stream may point to, the likeliest first."""
+    turn = case.scenario.turns[0].for_api(case.api)
+    found = list(excluded)
+    comments = turn.wire is not None and turn.wire.comments is not None
+    if comments or any(isinstance(part, FramePart) for part in turn.reply):
+        found.append("unknown-event")
+    calls = case.expected.tool_calls
+    if calls and all(call.arguments == {} for call in calls):
+        found.append("zero-arguments")
+    if calls:
+        found.append("arguments-concatenate")
+    if case.finish_values & {"length", "content_filter"}:
+        found.append("finish-and-usage")
+    return found or ["null-tolerant"]

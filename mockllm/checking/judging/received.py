@@ -1,0 +1,189 @@
+"""Reads what a client returned, of whatever type, into an outcome that can be compared. Pure.
+
+A client may return anything: a list in place of text, a call without a name, NaN, an object that
+contains itself. A value of a wrong type becomes a difference with a name, and never an exception of
+the kit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from mockllm.checking.judging.difference import Difference, format_value
+from mockllm.checking.judging.values import comparable_value, foreign
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage
+
+__all__ = ["received"]
+
+
+def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
+    """An outcome whose fields have the declared types, and the differences of those that had not.
+
+    A field of a wrong type gets its default, and is not compared any further.
+    """
+    if _as_declared(outcome):
+        return outcome, []
+    found: list[Difference] = []
+    changes: dict[str, Any] = {}
+    for name in ("text", "reasoning", "refusal"):
+        value: Any = getattr(outcome, name)
+        if value is None:
+            changes[name] = ""
+        elif value is not NOT_KEPT and not isinstance(value, str):
+            changes[name] = NOT_KEPT
+            found.append(_wrong_type(name, value, "text", "text-accumulates"))
+    changes["tool_calls"] = _calls(outcome.tool_calls, found)
+    changes["errors"] = _errors(outcome.errors, found)
+    changes["usage"] = _usage(outcome.usage, found)
+    for name, invariant in (
+        ("finish", "finish-and-usage"),
+        ("role", "role-kept"),
+        ("model", "answer-id-kept"),
+        ("response_id", "answer-id-kept"),
+    ):
+        value = getattr(outcome, name)
+        if value is not NOT_KEPT and value is not None and not isinstance(value, str):
+            changes[name] = NOT_KEPT
+            found.append(_wrong_type(name, value, "text", invariant))
+    changes["opaque"] = _opaque(outcome.opaque, found)
+    return replace(outcome, **changes), found
+
+
+def _as_declared(outcome: Any) -> bool:
+    """Whether all values have the declared types: nearly always, so this is checked first."""
+    return (
+        type(outcome.text) is type(outcome.reasoning) is type(outcome.refusal) is str
+        and type(outcome.tool_calls) is tuple
+        and all(map(_is_declared_call, outcome.tool_calls))
+        and (outcome.finish is None or type(outcome.finish) is str)
+        and (outcome.usage is None or _is_declared_usage(outcome.usage))
+        and type(outcome.errors) is tuple
+        and all(isinstance(one, Trouble) and type(one.message) is str for one in outcome.errors)
+        and _is_declared_text(outcome.role)
+        and _is_declared_text(outcome.model)
+        and _is_declared_text(outcome.response_id)
+        and (
+            outcome.opaque is NOT_KEPT
+            or (type(outcome.opaque) is tuple and all(type(one) is str for one in outcome.opaque))
+        )
+    )
+
+
+def _is_declared_text(value: Any) -> bool:
+    return value is NOT_KEPT or value is None or type(value) is str
+
+
+def _is_declared_call(call: Any) -> bool:
+    return (
+        isinstance(call, Call)
+        and type(call.name) is str
+        and (call.id is None or type(call.id) is str)
+    )
+
+
+def _is_declared_usage(usage: Any) -> bool:
+    return isinstance(usage, Usage) and all(
+        number is None or type(number) is int
+        for number in (usage.input, usage.output, usage.reasoning, usage.cached)
+    )
+
+
+def _wrong_type(field: str, value: Any, wanted: str, invariant: str) -> Difference:
+    shown = format_value(comparable_value(value))
+    description = f"{field} is of the type {type(value).__name__}, not {wanted}: {shown}"
+    return Difference(field, description, invariant, conclusive=True)
+
+
+def _items(value: Any) -> list[Any] | None:
+    """The items of a collection; None where it is none."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
+        return None
+    try:
+        return list(value)
+    except Exception:  # noqa: BLE001 - a client's iterator may raise anything; the type is reported
+        return None
+
+
+def _calls(value: Any, found: list[Difference]) -> Any:
+    if value is None or value is NOT_KEPT:
+        return value or ()
+    items = _items(value)
+    if items is None:
+        found.append(_wrong_type("tool_calls", value, "a tuple of calls", "arguments-concatenate"))
+        return NOT_KEPT
+    calls = []
+    for index, item in enumerate(items):
+        call = item if isinstance(item, Call) else _converted(item)
+        if call is None:
+            field = f"tool_calls[{index}]"
+            found.append(_wrong_type(field, item, "a Call", "arguments-concatenate"))
+        else:
+            calls.append(_declared_call(call))
+    return tuple(calls) if len(calls) == len(items) else NOT_KEPT
+
+
+def _converted(item: Any) -> Call | None:
+    """The call in a mapping or in a tuple (id, name, arguments), as `Outcome.of` reads it."""
+    if isinstance(item, dict):
+        return Outcome.of(tool_calls=[item]).tool_calls[0]
+    if isinstance(item, tuple | list) and len(item) == 3:
+        return Outcome.of(tool_calls=[item]).tool_calls[0]
+    return None
+
+
+def _declared_call(call: Call) -> Call:
+    """The call with a name and an id that can be compared and hashed."""
+    return replace(call, name=_text_or_foreign(call.name), id=_text_or_foreign(call.id))
+
+
+def _text_or_foreign(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else foreign(value)
+
+
+def _errors(value: Any, found: list[Difference]) -> Any:
+    if value is None:
+        return ()
+    items = _items(value)
+    if items is None:
+        if isinstance(value, str | BaseException):
+            return Outcome.of(errors=[value]).errors
+        found.append(_wrong_type("errors", value, "a tuple of errors", "error-ends"))
+        return ()
+    return tuple(
+        item if isinstance(item, Trouble) and isinstance(item.message, str) else _trouble(item)
+        for item in items
+    )
+
+
+def _trouble(item: Any) -> Trouble:
+    if isinstance(item, Trouble):
+        return replace(item, message=str(foreign(item.message)))
+    if isinstance(item, str | BaseException):
+        return Outcome.of(errors=[item]).errors[0]
+    return Trouble(repr(foreign(item)))
+
+
+def _usage(value: Any, found: list[Difference]) -> Any:
+    if value is None or value is NOT_KEPT:
+        return value
+    if not isinstance(value, Usage):
+        found.append(_wrong_type("usage", value, "a Usage", "finish-and-usage"))
+        return NOT_KEPT
+    for name in ("input", "output", "reasoning", "cached"):
+        number = getattr(value, name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
+            found.append(_wrong_type(f"usage.{name}", number, "a number", "finish-and-usage"))
+            return NOT_KEPT
+    return value
+
+
+def _opaque(value: Any, found: list[Difference]) -> Any:
+    if value is None or value is NOT_KEPT:
+        return value
+    items = _items(value)
+    if items is None or not all(isinstance(item, str) for item in items):
+        found.append(_wrong_type("opaque", value, "a tuple of texts", "opaque-kept"))
+        return NOT_KEPT
+    return tuple(items)

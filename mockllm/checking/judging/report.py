@@ -1,0 +1,122 @@
+"""The result of an examination: verdicts, failures, excuses, and what was not judged. Only data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.invariants import INVARIANTS
+from mockllm.checking.judging.compare import Judgement, Verdict
+
+__all__ = ["Excused", "Failure", "Report", "Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A case that a client gets wrong, and one invariant that it breaks there.
+
+    Args:
+        invariant: the one that it breaks.
+        descriptions: what differs from the expected outcome.
+        shrunk: a smaller case that fails in the same way, if one was searched for.
+        secondary: whether other cases decided on the invariant: alone, this one would point
+            elsewhere.
+        exception: the client's own exception, with the place that raised it; "" if it raised none.
+    """
+
+    invariant: str
+    case: Case
+    descriptions: tuple[str, ...]
+    shrunk: Case | None = None
+    secondary: bool = False
+    exception: str = ""
+
+    def __str__(self) -> str:
+        lines = [self.exception] if self.exception else []
+        lines.append(f"{self.case.name} breaks {self.invariant}: {INVARIANTS[self.invariant]}.")
+        lines += [f"  {description}" for description in self.descriptions]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Excused:
+    """A case that the policy allows the client to get wrong.
+
+    Args:
+        name: the name in `Policy.allow`.
+        verdict: of the case; where it is `right`, the excuse is not needed.
+    """
+
+    case: Case
+    name: str
+    reason: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One case and how its outcome was judged."""
+
+    case: Case
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of an examination.
+
+    Args:
+        runs: how many cases were run.
+        skipped: the names of the cases that cannot be run at this level. They are not judged.
+        failures: for each case that failed, one for each invariant, unless the plain form of the
+            case explains it.
+        results: of every case that was run.
+        excused: the cases that the policy allows the client to get wrong.
+        stopped: why the remaining cases were not judged; "" if all were.
+    """
+
+    runs: int
+    skipped: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    results: tuple[Result, ...] = field(default=(), repr=False)
+    excused: tuple[Excused, ...] = ()
+    stopped: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether no case failed."""
+        return not self.failures
+
+    @property
+    def verdicts(self) -> dict[Verdict, int]:
+        """How many cases have each verdict; those that were skipped are `not judged`."""
+        counts = Counter(one.judgement.verdict for one in self.results)
+        counts["not judged"] += len(self.skipped)
+        return {name: count for name, count in counts.items() if count}
+
+    @property
+    def not_judged(self) -> Mapping[str, int]:
+        """The fields that were not judged, each with the number of cases: the client has no place
+        for them, or the policy ignores them."""
+        return Counter(name for one in self.results for name in one.judgement.not_judged)
+
+    @property
+    def needless(self) -> tuple[str, ...]:
+        """The names in `Policy.allow` whose cases are all right."""
+        names = dict.fromkeys(one.name for one in self.excused)
+        bad = {one.name for one in self.excused if one.verdict not in ("right", "tolerated")}
+        return tuple(name for name in names if name not in bad)
+
+    def broken(self) -> dict[str, list[Failure]]:
+        """The failures of each broken invariant, in the order of `INVARIANTS`.
+
+        Failures that are not secondary come first, then the smaller streams.
+        """
+        broken: dict[str, list[Failure]] = {}
+        for name in INVARIANTS:
+            failures = [failure for failure in self.failures if failure.invariant == name]
+            if failures:
+                broken[name] = sorted(failures, key=lambda f: (f.secondary, f.case.answer.size))
+        return broken

@@ -1,0 +1,235 @@
+"""Watches the state of a probe after every chunk, and what it passes on for the chunk. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.difference import Difference, comparable, format_value
+from mockllm.checking.judging.received import received
+from mockllm.checking.judging.values import canonical, comparable_value
+from mockllm.checking.outcome import Call, Outcome, is_kept
+from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
+from mockllm.errors import ProbeError
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """Checks the state of a probe after every chunk.
+
+    `found` holds the first difference of each invariant.
+    """
+
+    def __init__(self, probe: Probe | ByteProbe, case: Case) -> None:
+        self._probe = probe
+        self._case = case
+        self._texts = {"text": _GrowingText(), "reasoning": _GrowingText()}
+        self._calls: list[Call] = []
+        self._surfaced: list[Call] = []
+        self._fragments: list[Fragment] = []
+        # The stream itself takes text back, or offers to: then the end alone decides.
+        self._takes_back = case.invariant == "final-replaces" or case.reaction == "either"
+        self.found: list[Difference] = []
+
+    def after_chunk(self, delta: object, outcome: Outcome) -> None:
+        """Compares the state after a chunk, and what was passed on for it, with those before."""
+        outcome, _ = received(outcome)
+        passed_on = self._passed_on(delta)
+        for name, text in self._texts.items():
+            if not is_kept(getattr(outcome, name)):
+                continue
+            violation = text.grow(getattr(outcome, name), getattr(passed_on, name))
+            if violation is not None and not (
+                self._takes_back and violation[0] == "text-accumulates"
+            ):
+                self._add(f"{name}: {violation[1]}", violation[0])
+        for call in passed_on.tool_calls:
+            self._check_surfaced(call)
+        self._fragments += passed_on.tool
+        if isinstance(outcome.tool_calls, tuple):
+            self._check_calls(outcome.tool_calls)
+
+    def _passed_on(self, delta: object) -> Delta:
+        """What `feed` returned, as a `Delta`.
+
+        Raises:
+            ProbeError: it is something else.
+        """
+        if delta is None:
+            return _NOTHING
+        if isinstance(delta, str):
+            return Delta(delta)
+        if not isinstance(delta, Delta) or not _is_declared(delta):
+            raise ProbeError(
+                "feed must return a mockllm.checking.Delta, the new text or None; it returned "
+                f"{comparable_value(delta)!r:.200}"
+            )
+        return delta
+
+    def after_stream(self, outcome: Outcome) -> Iterator[Difference]:
+        """The differences that show only at the end of the stream."""
+        outcome, _ = received(outcome)
+        for name, text in self._texts.items():
+            final = getattr(outcome, name)
+            if text.has_deltas and text.correct and text.passed_on != final:
+                description = (
+                    f"{name}: the deltas join to {text.passed_on!r:.80}, their sum is {final!r:.80}"
+                )
+                yield self._of_text(description, "delta-is-fragment")
+        if not outcome.errors:
+            yield from self._joined_fragments()
+        pending = getattr(self._probe, "pending", None)
+        if pending is not None and not outcome.errors:
+            count = pending()
+            if count:
+                description = f"{count} calls are still waiting after the end"
+                yield Difference("chunk", description, "stage-empties", conclusive=True)
+
+    def _joined_fragments(self) -> Iterator[Difference]:
+        """The fragments of arguments that were passed on join to the arguments of their calls."""
+        calls = self._case.expected.tool_calls
+        for index, call in enumerate(calls):
+            own = [one for one in self._fragments if self._belongs(one, index, call)]
+            joined = "".join(one.arguments for one in own)
+            if not self._fragments or not isinstance(call.arguments, dict) or self._takes_back:
+                continue
+            if canonical(comparable(Call(call.name, joined)).arguments) != canonical(
+                call.arguments
+            ):
+                description = (
+                    f"the fragments of the arguments of {call.name} join to "
+                    f"{format_value(joined)}, not {format_value(call.arguments)}"
+                )
+                others = ("arguments-concatenate", "surface-complete")
+                yield Difference("chunk", description, "delta-is-fragment", alternatives=others)
+
+    def _belongs(self, fragment: Fragment, index: int, call: Call) -> bool:
+        """Whether a fragment is of a call: by id, else by index, else by name."""
+        if fragment.id is not None and self._case.ids and call.id is not None:
+            return fragment.id == call.id
+        if fragment.index is not None:
+            return fragment.index == index
+        names = [one.name for one in self._case.expected.tool_calls]
+        return len(names) == 1 or (fragment.name == call.name and names.count(call.name) == 1)
+
+    def _check_surfaced(self, call: Call) -> None:
+        if any(_same(call, other) for other in self._surfaced):
+            self._add(f"{call.name} ({call.id}) surfaces again", "surface-once")
+        self._surfaced.append(call)
+        self._check_complete(call)
+
+    def _check_calls(self, calls: tuple[Call, ...]) -> None:
+        if list(calls) == self._calls:
+            return
+        for call in calls:
+            self._check_complete(call)
+            if sum(_same(call, other) for other in calls) > 1:
+                self._add(f"{call.name} ({call.id}) is there twice", "surface-once")
+        self._calls = list(calls)
+
+    def _check_complete(self, call: Call) -> None:
+        """Checks that a call which has surfaced already has its final arguments."""
+        wanted = [c for c in self._case.expected.tool_calls if c.id is not None and c.id == call.id]
+        if not wanted or not self._case.ids or len(wanted) > 1:
+            return
+        arguments, early = wanted[0].arguments, comparable(call).arguments
+        if isinstance(arguments, dict) and isinstance(early, dict) and early != arguments:
+            description = (
+                f"{call.name} ({call.id}) surfaces with {format_value(early)}, "
+                "before it is complete"
+            )
+            self._add(description, "surface-complete")
+
+    def _add(self, description: str, invariant: str) -> None:
+        if not any(one.invariant == invariant for one in self.found):
+            self.found.append(self._of_text(description, invariant))
+
+    @staticmethod
+    def _of_text(description: str, invariant: str) -> Difference:
+        """A difference in the middle of the stream; those of text look alike in short streams."""
+        alternatives = tuple(name for name in _OF_TEXT if name != invariant)
+        if invariant not in _OF_TEXT:
+            return Difference("chunk", description, invariant, conclusive=True)
+        return Difference("chunk", description, invariant, alternatives=alternatives)
+
+
+_NOTHING = Delta()
+
+_OF_TEXT = ("text-accumulates", "delta-is-fragment", "delta-first")
+
+
+def _is_declared(delta: Any) -> bool:
+    """Whether the values of a delta have the declared types."""
+    return (
+        isinstance(delta.text, str)
+        and isinstance(delta.reasoning, str)
+        and isinstance(delta.tool_calls, tuple | list)
+        and all(isinstance(one, Call) for one in delta.tool_calls)
+        and isinstance(delta.tool, tuple | list)
+        and all(isinstance(one, Fragment) and isinstance(one.arguments, str) for one in delta.tool)
+    )
+
+
+class _GrowingText:
+    """A text as it grows, and the fragments of it that were passed on.
+
+    Attributes:
+        passed_on: all fragments, joined.
+        has_deltas: whether any fragment was passed on.
+        correct: whether no chunk broke an invariant so far.
+    """
+
+    def __init__(self) -> None:
+        self.passed_on = ""
+        self.has_deltas = False
+        self.correct = True
+        self._before = ""
+        self._behind = False
+
+    def grow(self, now: str, fragment: str) -> tuple[str, str] | None:
+        """The invariant that a chunk breaks, and how. After the first one, later ones are ignored.
+
+        Args:
+            now: all of the text so far.
+            fragment: what was passed on for this chunk.
+        """
+        violation = self._violation(now, fragment) if self.correct else None
+        self.correct = self.correct and violation is None
+        return violation
+
+    def _violation(self, now: str, fragment: str) -> tuple[str, str] | None:
+        before, self._before = self._before, now
+        if _is_inserted(before, now):
+            # Two texts grow at once: the first one is continued, and no delta can be compared.
+            self.correct = False
+            return None
+        if not now.startswith(before):
+            return "text-accumulates", f"it was {before!r:.80}, then {now!r:.80}"
+        new = now[len(before) :]
+        was_behind, self._behind = self._behind, len(self.passed_on) + len(fragment) < len(now)
+        self.passed_on += fragment
+        self.has_deltas = self.has_deltas or bool(fragment)
+        caught_up = was_behind and fragment and self.passed_on == now
+        if (self.has_deltas and self._behind) or caught_up:
+            return "delta-first", f"{now!r:.80} shows {new!r:.80} before it is handed on"
+        if fragment not in (new, "") and fragment == now:
+            return "delta-is-fragment", f"{now!r:.80} is handed on, not {new!r:.80}"
+        return None
+
+
+def _is_inserted(before: str, now: str) -> bool:
+    """Whether a text became longer inside, and not at its end."""
+    added = len(now) - len(before)
+    if added <= 0 or now.startswith(before):
+        return False
+    start = next(index for index, char in enumerate(before) if char != now[index])
+    return now[start + added :] == before[start:]
+
+
+def _same(one: Call, other: Call) -> bool:
+    """Whether two calls are the same call, surfaced twice: only their ids can show that."""
+    if one.id is None or other.id is None:
+        return False
+    return one.id == other.id and one.name == other.name
