@@ -12,9 +12,11 @@ import pytest
 from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_specs, differences
 from mockllm.checking.judging.compare import Difference
 from mockllm.checking.judging.running import Level, drive, run
-from mockllm.checking.reports.reproduction import format_stream
+from mockllm.checking.reports.stream_text import format_stream
 from mockllm.errors import UsageError
+from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.body import parse_object
 from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.server.control import base_urls
 from mockllm_pytest.marks import CasesMark
@@ -22,6 +24,7 @@ from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
+    from mockllm.replay.session import Exchange
     from mockllm.server.thread import ServerThread
 
 __all__ = ["CasePlayer", "MockCase", "find_scenarios", "marked_cases", "scenario_name"]
@@ -90,6 +93,18 @@ class CasePlayer:
         scenario = case.scenario
         thread.ask(thread.server.assign, self._session, (scenario,), named=scenario.name)
         return base_urls(PROTOCOLS, f"{thread.url}/s/{self._session}")[case.api]
+
+    def requests_usage(self, case: Case) -> bool:
+        """Whether the last request was for usage, too, where the API sends it on request only."""
+        wanted = PROTOCOLS[case.api].client.usage
+        exchange = self._thread.ask(self._last_exchange)
+        if not wanted or exchange is None:
+            return True
+        return check_partial("body", wanted, parse_object(exchange.body)) is None
+
+    def _last_exchange(self) -> Exchange | None:
+        session = self._thread.server.sessions.find(self._session)
+        return session.journal[-1] if session is not None and session.journal else None
 
     @property
     def _service(self) -> MockService:

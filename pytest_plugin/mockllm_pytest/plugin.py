@@ -23,6 +23,8 @@ _SESSION = pytest.StashKey["MockSession"]()
 _LIBRARY = pytest.StashKey["Library"]()
 _PLAYED = pytest.StashKey[set[str]]()
 _SECTION = "mockllm"
+SUITE_SECTION = "mockllm suite"
+"""The title of the section of a report with what a suite counted."""
 _RECORDING = "mockllm recording"
 
 
@@ -224,11 +226,28 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Prints the exchanges of tests that passed, the recordings, and the unused scenarios."""
+    _write_suites(terminalreporter)
     if options.flag(config, "show"):
         _write_exchanges(terminalreporter)
     _write_recordings(terminalreporter)
     if options.flag(config, "unused"):
         _write_unused(terminalreporter, config)
+
+
+def _write_suites(reporter: pytest.TerminalReporter) -> None:
+    """What each suite counted: a green test does not show what was excused or not judged."""
+    suites = [
+        (report.nodeid.rpartition("::")[0], text)
+        for outcome in ("passed", "failed", "skipped", "xfailed")
+        for report in reporter.getreports(outcome)
+        for title, text in report.sections
+        if title == f"Captured {SUITE_SECTION} call"
+    ]
+    if suites:
+        reporter.section("mockllm suites")
+    for nodeid, text in suites:
+        reporter.write_line(nodeid)
+        reporter.write_line(text)
 
 
 def _write_exchanges(reporter: pytest.TerminalReporter) -> None:

@@ -25,12 +25,13 @@ from mockllm.checking import (
     report_text,
 )
 from mockllm.checking.judging.running import Level
-from mockllm.checking.reports.check import shrunk
+from mockllm.checking.reports.check import shrunk, summary
 from mockllm.checking.reports.shrinking import shrink
-from mockllm.errors import UsageError
+from mockllm.errors import ProbeError, UsageError
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, find_scenarios
 from mockllm_pytest.options import chosen
+from mockllm_pytest.plugin import SUITE_SECTION
 from mockllm_pytest.serving import MockService
 
 __all__ = ["AccumulatorSuite", "ClientSuite"]
@@ -57,6 +58,8 @@ class _Examination:
 
 
 _STASH = pytest.StashKey[_Examination]()
+_BROKEN = pytest.StashKey[str]()
+"""Why the client cannot be run."""
 
 
 class _Suite:
@@ -70,7 +73,10 @@ class _Suite:
         scenarios: names, paths and scenarios; default: all that the run knows.
         seed: the seed of the variations; default: `--mockllm-seed`.
         xfail: the invariants that are known to be broken, each with the reason. If one of them
-            holds, its test fails.
+            holds, its test fails. No other invariant is excused, not even in the same case.
+        allow: the cases that the client may get wrong, each with the reason, by the name of a
+            quirk (`chat-name-split`, `sse-crlf:cr`) or of a case. They are added to those of
+            `policy.allow`.
     """
 
     api: ClassVar[str] = ""
@@ -80,6 +86,7 @@ class _Suite:
     scenarios: ClassVar[Any] = None
     seed: ClassVar[str | None] = None
     xfail: ClassVar[Mapping[str, str]] = {}
+    allow: ClassVar[Mapping[str, str]] = {}
 
     _variations: ClassVar[int] = 25
 
@@ -102,35 +109,63 @@ class _Suite:
     def _check(self, invariant: str, request: pytest.FixtureRequest) -> None:
         """Fails, skips or xfails the test of one invariant."""
         examination = self._examination(request)
-        broken = examination.report.broken().get(invariant, [])
+        report = examination.report
+        broken = report.broken().get(invariant, [])
         reason = self.xfail.get(invariant)
-        if reason is not None:
-            if broken:
-                pytest.xfail(reason)
-            pytest.fail(f"[XPASS(strict)] {reason}", pytrace=False)
+        if broken and reason is not None:
+            pytest.xfail(reason)
         if broken:
-            text = examination.text(replace(examination.report, failures=tuple(broken)))
+            text = examination.text(replace(report, failures=tuple(broken)))
             rerun = f'to run it again: pytest "{request.node.nodeid}"'
             pytest.fail(f"{text}\n{rerun} --mockllm-seed {self._seed(request)}", pytrace=False)
-        reason = self._skip_reason(invariant)
-        if invariant == "stream-equals-body":
-            reason = None if self._has_body else "give the suite a method body(value) to compare"
+        not_judged = self._not_judged(invariant, report)
+        if not_judged is not None:
+            pytest.skip(not_judged)
         if reason is not None:
-            pytest.skip(reason)
+            pytest.fail(f"[XPASS(strict)] {reason}", pytrace=False)
+
+    def _not_judged(self, invariant: str, report: Report) -> str | None:
+        """Why an invariant was not judged; None if it was."""
+        if report.stopped:
+            return f"not judged: {report.stopped}"
+        if invariant == "stream-equals-body":
+            return None if self._has_body else "give the suite a method body(value) to compare"
+        if not report.judges(invariant):
+            return "not judged: no outcome of the client has the fields that it is about"
+        return self._skip_reason(invariant)
 
     def _examination(self, request: pytest.FixtureRequest) -> _Examination:
-        """The examination, which the first test of the class runs for all of them."""
+        """The examination, which the first test of the class runs for all of them.
+
+        If the client cannot be run, this test fails, and the others are skipped.
+        """
         stash: pytest.Stash = request.node.getparent(pytest.Class).stash
+        if _BROKEN in stash:
+            pytest.skip(f"not judged: {stash[_BROKEN]}")
         if _STASH not in stash:
-            _check_names(self.xfail)
-            if not self.api:
-                raise UsageError(f'say which API {type(self).__name__} is about: api = "chat"')
-            service: MockService = request.getfixturevalue("mockllm_server")
-            found = find_scenarios(service.library, self.scenarios, request.path.parent)
-            service.played.update(one.name for one in found if one.plays_over(self.api))
-            examination = self._examine(self._cases(found, request), request)
-            stash[_STASH] = self._with_bodies(found, examination)
+            try:
+                stash[_STASH] = self._examined(request)
+            except ProbeError as error:
+                stash[_BROKEN] = str(error)
+                pytest.fail(str(error), pytrace=False)
+            text = "\n".join(summary(stash[_STASH].report))
+            request.node.add_report_section("call", SUITE_SECTION, text)
         return stash[_STASH]
+
+    def _examined(self, request: pytest.FixtureRequest) -> _Examination:
+        _check_names(self.xfail)
+        if not self.api:
+            raise UsageError(f'set the API of {type(self).__name__}, as in api = "chat"')
+        service: MockService = request.getfixturevalue("mockllm_server")
+        found = find_scenarios(service.library, self.scenarios, request.path.parent)
+        service.played.update(one.name for one in found if one.plays_over(self.api))
+        examination = self._examine(self._cases(found, request), request)
+        return self._with_bodies(found, examination)
+
+    @property
+    def _policy(self) -> Policy:
+        """The policy, with the cases that the suite allows."""
+        return replace(self.policy, allow={**self.policy.allow, **self.allow})
 
     def _cases(
         self, scenarios: Iterable[Scenario], request: pytest.FixtureRequest
@@ -161,7 +196,7 @@ class _Suite:
         if not self._has_body:
             return examination
         found = cases(self.api, scenarios, variations=0, quirks=False)
-        bodies = examine_bodies(self.body, found, self.policy)
+        bodies = examine_bodies(self.body, found, self._policy)
         report = examination.report
         return replace(
             examination, report=replace(report, failures=(*report.failures, *bodies.failures))
@@ -227,12 +262,12 @@ class AccumulatorSuite(_Suite):
 
     def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
         factory = _ProbeFactory(self)
-        report = examine(factory, found, self.policy, level=self.level)
+        report = examine(factory, found, self._policy, level=self.level)
 
         def text(broken: Report) -> str:
             if any(failure.invariant == "stream-equals-body" for failure in broken.failures):
                 return report_text(broken)
-            small = shrunk(broken, factory, self.policy, level=self.level)
+            small = shrunk(broken, factory, self._policy, level=self.level)
             return report_text(small, factory, level=self.level, policy=self.policy)
 
         return _Examination(report, text)
@@ -288,7 +323,9 @@ class ClientSuite(_Suite):
         request.session.addfinalizer(player.close)
 
         def examine_cases(some: Iterable[Case]) -> Report:
-            return examine_client(self.run, player.at, some, self.policy)
+            return examine_client(
+                self.run, player.at, some, self._policy, usage_requested=player.requests_usage
+            )
 
         def breaks(case: Case, invariant: str) -> bool:
             failures = examine_cases([case]).failures

@@ -144,7 +144,7 @@ def attribute(
         if not new:
             continue
         of_quirk, of_variation = _split_by_cause(case, new, forms)
-        quirks += _of_quirk(case, of_quirk)
+        quirks += _of_quirk(case, of_quirk, plain_right=not known)
         variations += _of_variation(case, of_variation, forms)
     plain = _fewest_names(plain)
     names = {one.invariant for one in plain}
@@ -212,9 +212,9 @@ def _of_plain(case: Case, difference: Difference) -> _Item:
     return _Item(case, tested, case.invariant)
 
 
-def _of_quirk(case: Case, new: Sequence[Difference]) -> Iterator[_Item]:
-    """The plain form is right, so the quirk is why the case is not."""
-    same_events = _same_events(case)
+def _of_quirk(case: Case, new: Sequence[Difference], *, plain_right: bool) -> Iterator[_Item]:
+    """Where the plain form is right, the quirk is why the case is not."""
+    same_events = plain_right and _same_events(case)
     unrelated = _UNRELATED.get(case.invariant, frozenset())
     any_related = any(one.subject not in unrelated and one.field != "chunk" for one in new)
     for one in new:

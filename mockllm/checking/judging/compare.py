@@ -47,6 +47,7 @@ class Judgement:
             has not, or that the policy ignores.
         tolerated: which outcome was accepted in place of the expected one.
         exception: the client's own exception and the place that raised it; "" for none.
+        at: the index of the event or read that it was raised at; None if it was not raised there.
     """
 
     verdict: Verdict
@@ -54,6 +55,7 @@ class Judgement:
     not_judged: tuple[str, ...] = ()
     tolerated: str = ""
     exception: str = ""
+    at: int | None = None
 
 
 def differences(case: Case, got: Outcome, policy: Policy) -> list[Difference]:

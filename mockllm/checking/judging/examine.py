@@ -12,7 +12,7 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.judging.allowed import allowed_name, check_allowed
-from mockllm.checking.judging.attribution import Forms, attribute
+from mockllm.checking.judging.attribution import Attribution, Forms, attribute
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Excused, Failure, Report, Result
 from mockllm.checking.judging.running import (
@@ -66,15 +66,9 @@ class _Examination:
             for one in self.results
             if one.judgement.differences and id(one.case) not in excused
         ]
-        exceptions = {id(one.case): one.judgement.exception for one in self.results}
+        judgements = {id(one.case): one.judgement for one in self.results}
         failures = tuple(
-            Failure(
-                one.invariant,
-                one.case,
-                one.descriptions,
-                secondary=one.secondary,
-                exception=exceptions[id(one.case)] if one.by_exception else "",
-            )
+            _failure(one, judgements[id(one.case)])
             for one in attribute(failed, Forms(self._payload_form, self._unvaried_form))
         )
         return Report(
@@ -99,6 +93,18 @@ class _Examination:
             return self._form(plain).differences
         form = compile_case(plain.scenario, plain.api, variation, quirk, plain=plain)
         return self._form(form).differences
+
+
+def _failure(attribution: Attribution, judgement: Judgement) -> Failure:
+    exception, at = (judgement.exception, judgement.at) if attribution.by_exception else ("", None)
+    return Failure(
+        attribution.invariant,
+        attribution.case,
+        attribution.descriptions,
+        secondary=attribution.secondary,
+        exception=exception,
+        at=at,
+    )
 
 
 def examine(

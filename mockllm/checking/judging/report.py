@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from mockllm.checking.cases.case import Case
 from mockllm.checking.invariants import INVARIANTS
 from mockllm.checking.judging.compare import Judgement, Verdict
+from mockllm.checking.outcome import is_kept
 
 __all__ = ["Excused", "Failure", "Report", "Result"]
 
@@ -24,6 +25,7 @@ class Failure:
         secondary: whether other cases decided on the invariant: alone, this one would point
             elsewhere.
         exception: the client's own exception, with the place that raised it; "" if it raised none.
+        at: the index of the event or read that it was raised at.
     """
 
     invariant: str
@@ -32,6 +34,7 @@ class Failure:
     shrunk: Case | None = None
     secondary: bool = False
     exception: str = ""
+    at: int | None = None
 
     def __str__(self) -> str:
         lines = [self.exception] if self.exception else []
@@ -61,6 +64,24 @@ class Result:
 
     case: Case
     judgement: Judgement
+
+
+_FIELDS = {
+    "role-kept": ("role",),
+    "opaque-kept": ("opaque",),
+    "raw-arguments-kept": ("raw_arguments",),
+    "answer-id-kept": ("model", "response_id"),
+    "finish-and-usage": ("finish", "usage"),
+}
+"""The fields that an invariant is about, where a client may have no place for them."""
+
+
+def _has(case: Case, field: str) -> bool:
+    """Whether the expected outcome of a case has a value of a field."""
+    if field == "raw_arguments":
+        return any(is_kept(call.raw_arguments) for call in case.expected.tool_calls)
+    value = getattr(case.expected, field)
+    return is_kept(value) and value not in (None, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +122,16 @@ class Report:
         """The fields that were not judged, each with the number of cases: the client has no place
         for them, or the policy ignores them."""
         return Counter(name for one in self.results for name in one.judgement.not_judged)
+
+    def judges(self, invariant: str) -> bool:
+        """Whether a field that an invariant is about was judged in any case."""
+        fields = _FIELDS.get(invariant, ())
+        return not fields or any(
+            name not in one.judgement.not_judged
+            for one in self.results
+            for name in fields
+            if _has(one.case, name)
+        )
 
     @property
     def needless(self) -> tuple[str, ...]:

@@ -59,16 +59,18 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
     probe = _new_probe(factory, case)
     feeds = feed_arguments(case, level)
     watch = Watch(probe, case) if policy.intermediate else None
+    at: int | None = None
     try:
-        for arguments in feeds:
+        for at, arguments in enumerate(feeds):  # noqa: B007 - read after an exception
             delta = cast("Any", probe).feed(*arguments)
             if watch is not None:
                 watch.after_chunk(delta, checked_outcome(probe.outcome()))
+        at = None
         _close(probe)
         outcome = checked_outcome(probe.outcome())
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
         outcome = _outcome_with(probe, error)
-    judgement = judge(case, outcome, policy)
+    judgement = replace(judge(case, outcome, policy), at=at)
     found: list[Difference] = []
     if case.events is not None and level == "payloads":
         found += [_MODIFIED] if case.events.restore() else []

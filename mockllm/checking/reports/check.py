@@ -15,14 +15,15 @@ from mockllm.checking.cases.compile import cases
 from mockllm.checking.judging.examine import Failure, Report, examine
 from mockllm.checking.judging.running import Factory, Level
 from mockllm.checking.policy import Policy
-from mockllm.checking.reports.reproduction import format_stream, reproduction
+from mockllm.checking.reports.reproduction import reproduction
 from mockllm.checking.reports.shrinking import shrink
+from mockllm.checking.reports.stream_text import format_stream
 from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 
-__all__ = ["check", "report_text", "scenarios_of", "shrunk"]
+__all__ = ["check", "report_text", "scenarios_of", "shrunk", "summary"]
 
 Scenarios = str | PathLike[str] | Scenario | Iterable[str | PathLike[str] | Scenario]
 
@@ -100,12 +101,12 @@ def shrunk(
             small = shrink(first.case, breaks)
         except UsageError:
             return report
-        found = examine(client, [small], policy, level=level).failures
-        descriptions = next(
-            (failure.descriptions for failure in found if failure.invariant == invariant),
-            first.descriptions,
-        )
-        failures += [replace(first, shrunk=small, descriptions=descriptions), *rest]
+        again = examine(client, [small], policy, level=level).failures
+        same = next((one for one in again if one.invariant == invariant), None)
+        if same is None or small is first.case:
+            failures += [replace(first, shrunk=small), *rest]
+        else:
+            failures += [replace(same, case=first.case, shrunk=small), *rest]
     return replace(report, failures=tuple(failures))
 
 
@@ -124,12 +125,35 @@ def report_text(
     """
     broken = report.broken()
     if not broken:
-        return f"{report.runs} cases, all right"
+        return "\n".join([f"{report.runs} cases, none is wrong", *summary(report)])
     are = "invariants are" if len(broken) > 1 else "invariant is"
     lines = [f"{report.runs} cases; {len(broken)} {are} broken: {', '.join(broken)}"]
+    first = next((one[0].exception for one in broken.values() if one[0].exception), "")
+    if first:
+        lines.insert(0, first)
+    lines += summary(report)
     for failures in broken.values():
         lines += ["", *_failure_lines(failures, client, level, policy)]
     return "\n".join(lines)
+
+
+def summary(report: Report) -> list[str]:
+    """What a report counts: the verdicts, what was not judged, and the excuses, one line each."""
+    verdicts = ", ".join(f"{count} {name}" for name, count in report.verdicts.items())
+    lines = [f"  verdicts: {verdicts}"] if verdicts else []
+    fields = ", ".join(f"{name} ({count})" for name, count in sorted(report.not_judged.items()))
+    if fields:
+        lines.append(f"  not judged, with the number of cases: {fields}")
+    if report.skipped:
+        lines.append(f"  not judged: {len(report.skipped)} cases that show in bytes only")
+    if report.stopped:
+        lines.append(f"  not judged: the other cases, since {report.stopped}")
+    reasons = {one.name: one.reason for one in report.excused}
+    for name, reason in reasons.items():
+        count = sum(one.name == name for one in report.excused)
+        lines.append(f"  excused: {name} ({count} cases): {reason}")
+    lines += [f"  the excuse for {name} is not needed: all are right" for name in report.needless]
+    return lines
 
 
 def _failure_lines(
@@ -142,7 +166,7 @@ def _failure_lines(
     if others:
         lines.append(f"  and {others} more case{'s' * (others > 1)}")
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
-    lines += [f"    {line}" for line in format_stream(small).splitlines()]
+    lines += [f"    {line}" for line in format_stream(small, level, first.at).splitlines()]
     if client is not None:
         files = reproduction(first, client, level=level, policy=policy)
         lines.append(f"  to play it again, {files.scenario_name}:")
