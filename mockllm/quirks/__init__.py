@@ -39,13 +39,20 @@ QUIRKS: dict[str, Quirk] = {quirk.name: quirk for group in _GROUPS for quirk in 
 """Every quirk by its name, group by group."""
 
 
+_FORMER_NAMES = {
+    "gem-strict-framing:event-lines": "sse-other-fields:event",
+    "gem-strict-framing:no-space": "sse-no-space",
+}
+"""Names of variants that did what others do; they are still accepted."""
+
+
 def find(name: str) -> tuple[Quirk, Variant]:
     """The quirk and the variant of a name, `NAME` or `NAME:VARIANT`.
 
     Raises:
         UsageError: there is none; the message lists the most similar names.
     """
-    plain, _, variant_name = name.partition(":")
+    plain, _, variant_name = _FORMER_NAMES.get(name, name).partition(":")
     quirk = QUIRKS.get(plain)
     if quirk is None:
         similar = get_close_matches(plain, QUIRKS, n=3, cutoff=0.5)

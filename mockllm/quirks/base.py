@@ -29,6 +29,7 @@ __all__ = [
     "Item",
     "Quirk",
     "Right",
+    "Tolerance",
     "Variant",
     "change_frames",
 ]
@@ -128,6 +129,20 @@ BytesChange = Callable[[list[TimedBytes], Context], list[TimedBytes]]
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Another outcome that is acceptable.
+
+    Args:
+        reason: why a correct client may reach it.
+        turn: the turn that such a client gets, from the turn without the quirk and the protocol.
+            A turn without a finish is reported as cut, as it must be.
+    """
+
+    reason: str
+    turn: Callable[[Turn, Api], Turn]
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One form of a quirk.
 
@@ -143,6 +158,10 @@ class Variant:
             they are the same.
         ids: whether the calls keep the ids of the scenario; otherwise any unique, non-empty ids
             are correct.
+        tolerated: other outcomes that are acceptable.
+        sample: the scenario that shows it best, if that of the quirk does not show it.
+        only: the protocols in which the checking kit plays it; () for all of the quirk. In others
+            it changes nothing, or does what another quirk does there.
     """
 
     name: str = ""
@@ -155,6 +174,13 @@ class Variant:
     right: Right | None = None
     expected: Callable[[Turn], Turn] | None = None
     ids: bool = True
+    tolerated: tuple[Tolerance, ...] = ()
+    sample: Scenario | None = None
+    only: tuple[str, ...] = ()
+
+    def changes(self, api: str) -> bool:
+        """Whether it changes streams of a protocol in a way of its own."""
+        return not self.only or api in self.only
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +229,10 @@ class Quirk:
         if not name:
             return self.variants[0]
         return next((variant for variant in self.variants if variant.name == name), None)
+
+    def sample_of(self, variant: Variant) -> Scenario:
+        """The scenario that shows a variant best."""
+        return variant.sample or self.sample
 
 
 def change_frames(

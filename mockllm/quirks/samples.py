@@ -23,6 +23,7 @@ __all__ = [
     "LONG_TEXT",
     "NOT_OFFERED",
     "REASONING",
+    "REASONING_AND_CALL",
     "SAMPLES",
     "SUMMARY",
     "TEXT",
@@ -32,6 +33,7 @@ __all__ = [
     "TWO_SAME",
     "UNICODE",
     "ZERO",
+    "ZERO_IN_FRAGMENTS",
 ]
 
 
@@ -64,17 +66,20 @@ def _sample(name: str, description: str, *reply: AnyPart, reasoning: int = 0) ->
 TEXT = _sample("text", "A text in two fragments.", _HELLO)
 CALL = _sample("call", "One call, its arguments in two fragments.", _A1)
 ZERO = _sample("zero", "A call without arguments.", _Z0)
+ZERO_IN_FRAGMENTS = _sample(
+    "zero-in-fragments",
+    "A call whose arguments are {}, in two fragments.",
+    replace(_Z0, arguments="{}", split=("{", "}")),
+)
 TWO_CALLS = _sample("two-calls", "Two calls, one after the other.", _A1, _B2)
 TWO_SAME = _sample("two-same", "Two calls of one tool.", _A1, _C3)
 INTERLEAVED = _sample("interleaved", "Two calls, interleaved.", ParallelPart((_A1, _B2)))
 TEXT_AND_CALL = _sample("text-and-call", "A text, then a call.", _HELLO, _A1)
 TEXT_AND_TWO_CALLS = _sample("text-and-two-calls", "A text, then two calls.", _HELLO, _A1, _B2)
-REASONING = _sample(
-    "reasoning",
-    "Reasoning, then a text.",
-    ReasoningPart("Let me think.", split=("Let me", " think."), signature="c2lnbmF0dXJl"),
-    _HELLO,
-    reasoning=4,
+_THINK = ReasoningPart("Let me think.", split=("Let me", " think."), signature="c2lnbmF0dXJl")
+REASONING = _sample("reasoning", "Reasoning, then a text.", _THINK, _HELLO, reasoning=4)
+REASONING_AND_CALL = _sample(
+    "reasoning-and-call", "Reasoning, then a call.", _THINK, _A1, reasoning=4
 )
 SUMMARY = _sample(
     "summary",
@@ -106,12 +111,14 @@ SAMPLES = {
         TEXT,
         CALL,
         ZERO,
+        ZERO_IN_FRAGMENTS,
         TWO_CALLS,
         TWO_SAME,
         INTERLEAVED,
         TEXT_AND_CALL,
         TEXT_AND_TWO_CALLS,
         REASONING,
+        REASONING_AND_CALL,
         SUMMARY,
         UNICODE,
         LONG_TEXT,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import marshal
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any
+from typing import Any, TypeAlias
 
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.outcome import Outcome
@@ -13,7 +14,7 @@ from mockllm.quirks.base import Right
 from mockllm.replay.answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
-__all__ = ["Case", "Events", "Payload", "recut"]
+__all__ = ["Case", "Decoded", "Events", "Payload", "decoded_once", "recut"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +25,60 @@ class Payload:
     event: str | None = None
 
 
+Decoded: TypeAlias = list[tuple[Any, str | None]]
+"""The JSON value and the `event:` line of each event."""
+
+
 class Events:
-    """Decoded events (JSON value, `event:` line) that are fed to one client after another.
+    """Decoded events that are fed to one client after another.
 
     A copy for each client would cost more than the rest of a case. Instead, `restore` compares
-    the events with a pristine copy afterwards, and undoes what a client changed.
+    the events with the original ones afterwards, and undoes what a client changed.
+
+    Args:
+        original: returns the events as new values at each call (see `decoded_once`); it is first
+            called when they are needed.
     """
 
-    __slots__ = ("_pristine", "decoded")
+    __slots__ = ("_decoded", "_original")
 
-    def __init__(self, decoded: list[tuple[Any, str | None]]) -> None:
-        self.decoded = decoded
-        self._pristine = [(json_copy(value), event) for value, event in decoded]
+    def __init__(self, original: Callable[[], Decoded]) -> None:
+        self._original = original
+        self._decoded: Decoded | None = None
+
+    @property
+    def decoded(self) -> Decoded:
+        """The events, as the clients since the last `restore` have left them."""
+        if self._decoded is None:
+            self._decoded = self._original()
+        return self._decoded
 
     def restore(self) -> bool:
         """Undoes all changes; returns whether there were any."""
-        if self.decoded == self._pristine:
+        decoded, self._decoded = self._decoded, None
+        if decoded is None:
             return False
-        self.decoded = [(json_copy(value), event) for value, event in self._pristine]
-        return True
+        original = self._original()
+        # By `repr`, too: NaN, which Python reads in JSON, does not equal itself.
+        return decoded != original and repr(decoded) != repr(original)
+
+    def copy(self) -> Events:
+        """The original events, for other clients: changes of these are not seen in those."""
+        return Events(self._original)
+
+
+def decoded_once(decode: Callable[[], Decoded]) -> Callable[[], Decoded]:
+    """A function that decodes events at its first call, and returns new copies at each call."""
+    stored: list[bytes] = []
+
+    def copies() -> Decoded:
+        if not stored:
+            # The fastest deep copy of JSON values in the standard library.
+            stored.append(marshal.dumps(decode()))
+        copy: Decoded = marshal.loads(stored[0])  # noqa: S302 - written by the line above
+        return copy
+
+    return copies
 
 
 def json_copy(value: Any) -> Any:
@@ -52,6 +88,11 @@ def json_copy(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(json_copy, value))
     return value
+
+
+_READ = 16 * 1024
+"""The most bytes that a client of a case gets at once: the largest TLS record (RFC 8446, 5.1), and
+about what HTTP clients read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +120,9 @@ class Case:
         ids: whether the stream carries the call ids of `expected`; if not, a client may use any.
         model: the model that the request names.
         body: the same answer, not streamed, as a JSON value; None if it has no such form.
+        tolerated: other outcomes that are acceptable, however calls with malformed arguments
+            are dealt with under the client's policy.
+        tolerated_because: for each of them, the reason.
     """
 
     name: str
@@ -98,6 +142,8 @@ class Case:
     ids: bool = True
     model: str = "mock-model"
     body: Any = field(default=None, repr=False)
+    tolerated: tuple[Outcome, ...] = ()
+    tolerated_because: tuple[str, ...] = ()
 
     @property
     def payloads(self) -> tuple[Payload, ...] | None:
@@ -108,8 +154,15 @@ class Case:
 
     @property
     def chunks(self) -> tuple[bytes, ...]:
-        """The bytes of the answer, cut as the server sends them."""
-        return self.answer.data
+        """The bytes of the answer, cut as the server sends them; an HTTP client reads a long
+        part in several reads."""
+        if self.answer.size <= _READ:
+            return self.answer.data
+        return tuple(
+            part[start : start + _READ]
+            for part in self.answer.data
+            for start in range(0, len(part), _READ)
+        )
 
     def byte_chunks(self, *sizes: int) -> Iterator[bytes]:
         """The bytes of the answer, cut into chunks of these sizes, repeated in a cycle.

@@ -1,217 +1,32 @@
-"""Compiles cases: scenarios, combined with protocols, variations and quirks. Pure.
+"""Compiles many cases: scenarios and quirks, combined with a protocol and variations. Pure.
 
-Every case is itself a scenario of one turn, so that a failure can be saved and replayed.
+`case_specs` lists the cases, `cases` compiles them. `build` compiles one.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from itertools import count as count_from
+from itertools import islice
+from typing import Literal
 
+from mockllm.checking.cases.build import case, case_name
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.decoded import decoded
-from mockllm.checking.cases.expected import accepted_finish_values, outcome_of_turn
-from mockllm.checking.cases.variation import PLAIN, Variation, draw, vary
-from mockllm.core.request import Request
-from mockllm.core.seeded import derive
-from mockllm.errors import RequestError, UsageError
-from mockllm.matching.select import Selection
+from mockllm.checking.cases.kept import kept, own
+from mockllm.checking.cases.quirked import Form, cuts, forms, in_events, samples
+from mockllm.checking.cases.scenarios import single
+from mockllm.checking.cases.variation import PLAIN, Variation, draws
+from mockllm.checking.material import kit_scenarios
+from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS, Quirk, find
-from mockllm.quirks.base import Right
+from mockllm.quirks import QUIRKS, Quirk
 from mockllm.quirks.samples import NOT_OFFERED
-from mockllm.replay.answer import HttpAnswer
-from mockllm.replay.client_requests import first_request, user_text
-from mockllm.replay.compile import Replayer
-from mockllm.replay.resolve import resolve
-from mockllm.scenario.model import Api, AutoPart, Match, Scenario, TextPart, TurnSpec, Wire
+from mockllm.scenario.model import Api, Scenario
 
 __all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "quirk_cases", "single"]
 
 Level = Literal["payloads", "bytes"]
-
-
-def single(scenario: Scenario, position: int = 0) -> Scenario:
-    """One turn of a scenario as a scenario of its own, which answers every request."""
-    turn = scenario.turns[position]
-    name = scenario.name if len(scenario.turns) == 1 else f"{scenario.name}-{position + 1}"
-    answer = replace(
-        turn,
-        request=None,
-        attempts=(),
-        repeat=False,
-        reply=tuple(map(_without_auto, turn.reply)),
-        variants=tuple(
-            (api, replace(variant, request=None, attempts=(), repeat=False))
-            for api, variant in turn.variants
-        ),
-    )
-    return replace(
-        scenario,
-        name=name,
-        seed=scenario.seeded,
-        match=Match(anything=True),
-        turns=(answer,),
-        restart=False,
-    )
-
-
-def _without_auto(part: Any) -> Any:
-    """Replaces an answer made from the request by fixed text: a case is the same every time."""
-    return TextPart("You said: Hello") if isinstance(part, AutoPart) else part
-
-
-def case(
-    scenario: Scenario,
-    api: Api,
-    variation: Variation = PLAIN,
-    quirk: str = "",
-    *,
-    plain: Case | None = None,
-) -> Case:
-    """The case of a scenario of one turn (see `single`) over a protocol.
-
-    Args:
-        plain: the same case without variation and quirk, if it is compiled already.
-
-    Raises:
-        UsageError: the scenario does not play over the protocol, or has no stream to check.
-    """
-    spec = scenario.turns[0].for_api(api)
-    if not scenario.plays_over(api):
-        raise UsageError(f"scenario {scenario.name!r} does not play over {api}")
-    if spec.http is not None:
-        raise UsageError(f"turn 1 of {scenario.name!r} is an HTTP error; it has no stream")
-    varied = vary(scenario, variation)
-    if quirk:
-        varied = _with_quirks(varied, (quirk,))
-    wire = spec.wire or Wire()
-    if plain is None and (quirk or wire.quirks or variation != PLAIN):
-        plain = case(_with_quirks(scenario, None) if wire.quirks else scenario, api)
-    elif plain is None and wire != Wire():
-        # The scenario itself cuts its answer: that is a variation, too.
-        plain = case(_without_wire(scenario), api)
-    return _compiled(varied, api, _name(scenario, api, variation, quirk), variation, quirk, plain)
-
-
-def _name(scenario: Scenario, api: str, variation: Variation, quirk: str) -> str:
-    return " + ".join(filter(None, (f"{api}/{scenario.name}", str(variation), quirk)))
-
-
-def _with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario:
-    """The scenario with more quirks; None removes those it has."""
-
-    def turn(spec: TurnSpec) -> TurnSpec:
-        wire = spec.wire or Wire()
-        wire = replace(wire, quirks=() if quirks is None else (*wire.quirks, *quirks))
-        return replace(
-            spec,
-            wire=None if wire == Wire() else wire,
-            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
-        )
-
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
-
-
-def _without_wire(scenario: Scenario) -> Scenario:
-    """The scenario without settings of how its events are written."""
-
-    def turn(spec: TurnSpec) -> TurnSpec:
-        variants = tuple((api, turn(variant)) for api, variant in spec.variants)
-        return replace(spec, wire=None, variants=variants)
-
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
-
-
-def _compiled(
-    scenario: Scenario,
-    api: Api,
-    name: str,
-    variation: Variation,
-    quirk: str,
-    plain: Case | None,
-) -> Case:
-    spec = scenario.turns[0].for_api(api)
-    protocol = PROTOCOLS[api]
-    prompt, model = user_text(scenario), "mock-model"
-    request = first_request(protocol, scenario, prompt, model)
-    answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
-    turn = resolve(scenario, 0, api, protocol.call_prefix)
-    names = [
-        name for name in (spec.wire.quirks if spec.wire else ()) if find(name)[0].applies_to(api)
-    ]
-    quirks = list(map(find, names))
-    # Project first: a quirk may add a value that the protocol itself cannot carry.
-    received = protocol.project(turn)
-    for _, variant in quirks:
-        if variant.expected is not None:
-            received = variant.expected(received)
-    expected = outcome_of_turn(received, spec, api)
-    reaction: Right = "same"
-    for name_of_quirk, (one, variant) in zip(names, quirks, strict=True):
-        required = variant.right or one.right
-        if required == "same" or _changes_answer(answer, scenario, name_of_quirk, request):
-            reaction = required
-    if reaction == "same" and expected.errors:
-        reaction = "error"
-    return Case(
-        name=name,
-        api=api,
-        scenario=scenario,
-        prompt=prompt,
-        tools=scenario.tools,
-        answer=answer,
-        events=decoded(answer, api, [variant for _, variant in quirks]),
-        expected=expected,
-        finish_values=accepted_finish_values(received, api),
-        reaction=reaction,
-        invariant=quirks[-1][0].invariant if quirks else "chunking-free",
-        plain=plain,
-        variation=variation,
-        quirk=quirk,
-        ids=all(variant.ids for _, variant in quirks),
-        model=model,
-        body=None if plain is not None else _body(scenario, request, api),
-    )
-
-
-def _changes_answer(answer: HttpAnswer, scenario: Scenario, quirk: str, request: Request) -> bool:
-    """Whether a quirk changed the answer: a quirk of tool calls does not change one of text."""
-    without = _without(scenario, quirk)
-    plain = Replayer().answer(Selection(without, 0, 0), request, PROTOCOLS[request.api])
-    unchanged = plain.data, plain.headers, plain.ending
-    return (answer.data, answer.headers, answer.ending) != unchanged
-
-
-def _without(scenario: Scenario, quirk: str) -> Scenario:
-    """The scenario without one of its quirks."""
-
-    def turn(spec: TurnSpec) -> TurnSpec:
-        assert spec.wire is not None
-        others = tuple(name for name in spec.wire.quirks if name != quirk)
-        return replace(
-            spec,
-            wire=replace(spec.wire, quirks=others),
-            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
-        )
-
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
-
-
-def _body(scenario: Scenario, request: Request, api: Api) -> Any:
-    """The body of the answer that is not streamed; None if that is an error."""
-    try:
-        answer = Replayer().answer(
-            Selection(scenario, 0, 0), replace(request, stream=False), PROTOCOLS[api]
-        )
-    except RequestError:
-        return None
-    return json.loads(b"".join(answer.data)) if answer.status == 200 else None
-
-
-# Many cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,49 +44,22 @@ class CaseSpec:
     quirk: str = ""
 
     def compile(self, plain: Case | None = None) -> Case:
-        """The case; for `plain` see `case`."""
-        return case(self.scenario, self.api, self.variation, self.quirk, plain=plain)
+        """The case, with events of its own; for `plain` see `Case`.
+
+        A case is compiled once in a process, as long as there is memory for it.
+        """
+        return own(kept(self.scenario, self.api, self.variation, self.quirk), plain)
+
+    @property
+    def plain(self) -> CaseSpec | None:
+        """The same case without variation and quirk; None if it has neither."""
+        if self.variation == PLAIN and not self.quirk:
+            return None
+        return _spec(self.scenario, self.api)
 
 
 def _spec(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> CaseSpec:
-    return CaseSpec(_name(scenario, api, variation, quirk), scenario, api, variation, quirk)
-
-
-def _plain_specs(scenarios: Iterable[Scenario], api: Api) -> Iterator[CaseSpec]:
-    for scenario in scenarios:
-        if not scenario.plays_over(api):
-            continue
-        for position, turn in enumerate(scenario.turns):
-            if turn.for_api(api).http is None:
-                yield _spec(single(scenario, position), api)
-
-
-_KIT_SCENARIOS = (NOT_OFFERED,)
-"""Scenarios of the kit, played along with the quirks: users' scenarios may have none like them."""
-
-
-def _quirk_specs(api: Api, quirks: Iterable[Quirk]) -> Iterator[CaseSpec]:
-    for quirk in quirks:
-        if not quirk.applies_to(api):
-            continue
-        for variant in quirk.variants:
-            name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-            yield _spec(quirk.sample, api, quirk=name)
-
-
-def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
-    """Every streamed turn of the scenarios that play over a protocol, unchanged."""
-    return (spec.compile() for spec in _plain_specs(scenarios, api))
-
-
-def quirk_cases(api: Api, quirks: Iterable[Quirk] | None = None) -> Iterator[Case]:
-    """Every variant of the quirks (default: all) of a protocol, on its sample."""
-    plain: dict[str, Case] = {}
-    for spec in _quirk_specs(api, QUIRKS.values() if quirks is None else quirks):
-        sample = spec.scenario
-        if sample.name not in plain:
-            plain[sample.name] = case(sample, api)
-        yield spec.compile(plain[sample.name])
+    return CaseSpec(case_name(scenario, api, variation, quirk), scenario, api, variation, quirk)
 
 
 def case_specs(
@@ -288,29 +76,20 @@ def case_specs(
     Raises:
         UsageError: there is no such API.
     """
-    plain_specs = list(_plain_specs(scenarios, _checked(api)))
-    yield from plain_specs
-    for plain in plain_specs:
-        yield from _varied_specs(plain, variations, seed, level)
-    if quirks:
-        yield from _plain_specs(_KIT_SCENARIOS, api)
-        for spec in _quirk_specs(api, QUIRKS.values()):
-            if level == "bytes" or spec.compile().events is not None:
-                yield spec
+    users = list(_plain_specs(scenarios, _checked(api)))
+    yield from _with_variations(users, variations, seed, level)
+    if not quirks:
+        return
+    used = {spec.scenario.name for spec in users}
+    kit = (_renamed(one, used) for one in (NOT_OFFERED, *kit_scenarios(api)))
+    kit_specs = list(_plain_specs(kit, api))
+    yield from _with_variations(kit_specs, min(variations, _KIT_VARIATIONS), seed, level)
+    for form in forms(api, QUIRKS.values()):
+        yield from _quirk_specs(form, api, used, variations, seed, level)
 
 
-def _checked(api: Api) -> Api:
-    if api not in PROTOCOLS:
-        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
-    return api
-
-
-def _varied_specs(
-    plain: CaseSpec | Case, count: int, seed: str, level: Level
-) -> Iterator[CaseSpec]:
-    for number in range(count):
-        variation = draw(derive(seed, plain.name, number), payloads=level == "payloads")
-        yield _spec(plain.scenario, plain.api, variation)
+_KIT_VARIATIONS = 4
+"""The kit's scenarios are small: more variations of them find nothing new."""
 
 
 def cases(
@@ -325,20 +104,82 @@ def cases(
     """The cases for a client of a protocol, the plain ones first.
 
     Args:
-        variations: how many of each turn, drawn from the seed.
-        quirks: whether the quirks of the protocol follow, each on its sample.
+        variations: how many of each turn, drawn from the seed; of the kit's own scenarios and
+            samples, only the first few.
+        quirks: whether the kit's own scenarios follow, and the quirks of the protocol, each on
+            several samples.
         level: `payloads` leaves out quirks that do not show in decoded events.
 
     Raises:
         UsageError: there is no such API.
     """
-    plain = list(plain_cases(scenarios, _checked(api)))
+    plain: dict[str, Case] = {}
+    specs = case_specs(api, scenarios, variations=variations, quirks=quirks, seed=seed, level=level)
+    for spec in specs:
+        if spec.plain is None:
+            plain[spec.name] = spec.compile()
+            yield plain[spec.name]
+            continue
+        if spec.plain.name not in plain:
+            plain[spec.plain.name] = spec.plain.compile()
+        yield spec.compile(plain[spec.plain.name])
+
+
+def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
+    """Every streamed turn of the scenarios that play over a protocol, unchanged."""
+    return (spec.compile() for spec in _plain_specs(scenarios, api))
+
+
+def quirk_cases(api: Api, quirks: Iterable[Quirk] | None = None) -> Iterator[Case]:
+    """Every variant of the quirks (default: all) of a protocol, on its own sample."""
+    for form in forms(api, QUIRKS.values() if quirks is None else quirks):
+        yield _spec(form.quirk.sample_of(form.variant), api, quirk=form.name).compile()
+
+
+def _checked(api: Api) -> Api:
+    if api not in PROTOCOLS:
+        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
+    return api
+
+
+def _plain_specs(scenarios: Iterable[Scenario], api: Api) -> Iterator[CaseSpec]:
+    for scenario in scenarios:
+        if not scenario.plays_over(api):
+            continue
+        for position, turn in enumerate(scenario.turns):
+            if turn.for_api(api).http is None:
+                yield _spec(single(scenario, position), api)
+
+
+def _with_variations(
+    plain: Sequence[CaseSpec], count: int, seed: str, level: Level
+) -> Iterator[CaseSpec]:
+    """Plain cases, then different variations of each."""
     yield from plain
-    for one in plain:
-        for spec in _varied_specs(one, variations, seed, level):
-            yield spec.compile(one)
-    if quirks:
-        yield from plain_cases(_KIT_SCENARIOS, api)
-        for one in quirk_cases(api):
-            if one.events is not None or level == "bytes":
-                yield one
+    for spec in plain:
+        for variation in islice(draws(seed, spec.name, payloads=level == "payloads"), count):
+            yield _spec(spec.scenario, spec.api, variation)
+
+
+def _quirk_specs(
+    form: Form, api: Api, used: set[str], variations: int, seed: str, level: Level
+) -> Iterator[CaseSpec]:
+    """A quirk on several samples, then under a few cuts, each on one of the samples."""
+    if level == "payloads" and not in_events(form.variant):
+        return
+    played = [_renamed(sample, used) for sample in samples(form, api)]
+    found = [_spec(sample, api, quirk=form.name) for sample in played]
+    drawn = cuts(form, variations, seed, payloads=level == "payloads")
+    for number, variation in enumerate(drawn):
+        found.append(_spec(played[number % len(played)], api, variation, form.name))
+    for spec in found:
+        if level == "bytes" or kept(spec.scenario, api, spec.variation, form.name).events:
+            yield spec
+
+
+def _renamed(scenario: Scenario, used: set[str]) -> Scenario:
+    """A scenario of the kit, with another name if a scenario of the user has its name."""
+    if scenario.name not in used:
+        return scenario
+    names = (f"{scenario.name}-{number}" for number in count_from(2))
+    return replace(scenario, name=next(name for name in names if name not in used))

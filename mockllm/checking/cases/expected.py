@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from mockllm.checking.outcome import Call, Outcome, Trouble, Usage
-from mockllm.core.turn import ToolCall, Turn
+from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, Usage
+from mockllm.core.turn import Reasoning, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Api, TurnSpec
+from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
+from mockllm.scenario.model import Outcome as Expected
 
-__all__ = ["accepted_finish_values", "outcome_of_turn"]
+__all__ = ["accepted_finish_values", "as_streamed", "outcome_of_turn"]
 
 
 def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
-    """The outcome of a client that reads a turn correctly.
+    """The outcome of a client that reads a turn correctly, without the answer's id and model.
 
     Args:
         spec: the turn in the scenario; its `expect` overrides what follows from the turn.
-        api: the protocol, for its finish value.
+        api: the protocol, for its finish value and the form of a call without arguments.
     """
-    usage = turn.usage
     outcome = Outcome(
         text=turn.text,
         reasoning=turn.reasoning,
         refusal=turn.refusal,
-        tool_calls=tuple(map(_call, turn.tool_calls)),
+        tool_calls=tuple(_call(call, api) for call in turn.tool_calls),
         finish=turn.finish_raw or _finish_value(turn.finish, api),
-        usage=None
-        if usage is None
-        else Usage(usage.input, usage.output, usage.reasoning, usage.cached),
+        usage=_usage(turn.usage, None),
         errors=(Trouble(turn.error.message, "stream_error"),) if turn.error else (),
+        opaque=_opaque(turn, spec, api),
     )
-    expect = spec.expect
-    if expect is None:
-        return outcome
-    if expect.text is not None:
-        outcome = replace(outcome, text=expect.text)
+    if spec.expect is not None:
+        outcome = _overridden(outcome, spec.expect, turn, api)
+    # A stream without content, such as one of an error only, need not name the role.
+    content = outcome.text, outcome.reasoning, outcome.refusal, outcome.tool_calls, turn.parts
+    return replace(outcome, role="assistant" if any(content) else NOT_KEPT)
+
+
+def _opaque(turn: Turn, spec: TurnSpec, api: Api) -> tuple[str, ...] | NotKept:
+    """The signatures of a turn. Those in frames are known only from `expect.opaque`."""
+    if any(isinstance(part, FramePart) and part.api == api for part in spec.reply):
+        return NOT_KEPT
+    signed = (part for part in turn.parts if isinstance(part, Reasoning | ToolCall))
+    return tuple(part.signature for part in signed if part.signature)
+
+
+def _overridden(outcome: Outcome, expect: Expected, turn: Turn, api: Api) -> Outcome:
+    given: dict[str, Any] = {
+        name: getattr(expect, name)
+        for name in ("text", "reasoning", "refusal", "opaque")
+        if getattr(expect, name) is not None
+    }
+    if expect.usage is not None:
+        given["usage"] = _usage(turn.usage, expect.usage)
     if expect.finish is not None:
-        outcome = replace(outcome, finish=_finish_value(expect.finish, api))
+        given["finish"] = _finish_value(expect.finish, api)
+    outcome = replace(outcome, **given)
     errors = expect.errors or ()
     if all(error["kind"] == "malformed_arguments" for error in errors) and errors:
         # The arguments themselves show this error. Whether it is reported depends on the policy.
@@ -48,6 +68,17 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
     return replace(outcome, errors=outcome.errors + troubles)
 
 
+def _usage(usage: TokenUsage | None, expect: UsageSpec | None) -> Usage | None:
+    """The counts of a turn; those of `expect` replace them."""
+    if expect is not None and not expect.sent:
+        return None
+    names = ("input", "output", "reasoning", "cached")
+    counts = {name: None if usage is None else getattr(usage, name) for name in names}
+    if expect is not None:
+        counts |= {n: getattr(expect, n) for n in names if getattr(expect, n) is not None}
+    return None if usage is None and expect is None else Usage(**counts)
+
+
 def _finish_value(finish: str | None, api: Api) -> str | None:
     """The value that an API usually sends for a neutral finish."""
     if finish is None:
@@ -55,12 +86,14 @@ def _finish_value(finish: str | None, api: Api) -> str | None:
     return PROTOCOLS[api].finish_values.get(finish, (finish,))[0]
 
 
-def accepted_finish_values(turn: Turn, api: Api) -> frozenset[str]:
+def accepted_finish_values(turn: Turn, api: Api, spec: TurnSpec) -> frozenset[str]:
     """Every value of `Outcome.finish` that is correct for a turn; empty if it has no finish.
 
     These are the value on the wire, the neutral one, and `other` or `unknown` for a value that
     the API does not document. A raw value may name its field (`promptFeedback.blockReason=...`).
     """
+    if spec.expect is not None and spec.expect.finish is not None:
+        turn = replace(turn, finish=spec.expect.finish)
     if turn.finish is None and turn.finish_raw is None:
         return frozenset()
     raw = turn.finish_raw or ""
@@ -77,9 +110,91 @@ def accepted_finish_values(turn: Turn, api: Api) -> frozenset[str]:
     return frozenset(values - {""})
 
 
-def _call(call: ToolCall) -> Call:
+def _call(call: ToolCall, api: Api) -> Call:
     try:
         value = call.parsed()
     except ValueError:
         value = call.arguments
-    return Call(call.name, value if isinstance(value, dict) else call.arguments, call.id or None)
+    arguments = value if isinstance(value, dict) else call.arguments
+    return Call(call.name, arguments, call.id or None, _raw_arguments(call, api))
+
+
+def _raw_arguments(call: ToolCall, api: Api) -> str | NotKept:
+    zero = PROTOCOLS[api].zero_arguments
+    return NOT_KEPT if zero is None else "".join(call.fragments) or zero
+
+
+# What the stream itself shows
+
+
+def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: bool) -> Outcome:
+    """The outcome with model and id of the answer, as the stream has them.
+
+    A value is not judged if the stream has none, or several of them (`chat-chunk-id-changes`,
+    `chat-first-choices-empty`): clients may keep the first or the last one.
+
+    Args:
+        events: the decoded events of the stream.
+        changed: whether a quirk changed the stream. Then raw arguments and opaque values are
+            judged only where the stream has them unchanged: a quirk may send arguments as an
+            object (`chat-args-object`) or leave them out (`chat-args-empty-zero`).
+    """
+    stream = PROTOCOLS[api].events
+    outcome = replace(
+        outcome,
+        response_id=_only_value(events, stream.id_path),
+        model=_only_value(events, stream.model_path),
+    )
+    if not changed:
+        return outcome
+    strings = set(_strings(events))
+    calls = tuple(
+        call if call.arguments != {} and _carried(call.raw_arguments, strings) else _not_raw(call)
+        for call in outcome.tool_calls
+    )
+    opaque = outcome.opaque
+    if isinstance(opaque, tuple) and not strings.issuperset(opaque):
+        opaque = NOT_KEPT
+    return replace(outcome, tool_calls=calls, opaque=opaque)
+
+
+def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
+    """The only value of a field in events; `NOT_KEPT` if there is none, or several."""
+    keys = path.split(".") if path else []
+    values = {_at(event, keys) for event in events} - {None} if keys else set()
+    value = values.pop() if len(values) == 1 else None
+    return value if isinstance(value, str) and value else NOT_KEPT
+
+
+def _at(value: Any, keys: Sequence[str]) -> str | None:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def _not_raw(call: Call) -> Call:
+    return replace(call, raw_arguments=NOT_KEPT)
+
+
+def _carried(raw: Any, strings: set[str]) -> bool:
+    """Whether strings of the stream join to raw arguments."""
+    if not isinstance(raw, str):
+        return False
+    reached = {0}
+    for start in range(len(raw)):
+        if start in reached:
+            reached |= {
+                start + len(text) for text in strings if text and raw.startswith(text, start)
+            }
+    return len(raw) in reached
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)

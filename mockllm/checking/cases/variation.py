@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.core.frame import LineEnd
-from mockllm.core.seeded import derive_int
+from mockllm.core.seeded import derive, derive_int
 from mockllm.framing.sse import LINE_ENDS
 from mockllm.scenario.model import (
     AnyPart,
@@ -25,16 +25,23 @@ from mockllm.scenario.model import (
     Wire,
 )
 
-__all__ = ["PLAIN", "Variation", "draw", "vary"]
+__all__ = ["PLAIN", "Variation", "bounded", "draw", "draws", "vary"]
 
 _MOST_FRAGMENTS = 400
 """At most so many fragments of one part: longer parts are cut into larger ones. More would cost
 time and find nothing new."""
 
+_MOST_CHUNKS = 1000
+"""At most about so many chunks of bytes of one stream; in longer ones, small
+chunks alternate with a large one."""
+
+_SMALL_CHUNKS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How to cut an answer; an empty or None field keeps what the scenario has.
+    """How to cut an answer; an empty or None field keeps what the scenario has. But where the
+    events change and `cut` is empty, the bytes of the scenario's `wire.segments` are not cut.
 
     Args:
         split: sizes of fragments, in characters, repeated in a cycle.
@@ -109,6 +116,33 @@ def draw(seed: str, *, payloads: bool = False) -> Variation:
     )
 
 
+def draws(seed: str, name: str, *, payloads: bool = False) -> Iterator[Variation]:
+    """Different variations for the case of a name, in an order that the seed decides."""
+    found: set[Variation] = set()
+    for number in range(_MOST_DRAWS):
+        variation = draw(derive(seed, name, number), payloads=payloads)
+        if variation not in found:
+            found.add(variation)
+            yield variation
+
+
+_MOST_DRAWS = 10_000
+
+
+def bounded(variation: Variation, size: int) -> Variation:
+    """The variation with larger chunks, where its own would be too many.
+
+    Args:
+        size: of the stream, in bytes, about.
+    """
+    cut = variation.cut
+    if not cut or size * len(cut) <= _MOST_CHUNKS * sum(cut):
+        return variation
+    small = cut * -(-_SMALL_CHUNKS // len(cut))
+    large = size * (len(small) + 1) // _MOST_CHUNKS
+    return replace(variation, cut=(*small, large))
+
+
 def vary(scenario: Scenario, variation: Variation) -> Scenario:
     """The scenario with a variation applied to every turn."""
     if variation == PLAIN:
@@ -126,7 +160,7 @@ def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
         multiline=variation.multiline or wire.multiline,
         comments=wire.comments if variation.comments is None else Comments(variation.comments, "~"),
         group=variation.group or wire.group,
-        segments=variation.cut or wire.segments,
+        segments=variation.cut or (None if variation.in_payloads else wire.segments),
     )
     varied = replace(
         turn,

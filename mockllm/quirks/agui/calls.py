@@ -316,7 +316,7 @@ ZERO_ARG = Quirk(
     invariant="zero-arguments",
     sample=samples.ZERO,
     variants=(
-        Variant("none", "START, END", _no_args),
+        Variant("none", "START, END", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
         Variant("empty", 'START, ARGS with "delta":"", END', _empty_args),
     ),
 )

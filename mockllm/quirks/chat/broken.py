@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, Item, Quirk, Variant
+from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.chat.chunks import (
     Choice,
     Fragment,
@@ -19,6 +19,7 @@ from mockllm.quirks.chat.chunks import (
     with_delta,
 )
 from mockllm.quirks.samples import CALL
+from mockllm.scenario.model import Api
 
 __all__ = ["QUIRKS", "object_of", "text_of"]
 
@@ -66,6 +67,23 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
             choice.delta["tool_calls"] = [*(held if isinstance(held, list) else ()), *entries]
     return items
 
+
+def _twice(turn: Turn, _: Api) -> Turn:
+    """The turn with the arguments of each call twice, one copy after the other."""
+    return _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)})
+
+
+def _doubled(call: ToolCall) -> list[str]:
+    fragments = call.fragments or ("{}",)
+    return [*fragments[:-1], fragments[-1] + "".join(fragments)]
+
+
+_AS_SENT = (
+    Tolerance(
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
+        _twice,
+    ),
+)
 
 _PREFIX = 2
 
@@ -202,11 +220,14 @@ _REPEATED = Quirk(
     invariant="malformed-contained",
     sample=CALL,
     variants=(
-        Variant(description="in a chunk before the finish chunk", frames=_repeated),
+        Variant(
+            description="in a chunk before the finish chunk", frames=_repeated, tolerated=_AS_SENT
+        ),
         Variant(
             "with-finish",
             "in the finish chunk; id, type and name are null",
             _repeated_in_finish,
+            tolerated=_AS_SENT,
         ),
     ),
     sources=(

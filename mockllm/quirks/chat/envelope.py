@@ -241,6 +241,7 @@ QUIRKS: tuple[Quirk, ...] = (
                 "thinking",
                 'reasoning is in the content, too: `[{"type":"thinking","thinking":[…]}]`',
                 frames=_thinking_parts,
+                sample=REASONING,
             ),
         ),
     ),

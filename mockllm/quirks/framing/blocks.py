@@ -159,6 +159,7 @@ BLOCKS = (
                 "event",
                 "`event: message`, then the data",
                 bytes=change.with_lines(b"event", lambda _: b"message"),
+                only=("chat", "gemini", "agui"),  # the events of the others have names
             ),
         ),
     ),

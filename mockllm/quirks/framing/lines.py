@@ -27,7 +27,13 @@ LINES = (
             "Continuum-AI-Corp/OrcaRouter-Lite#98",
         ),
         variants=(
-            Variant("crlf", "every line ends in CRLF", bytes=change.line_ends(b"\r\n")),
+            Variant(
+                "crlf",
+                "every line ends in CRLF",
+                bytes=change.line_ends(b"\r\n"),
+                # Gemini's own streams have CRLF; `agui-crlf` plays it in AG-UI.
+                only=("chat", "responses", "anthropic"),
+            ),
             Variant("split", "CR and LF in different writes", bytes=change.split_crlf, writes=True),
             Variant("cr", "every line ends in CR alone", bytes=change.line_ends(b"\r")),
             Variant(

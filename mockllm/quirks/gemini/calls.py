@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.values import mapping
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.gemini.chunks import (
     EMPTY,
     call_of,
@@ -21,6 +24,7 @@ from mockllm.quirks.gemini.chunks import (
     with_wire_json,
 )
 from mockllm.quirks.samples import CALL, TWO_SAME, ZERO
+from mockllm.scenario.model import Api
 
 __all__ = ["CALLS"]
 
@@ -52,6 +56,17 @@ def _null_args(call: _Json) -> None:
 
 def _args_as_text(call: _Json) -> None:
     call["args"] = compact(call["args"])
+
+
+def _text_kept(turn: Turn, _: Api) -> Turn:
+    """The turn with the string in place of the arguments: JSON, but not an object."""
+    parts = tuple(
+        replace(part, fragments=(json.dumps(compact(part.parsed()), ensure_ascii=False),))
+        if isinstance(part, ToolCall)
+        else part
+        for part in turn.parts
+    )
+    return replace(turn, parts=parts, order=(), gaps=())
 
 
 def _partial(items: list[Item], _: Context) -> list[Item]:
@@ -242,6 +257,13 @@ CALLS: tuple[Quirk, ...] = (
             Variant(
                 description='`"args":"{…}"`',
                 frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
+                tolerated=(
+                    Tolerance(
+                        "arguments that are not an object are malformed, which a policy reports, "
+                        "skips or keeps",
+                        _text_kept,
+                    ),
+                ),
             ),
         ),
     ),

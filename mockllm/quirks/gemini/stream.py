@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from mockllm.core.events import StreamError
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.gemini.chunks import (
@@ -36,10 +34,6 @@ def _comments(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-def _event_lines(items: list[Item], _: Context) -> list[Item]:
-    return [replace(item, event="message") if chunk(item) else item for item in items]
-
-
 def _id_lines(items: list[Item], _: Context) -> list[Item]:
     numbered = enumerate(items, 1)
     return [replace(item, id=str(n)) if chunk(item) else item for n, item in numbered]
@@ -47,13 +41,6 @@ def _id_lines(items: list[Item], _: Context) -> list[Item]:
 
 def _done(items: list[Item], _: Context) -> list[Item]:
     return items if end_position(items) == len(items) else [*items, Item(items[-1].at, "[DONE]")]
-
-
-_FIELD = re.compile(rb"(^|[\r\n])data: ")
-
-
-def _no_space(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
-    return [TimedBytes(timed.at, _FIELD.sub(rb"\1data:", timed.data)) for timed in stream]
 
 
 def _array(items: list[Item], context: Context) -> list[Item]:
@@ -154,10 +141,8 @@ STREAM: tuple[Quirk, ...] = (
         sample=TEXT,
         variants=(
             Variant("comments", "`: keep-alive` before each chunk", frames=_comments),
-            Variant("event-lines", "`event: message` before each chunk", frames=_event_lines),
             Variant("id-lines", "`id: 1` before each chunk", frames=_id_lines),
             Variant("done", "`data: [DONE]` at the end", frames=_done),
-            Variant("no-space", "`data:{…}`", bytes=_no_space),
         ),
     ),
     Quirk(

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import case, plain_cases, single
-from mockllm.checking.cases.variation import PLAIN, Variation, draw, vary
+from mockllm.checking.cases.variation import PLAIN, Variation, bounded, draw, vary
+from mockllm.core.events import Timed
+from mockllm.core.timeline import fold
+from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
@@ -39,13 +42,20 @@ variations = st.builds(
 @pytest.mark.parametrize("api", APIS)
 @given(scenario=st.sampled_from(SCENARIOS), variation=variations)
 def test_a_variation_keeps_the_expected_outcome(api, scenario, variation) -> None:
-    """Text, calls and finish reason of a varied case are those of the plain case."""
+    """The expected outcome is that of the plain case, and our own decoder reads its text and
+    calls in the bytes."""
     plains = list(plain_cases([scenario], api))
     for plain in plains[:2]:
         varied = case(plain.scenario, api, variation)
-        assert varied.expected.text == plain.expected.text
-        assert varied.expected.tool_calls == plain.expected.tool_calls
-        assert varied.expected.finish == plain.expected.finish
+        assert varied.expected == plain.expected
+        assert varied.reaction == plain.reaction
+        decoder = PROTOCOLS[api].decoder()
+        frames = decode(b"".join(varied.chunks))
+        events = [event for frame in frames for event in decoder.decode(frame)]
+        turn = fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
+        assert turn.text == varied.expected.text
+        names = [call.name for call in varied.expected.tool_calls]
+        assert [call.name for call in turn.tool_calls] == names
 
 
 @given(scenario=st.sampled_from(SCENARIOS), variation=variations)
@@ -72,3 +82,29 @@ def test_recut_keeps_the_bytes(chunks, widths) -> None:
     assert b"".join(cut) == b"".join(chunks)
     whole = [len(chunk) for chunk in cut[:-1]]
     assert whole == [widths[i % len(widths)] for i in range(len(whole))]
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=3).map(tuple), st.integers(0, 10**7))
+def test_a_long_stream_is_cut_into_a_bounded_number_of_chunks(cut, size: int) -> None:
+    """A short stream is cut as drawn; a long one has the drawn sizes, a large chunk, and so on."""
+    variation = Variation(split=(2,), cut=cut)
+    limited = bounded(variation, size)
+    chunks = size * len(limited.cut) / sum(limited.cut)
+    assert chunks <= 1100
+    assert limited.split == variation.split
+    if size * len(cut) <= 1000 * sum(cut):
+        assert limited == variation
+    else:
+        assert limited.cut[: len(cut)] == cut
+        assert len(limited.cut) >= 9
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_bounded_cut_plays_the_same_bytes(api) -> None:
+    """A hundred calls, cut at every byte, come in few chunks, some of them of one byte."""
+    (hundred,) = (one for one in load([shipped_scenarios()]) if one.name == "hundred-tools")
+    whole = case(single(hundred, 0), api)
+    cut = case(single(hundred, 0), api, Variation(cut=(1,)))
+    assert b"".join(cut.chunks) == b"".join(whole.chunks)
+    assert 500 < len(cut.chunks) < 3000
+    assert sum(len(chunk) == 1 for chunk in cut.chunks) > 400

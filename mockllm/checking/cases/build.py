@@ -1,0 +1,267 @@
+"""Compiles one case: a scenario, combined with a protocol, a variation and a quirk. Pure.
+
+Every case is itself a scenario of one turn, so that a failure can be saved and replayed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.decoded import decoded, decoded_later
+from mockllm.checking.cases.expected import accepted_finish_values, as_streamed, outcome_of_turn
+from mockllm.checking.cases.scenarios import single, with_quirks, without_quirk, without_wire
+from mockllm.checking.cases.variation import PLAIN, Variation, bounded, vary
+from mockllm.checking.material import tested_invariants
+from mockllm.checking.outcome import Outcome, Trouble
+from mockllm.core.request import Request
+from mockllm.core.turn import Turn
+from mockllm.errors import RequestError, UsageError
+from mockllm.matching.select import Selection
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks import Quirk, Variant, find
+from mockllm.quirks.base import Right
+from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.client_requests import first_request, user_text
+from mockllm.replay.compile import Replayer
+from mockllm.replay.resolve import resolve
+from mockllm.scenario.model import Api, FramePart, ParallelPart, Scenario, TurnSpec, Wire
+
+__all__ = ["case", "case_name", "changes", "single"]
+
+
+def case(
+    scenario: Scenario,
+    api: Api,
+    variation: Variation = PLAIN,
+    quirk: str = "",
+    *,
+    plain: Case | None = None,
+) -> Case:
+    """The case of a scenario of one turn (see `single`) over a protocol.
+
+    Args:
+        plain: the same case without variation and quirk, if it is compiled already.
+
+    Raises:
+        UsageError: the scenario does not play over the protocol, or has no stream to check.
+    """
+    spec = scenario.turns[0].for_api(api)
+    if not scenario.plays_over(api):
+        raise UsageError(f"scenario {scenario.name!r} does not play over {api}")
+    if spec.http is not None:
+        raise UsageError(f"turn 1 of {scenario.name!r} is an HTTP error; it has no stream")
+    wire = spec.wire or Wire()
+    if plain is None and (quirk or wire.quirks or variation != PLAIN):
+        plain = case(with_quirks(scenario, None) if wire.quirks else scenario, api)
+    elif plain is None and wire != Wire():
+        # The scenario itself cuts its answer: that is a variation, too.
+        plain = case(without_wire(scenario), api)
+    name = case_name(scenario, api, variation, quirk)
+    varied = _varied(scenario, api, variation, plain)
+    if plain is None or quirk or wire.quirks:
+        if quirk:
+            varied = with_quirks(varied, (quirk,))
+        return _compiled(varied, api, name, variation, quirk, plain)
+    return _cut_differently(varied, plain, name, variation)
+
+
+def case_name(scenario: Scenario, api: str, variation: Variation, quirk: str) -> str:
+    """The name of a case."""
+    return " + ".join(filter(None, (f"{api}/{scenario.name}", str(variation), quirk)))
+
+
+def _varied(scenario: Scenario, api: Api, variation: Variation, plain: Case | None) -> Scenario:
+    """The scenario with a variation, whose chunks are larger where the stream is long."""
+    varied = vary(scenario, variation)
+    if plain is None or not variation.cut:
+        return varied
+    fragments = _count_fragments(varied.turns[0].for_api(api))
+    per_event = plain.answer.size // max(1, len(plain.answer.data))
+    size = plain.answer.size + fragments * min(per_event, _USUAL_EVENT)
+    return vary(scenario, bounded(variation, size))
+
+
+_USUAL_EVENT = 400
+"""An event with one fragment has about so many bytes at most."""
+
+
+def _count_fragments(turn: TurnSpec) -> int:
+    parts = [
+        one
+        for part in turn.reply
+        for one in (part.calls if isinstance(part, ParallelPart) else (part,))
+    ]
+    splits = (getattr(part, "split", None) for part in parts)
+    return sum(len(split) for split in splits if isinstance(split, tuple))
+
+
+def _answer(scenario: Scenario, api: Api) -> tuple[Request, HttpAnswer]:
+    """The request of a client that offers the scenario's tools, and the answer to it."""
+    request = first_request(PROTOCOLS[api], scenario, user_text(scenario), _MODEL)
+    return request, Replayer().answer(Selection(scenario, 0, 0), request, PROTOCOLS[api])
+
+
+_MODEL = "mock-model"
+
+
+def _cut_differently(scenario: Scenario, plain: Case, name: str, variation: Variation) -> Case:
+    """The plain case with a variation: another stream, and the same outcome."""
+    _, answer = _answer(scenario, plain.api)
+    return replace(
+        plain,
+        name=name,
+        scenario=scenario,
+        answer=answer,
+        events=None if plain.events is None else decoded_later(answer, plain.api),
+        plain=plain,
+        variation=variation,
+        body=None,
+    )
+
+
+def _compiled(
+    scenario: Scenario,
+    api: Api,
+    name: str,
+    variation: Variation,
+    quirk: str,
+    plain: Case | None,
+) -> Case:
+    spec = scenario.turns[0].for_api(api)
+    protocol = PROTOCOLS[api]
+    request, answer = _answer(scenario, api)
+    quirks = _quirks(spec, api)
+    variants = [variant for _, variant in quirks]
+    # Project first: a quirk may add a value that the protocol itself cannot carry.
+    turn = protocol.project(resolve(scenario, 0, api, protocol.call_prefix))
+    received = _received(turn, variants)
+    expected = outcome_of_turn(received, spec, api)
+    reaction = _reaction(spec, answer, scenario, request, plain)
+    if reaction == "same" and expected.errors:
+        reaction = "error"
+    events = decoded(answer, api, variants)
+    values = None if events is None else [value for value, _ in events.decoded]
+    tolerated = _tolerated(turn, variants, spec, api)
+
+    def identified(outcome: Outcome) -> Outcome:
+        if values is not None:
+            return as_streamed(outcome, values, api, changed=bool(quirks))
+        if plain is None or reaction != "same":
+            return outcome
+        # Only the bytes differ.
+        ids = plain.expected.response_id, plain.expected.model
+        return replace(outcome, response_id=ids[0], model=ids[1])
+
+    return Case(
+        name=name,
+        api=api,
+        scenario=scenario,
+        prompt=user_text(scenario),
+        tools=scenario.tools,
+        answer=answer,
+        events=None if events is None else events.copy(),
+        expected=identified(expected),
+        finish_values=accepted_finish_values(received, api, spec),
+        reaction=reaction,
+        invariant=quirks[-1][0].invariant
+        if quirks
+        else tested_invariants().get(scenario.name, "chunking-free"),
+        plain=plain,
+        variation=variation,
+        quirk=quirk,
+        ids=all(variant.ids for variant in variants),
+        model=_MODEL,
+        body=None if plain is not None else _body(scenario, request, api),
+        tolerated=tuple(identified(outcome) for _, outcome in tolerated),
+        tolerated_because=tuple(reason for reason, _ in tolerated),
+    )
+
+
+def _quirks(spec: TurnSpec, api: Api) -> list[tuple[Quirk, Variant]]:
+    """The quirks of a turn that occur in a protocol."""
+    found = map(find, spec.wire.quirks if spec.wire else ())
+    return [(quirk, variant) for quirk, variant in found if quirk.applies_to(api)]
+
+
+def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
+    """The turn that a correct client gets."""
+    for variant in variants:
+        if variant.expected is not None:
+            turn = variant.expected(turn)
+    return turn
+
+
+def _tolerated(
+    turn: Turn, variants: Sequence[Variant], spec: TurnSpec, api: Api
+) -> list[tuple[str, Outcome]]:
+    """The other outcomes that are acceptable, each with its reason."""
+    found = []
+    for position, variant in enumerate(variants):
+        before = _received(turn, variants[:position])
+        for tolerance in variant.tolerated:
+            other = _received(tolerance.turn(before, api), variants[position + 1 :])
+            found.append((tolerance.reason, _reported_if_cut(outcome_of_turn(other, spec, api))))
+    return found
+
+
+def _reported_if_cut(outcome: Outcome) -> Outcome:
+    """The outcome with an error, where the answer has no end."""
+    if outcome.finish is not None or outcome.errors:
+        return outcome
+    return replace(outcome, errors=(Trouble("the stream ends before the answer", "truncated"),))
+
+
+# Quirks that change nothing
+
+
+def _reaction(
+    spec: TurnSpec, answer: HttpAnswer, scenario: Scenario, request: Request, plain: Case | None
+) -> Right:
+    """What a correct client does about the quirks of a turn, as far as they change the answer."""
+    reaction: Right = "same"
+    for name in spec.wire.quirks if spec.wire else ():
+        quirk, variant = find(name)
+        required = variant.right or quirk.right
+        if not quirk.applies_to(request.api) or required == reaction:
+            continue
+        if required == "same" or _changes_answer(answer, scenario, name, request, plain):
+            reaction = required
+    return reaction
+
+
+def _changes_answer(
+    answer: HttpAnswer, scenario: Scenario, quirk: str, request: Request, plain: Case | None
+) -> bool:
+    """Whether a quirk changed the answer: a quirk of tool calls does not change one of text."""
+    without = without_quirk(scenario, quirk)
+    if plain is not None and plain.scenario == without:
+        return changes(answer, plain.answer)
+    return changes(
+        answer, Replayer().answer(Selection(without, 0, 0), request, PROTOCOLS[request.api])
+    )
+
+
+def changes(answer: HttpAnswer, plain: HttpAnswer) -> bool:
+    """Whether an answer differs from the plain one: in its bytes, its writes, its headers, or its
+    ending."""
+    return (answer.data, answer.headers, answer.ending) != (plain.data, plain.headers, plain.ending)
+
+
+def _body(scenario: Scenario, request: Request, api: Api) -> Any:
+    """The body of the answer that is not streamed; None if that is an error, or has not the outcome
+    of the stream, because a body has no frames."""
+    spec = scenario.turns[0].for_api(api)
+    frames = (part.api for part in spec.reply if isinstance(part, FramePart))
+    if spec.expect is not None and api in frames:
+        return None
+    try:
+        answer = Replayer().answer(
+            Selection(scenario, 0, 0), replace(request, stream=False), PROTOCOLS[api]
+        )
+    except RequestError:
+        return None
+    return json.loads(b"".join(answer.data)) if answer.status == 200 else None

@@ -1,0 +1,81 @@
+"""A turn of a scenario as a scenario of its own; other quirks and wire settings for it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mockllm.scenario.model import AutoPart, Match, Scenario, TextPart, TurnSpec, Wire
+
+__all__ = ["single", "with_quirks", "without_quirk", "without_wire"]
+
+
+def single(scenario: Scenario, position: int = 0) -> Scenario:
+    """One turn of a scenario as a scenario of its own, which answers every request."""
+    turn = scenario.turns[position]
+    name = scenario.name if len(scenario.turns) == 1 else f"{scenario.name}-{position + 1}"
+    answer = replace(
+        turn,
+        request=None,
+        attempts=(),
+        repeat=False,
+        reply=tuple(map(_without_auto, turn.reply)),
+        variants=tuple(
+            (api, replace(variant, request=None, attempts=(), repeat=False))
+            for api, variant in turn.variants
+        ),
+    )
+    return replace(
+        scenario,
+        name=name,
+        seed=scenario.seeded,
+        match=Match(anything=True),
+        turns=(answer,),
+        restart=False,
+    )
+
+
+def _without_auto(part: Any) -> Any:
+    """Replaces an answer made from the request by fixed text: a case is the same every time."""
+    return TextPart("You said: Hello") if isinstance(part, AutoPart) else part
+
+
+def with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario:
+    """The scenario with more quirks; None removes those it has."""
+
+    def turn(spec: TurnSpec) -> TurnSpec:
+        wire = spec.wire or Wire()
+        wire = replace(wire, quirks=() if quirks is None else (*wire.quirks, *quirks))
+        return replace(
+            spec,
+            wire=None if wire == Wire() else wire,
+            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
+        )
+
+    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+
+
+def without_wire(scenario: Scenario) -> Scenario:
+    """The scenario without settings of how its events are written."""
+
+    def turn(spec: TurnSpec) -> TurnSpec:
+        variants = tuple((api, turn(variant)) for api, variant in spec.variants)
+        return replace(spec, wire=None, variants=variants)
+
+    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+
+
+def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
+    """The scenario without one of its quirks."""
+
+    def turn(spec: TurnSpec) -> TurnSpec:
+        assert spec.wire is not None
+        others = tuple(name for name in spec.wire.quirks if name != quirk)
+        wire = replace(spec.wire, quirks=others)
+        return replace(
+            spec,
+            wire=None if wire == Wire() else wire,
+            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
+        )
+
+    return replace(scenario, turns=tuple(map(turn, scenario.turns)))

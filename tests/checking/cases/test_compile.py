@@ -1,0 +1,100 @@
+"""Many cases: their names, their order, and the scenarios of the kit among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mockllm.checking.cases.compile import case_specs, cases, quirk_cases, single
+from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.material import kit_scenarios
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks import QUIRKS
+from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
+from mockllm.replay.loading import load
+from mockllm.scenario.model import Scenario, TextPart
+from mockllm.scenario.shipped import shipped_scenarios
+
+APIS = tuple(PROTOCOLS)
+LEVELS = ("payloads", "bytes")
+SOME = load([shipped_scenarios()])[:3]
+
+every_api = pytest.mark.parametrize("api", APIS)
+every_level = pytest.mark.parametrize("level", LEVELS)
+
+
+def _names(api, scenarios=(), **options) -> list[str]:
+    return [spec.name for spec in case_specs(api, scenarios, **options)]
+
+
+def _with_text(scenario: Scenario, text: str) -> Scenario:
+    (turn,) = scenario.turns
+    return replace(scenario, turns=(replace(turn, reply=(TextPart(text),)),))
+
+
+@pytest.mark.slow
+@every_level
+@every_api
+def test_specs_have_the_names_and_the_order_of_the_cases(api, level) -> None:
+    """Specs and cases correspond one to one, and no two cases have the same name."""
+    names = _names(api, SOME, variations=3, level=level)
+    compiled = list(cases(api, SOME, variations=3, level=level))
+    assert names == [case.name for case in compiled]
+    assert len(set(names)) == len(names)
+    for case in compiled:
+        assert (case.plain is None) == (case.variation == PLAIN and not case.quirk)
+        assert level == "bytes" or case.events is not None
+
+
+def test_an_unknown_api_is_an_error() -> None:
+    """The message lists the APIs that there are."""
+    with pytest.raises(UsageError, match="there is no API 'chats'; there are: chat, responses"):
+        list(case_specs("chats"))
+
+
+@every_api
+def test_the_kit_plays_its_own_scenarios_along(api) -> None:
+    """Its scenarios come plain and in up to four variations, if quirks are wanted."""
+    wanted = [single(one, 0).name for one in (NOT_OFFERED, *kit_scenarios(api))]
+    names = _names(api, variations=25)
+    for name in wanted:
+        assert f"{api}/{name}" in names
+        varied = [one for one in names if one.startswith(f"{api}/{name} + ")]
+        assert len(varied) == 4
+    assert _names(api, variations=0)[: len(wanted)] == [f"{api}/{name}" for name in wanted]
+    assert _names(api, quirks=False) == []
+
+
+@every_level
+def test_a_scenario_of_the_user_keeps_its_name(level) -> None:
+    """A scenario of the kit gets another name if the user's has it; both are played."""
+    first = kit_scenarios("chat")[0]
+    users = [_with_text(one, "Mine") for one in (TWO_SAME, single(first, 0), NOT_OFFERED)]
+    compiled = {case.name: case for case in cases("chat", users, variations=1, level=level)}
+    assert len(compiled) == len(_names("chat", users, variations=1, level=level))
+    for one in users:
+        assert compiled[f"chat/{one.name}"].expected.text == "Mine"
+    kits = compiled[f"chat/{first.name}-2"]
+    assert kits.expected.text != "Mine"
+    quirked = compiled["chat/sample-two-same-2 + chat-index-all-zero"]
+    assert [call.id for call in quirked.expected.tool_calls] == ["call_A1", "call_C3"]
+    assert quirked.plain is not None
+    assert quirked.plain.expected.tool_calls == quirked.expected.tool_calls
+
+
+def test_variations_of_a_turn_differ() -> None:
+    """Each variation is another one, even of the few that payloads allow."""
+    names = _names("chat", [TEXT], variations=25, quirks=False, level="payloads")
+    assert len(set(names)) == len(names) == 26
+
+
+@every_api
+def test_quirk_cases_have_one_case_for_each_variant(api) -> None:
+    """Tables of clients get each variant once, on the sample that shows it best."""
+    names = [case.quirk for case in quirk_cases(api)]
+    assert len(set(names)) == len(names)
+    assert {name.partition(":")[0] for name in names} == {
+        quirk.name for quirk in QUIRKS.values() if quirk.applies_to(api)
+    }
