@@ -20,6 +20,7 @@ __all__ = [
     "Raw",
     "ReasoningDelta",
     "RefusalDelta",
+    "Replacement",
     "Signature",
     "Start",
     "StreamError",
@@ -79,6 +80,15 @@ class ToolStart:
 @dataclass(frozen=True, slots=True)
 class ToolArgs:
     """A fragment of a call's arguments: JSON text, cut anywhere between code points."""
+
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The whole value of a part, text or arguments, where it contradicts the fragments so far. Only
+    decoders return it: the final value of Responses counts, whatever its deltas were."""
 
     part: int
     text: str
@@ -154,6 +164,7 @@ Event = (
     | RefusalDelta
     | ToolStart
     | ToolArgs
+    | Replacement
     | Signature
     | Cite
     | PartEnd

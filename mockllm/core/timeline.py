@@ -133,6 +133,8 @@ class _Folding:
             case ev.Cite() as event:
                 if event.part in self._building:
                     self._building[event.part].citations.append(event)
+            case ev.Replacement() as event:
+                self._replace(event)
             case ev.Signature() as event:
                 # Hidden reasoning has a signature and no text.
                 if event.part not in self._building:
@@ -142,6 +144,13 @@ class _Folding:
             case event:
                 self._fragment(event)
                 self._beat(event.part, item.at)
+
+    def _replace(self, event: ev.Replacement) -> None:
+        """The surplus beats of the fragments are left out by `normal`."""
+        slot = self._building.get(event.part)
+        if slot is None or isinstance(slot.first, ev.Raw):
+            raise ValueError(f"a replacement for part {event.part}, which has no fragments")
+        slot.fragments = [event.text]
 
     def _beat(self, part: int, at: int) -> None:
         self._order.append(part)
@@ -196,8 +205,8 @@ def fold(timed: Iterable[ev.Timed]) -> Turn:
     """The turn of a sequence of events.
 
     Raises:
-        ValueError: arguments of a call that was never opened, a part that opens twice, or a
-            fragment of another kind than its part.
+        ValueError: arguments of a call that was never opened, a part that opens twice, a fragment
+            of another kind than its part, or a replacement of nothing.
     """
     folding = _Folding()
     for item in timed:

@@ -186,6 +186,8 @@ class WireProtocol:
             that the service requires; used only if requests are validated strictly.
         lists_errors: whether the body of an error is a list with the error in it, for a target.
         call_prefix: the prefix of derived tool call ids.
+        zero_arguments: the joined fragments of the arguments of a call without any, as the service
+            streams them; None if it streams arguments as JSON values and not as text.
         line_end: the line end in the service's streams.
         end_data: the data of the frame that ends a stream, if they are not JSON (`[DONE]`).
         finish_values: by neutral finish reason, the values on the wire that mean it, the usual one
@@ -220,6 +222,7 @@ class WireProtocol:
     guard: Callable[[Mapping[str, str], Mapping[str, str]], None] | None = None
     lists_errors: Callable[[Target], bool] | None = None
     call_prefix: str = "call_"
+    zero_arguments: str | None = None
     line_end: LineEnd = "lf"
     end_data: str | None = None
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

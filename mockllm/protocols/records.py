@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.core.events import Start
-from mockllm.core.request import OfferedTool
-from mockllm.core.turn import ToolCall
+from mockllm.core.request import OfferedTool, Request
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
 __all__ = [
@@ -62,6 +62,8 @@ class Client:
         may_leave_calls: whether a conversation may end with calls that have no result yet.
         hosted_results: the ids of the results in a body that belong to tools hosted by the
             service; their calls are not in the neutral history.
+        opaque_mistake: why the service refuses the signatures and encrypted values in the latest
+            turn of a history, as it was streamed; None if it does not, or if that is not certain.
     """
 
     first_request: Callable[[str, str], Json]
@@ -80,6 +82,7 @@ class Client:
     may_lack_call_ids: Callable[[Mapping[str, Any]], bool] = lambda _: False
     may_leave_calls: bool = False
     hosted_results: Callable[[Mapping[str, Any]], frozenset[str]] = lambda _: frozenset()
+    opaque_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
 
     def path_of(self, model: str, *, stream: bool = True) -> str:
         """The path and query of a request for an answer of a model."""
@@ -128,10 +131,14 @@ class StreamEvents:
             All content of the answer comes before it.
         map_text: applies a function to every string of an event that is text, reasoning or refusal
             of the model. The event is any JSON value, or a string that is not JSON.
+        id_path, model_path: the fields with the id and the model of the answer, their keys joined
+            by dots; "" if no event has them.
     """
 
     is_end: Callable[[Mapping[str, Any]], bool]
     map_text: Callable[[Any, Callable[[str], str]], Any]
+    id_path: str = ""
+    model_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mockllm.scenario import model as m
+from mockllm.scenario.conditions import is_position
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
 from mockllm.scenario.locate import KeyPath
@@ -259,11 +260,16 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
     """Each call has an id of its own, and results are expected only for earlier calls."""
     known: set[str] = set()
     complete = True
+    before: int | None = 0
     for played in turns:
-        if played.turn.request is not None and complete:
-            for id, _ in played.turn.request.results:
-                if id not in known:
-                    yield (*played.request, "request", "results", id), _no_call(id, known)
+        for id, _ in played.turn.request.results if played.turn.request is not None else ():
+            where = (*played.request, "request", "results", id)
+            if is_position(id) and id not in known:
+                if before is not None and int(id) >= before:
+                    yield where, _no_position(id, before)
+            elif id not in known and complete:
+                yield where, _no_call(id, known)
+        before = _count_calls(played.turn)
         for index, part in enumerate(played.turn.reply):
             complete = complete and not isinstance(part, (m.AutoPart, m.FramePart))
             for path, call in _members((*played.reply, "reply", index), part):
@@ -275,6 +281,22 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
                     yield (*path, "id"), f"call id {call.id!r} is taken by an earlier call"
                 else:
                     known.add(call.id)
+
+
+def _count_calls(turn: m.TurnSpec) -> int | None:
+    """How many calls a turn makes; None where the request decides."""
+    if any(isinstance(part, (m.AutoPart, m.FramePart)) for part in turn.reply):
+        return None
+    members = [call for part in turn.reply for _, call in _members((), part)]
+    return sum(isinstance(call, m.ToolPart) for call in members)
+
+
+def _no_position(id: str, count: int) -> str:
+    calls = {0: "no call", 1: "1 call, at position 0"}
+    return (
+        f"is the result of no call: the turn before this one makes "
+        f"{calls.get(count, f'{count} calls, at positions 0 to {count - 1}')}"
+    )
 
 
 def _no_call(id: str, known: set[str]) -> str:

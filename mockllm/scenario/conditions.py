@@ -26,7 +26,16 @@ from mockllm.scenario.reading import (
     text,
 )
 
-__all__ = ["CONDITION", "EXPECT", "MATCH", "RESULT", "expectation", "headers", "match"]
+__all__ = [
+    "CONDITION",
+    "EXPECT",
+    "MATCH",
+    "RESULT",
+    "expectation",
+    "headers",
+    "is_position",
+    "match",
+]
 
 T = TypeVar("T")
 
@@ -110,6 +119,14 @@ def _pairs(
         return None
     pairs = [(key, read(inner, findings)) for key, inner in node.entries.items()]
     return tuple([(key, value) for key, value in pairs if value is not None])
+
+
+_POSITION = re.compile(r"0|[1-9][0-9]{0,3}")
+
+
+def is_position(key: str) -> bool:
+    """Whether a key of `results` may name a call by its position in the turn before, from 0."""
+    return _POSITION.fullmatch(key) is not None
 
 
 def _results(node: Node, findings: Findings) -> tuple[tuple[str, m.ResultCondition], ...] | None:

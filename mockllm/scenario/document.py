@@ -85,6 +85,7 @@ SCENARIO: Table = {
     "defaults": record(m.Defaults, DEFAULTS),
     "turns": _turns,
     "then": choice("restart"),
+    "ids": choice("any"),
 }
 
 
@@ -100,8 +101,9 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         return None
     values = readable_fields(node, findings, SCENARIO, ("scenario", "turns")) or {}
     restart = values.pop("then", None) is not None
+    any_ids = values.pop("ids", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())
-    return m.Scenario(name, turns, restart=restart, **values)
+    return m.Scenario(name, turns, restart=restart, any_ids=any_ids, **values)
 
 
 TABLES: dict[str, Table] = {

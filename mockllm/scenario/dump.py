@@ -47,6 +47,7 @@ def _scenario(scenario: m.Scenario) -> dict[str, Any]:
         defaults=_defaults(scenario.defaults) or None,
         turns=[_turn(turn) for turn in scenario.turns],
         then="restart" if scenario.restart else None,
+        ids="any" if scenario.any_ids else None,
     )
 
 
@@ -244,8 +245,12 @@ def _outcome(outcome: m.Outcome | None) -> Any:
         return None
     return _given(
         text=outcome.text,
+        reasoning=outcome.reasoning,
+        refusal=outcome.refusal,
         tool_calls=outcome.tool_calls,
         finish=outcome.finish,
+        usage=_usage(outcome.usage),
+        opaque=None if outcome.opaque is None else list(outcome.opaque),
         errors=outcome.errors,
     )
 

@@ -368,12 +368,18 @@ class Outcome:
 
     Args:
         tool_calls: mappings with `id`, `name` and `arguments`.
+        usage: a count that is None follows from `reply`.
+        opaque: signatures, redacted and encrypted reasoning.
         errors: mappings with `tool` (an index) and `kind`.
     """
 
     text: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
     tool_calls: Any = None
     finish: FinishReason | None = None
+    usage: UsageSpec | None = None
+    opaque: tuple[str, ...] | None = None
     errors: Any = None
 
 
@@ -436,6 +442,8 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
+        any_ids: whether calls in a history may have ids that are not those of the scenario
+            (`ids: any`).
     """
 
     name: str
@@ -447,6 +455,7 @@ class Scenario:
     seed: str | None = None
     defaults: Defaults = Defaults()
     restart: bool = False
+    any_ids: bool = False
 
     def plays_over(self, api: str) -> bool:
         """Whether the scenario answers requests of a protocol."""

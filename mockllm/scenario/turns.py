@@ -146,13 +146,23 @@ MISTAKE: Table = {
 }
 
 
+def _maybe_empty(several: Reader) -> Reader:
+    """A reader of lists; an empty list means that there are none."""
+
+    def read(node: Node, findings: Findings) -> tuple[Any, ...] | None:
+        if isinstance(node, Sequence) and not node.items:
+            return ()
+        values: tuple[Any, ...] | None = several(node, findings)
+        return values
+
+    return read
+
+
 def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
-    """A reader of lists of mappings; an empty list means that there are none."""
-    several = listing(record(dict, table, required), of)
+    """A reader of lists of mappings."""
+    several = _maybe_empty(listing(record(dict, table, required), of))
 
     def read(node: Node, findings: Findings) -> list[Any] | None:
-        if isinstance(node, Sequence) and not node.items:
-            return []
         values = several(node, findings)
         return None if values is None else list(values)
 
@@ -161,8 +171,12 @@ def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
 
 OUTCOME: Table = {
     "text": text,
+    "reasoning": text,
+    "refusal": text,
     "tool_calls": _mappings(CALL, "tool calls", ("name",)),
     "finish": _finish,
+    "usage": usage,
+    "opaque": _maybe_empty(listing(text, "opaque values")),
     "errors": _mappings(MISTAKE, "errors", ("kind",)),
 }
 

@@ -97,10 +97,27 @@ def test_reasoning_that_is_hidden_has_a_signature_alone():
     assert fold(events).parts == (Reasoning((), "sig"), Refusal(("no",)))
 
 
+def test_a_replacement_leaves_no_fragment_before_it():
+    """The whole value is the only fragment; the pauses before the others add up before the next
+    beat."""
+    events = [
+        ev.Timed(0, ev.ToolStart(0, "1", "f")),
+        ev.Timed(10, ev.ToolArgs(0, '{"a"')),
+        ev.Timed(30, ev.ToolArgs(0, ":1")),
+        ev.Timed(30, ev.Replacement(0, '{"b":2}')),
+        ev.Timed(40, ev.TextDelta(1, "hi")),
+        ev.Timed(40, ev.Replacement(1, "Hi")),
+        ev.Timed(50, ev.Finish("stop")),
+    ]
+    parts = ToolCall("f", "1", ('{"b":2}',)), Text(("Hi",))
+    assert fold(events) == Turn(parts, "stop", gaps=(0, 10, 30, 10))
+
+
 @pytest.mark.parametrize(
     "events",
     [
         [ev.ToolArgs(0, "{")],
+        [ev.Replacement(0, "a")],
         [ev.ToolStart(0, "1", "f"), ev.ToolStart(0, "2", "g")],
         [ev.TextDelta(0, "a"), ev.RefusalDelta(0, "b")],
     ],

@@ -145,6 +145,11 @@ def test_a_signature_alone_has_a_time() -> None:
     ("events", "message"),
     [
         ([ev.ToolArgs(3, "{")], "arguments for part 3, which never opened"),
+        ([ev.Replacement(3, "a")], "a replacement for part 3, which has no fragments"),
+        (
+            [ev.Raw(3, "chat", FRAME), ev.Replacement(3, "a")],
+            "a replacement for part 3, which has no fragments",
+        ),
         ([ev.ToolStart(3, "1", "f"), ev.ToolStart(3, "2", "g")], "part 3 opens twice"),
         ([ev.Raw(3, "chat", FRAME), ev.Raw(3, "chat", FRAME)], "part 3 opens twice"),
         (

@@ -303,6 +303,29 @@ def test_kept_end_of_the_message_is_the_end() -> None:
     assert PROTOCOL.encode_body(turn, REPLY)["stop_sequence"] == "END"
 
 
+def test_a_frame_may_start_the_message() -> None:
+    """A `message_start` that is the first part replaces the usual one, in stream and body; blocks
+    are counted after those in it, and its stop reason ends the message."""
+    block = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"x": 1}}
+    message = {"id": "msg_1", "role": "assistant", "content": [block], "usage": {}}
+    start = Opaque("anthropic", event("message_start", message=message))
+    more = Turn((start, Text(("Hi",))), "stop", USAGE)
+    assert [v.get("index") for v in values(more) if v["type"] == "content_block_start"] == [1]
+    assert [v["type"] for v in values(more)].count("message_start") == 1
+    body = PROTOCOL.encode_body(more, REPLY)
+    assert (body["id"], body["content"]) == ("msg_1", [block, {"type": "text", "text": "Hi"}])
+    complete = {**message, "stop_reason": "tool_use"}
+    whole = Turn((Opaque("anthropic", event("message_start", message=complete)),), "tool_calls")
+    assert [v["type"] for v in values(whole)] == ["message_start", "message_stop"]
+
+
+def test_a_later_start_of_a_message_is_a_second_one() -> None:
+    """A `message_start` after another part does not replace the usual one."""
+    start = Opaque("anthropic", event("message_start", message={"content": []}))
+    turn = Turn((Text(("Hi",)), start), "stop", USAGE)
+    assert [v["type"] for v in values(turn)].count("message_start") == 2
+
+
 def test_body_of_a_call() -> None:
     """A body has the blocks whole, arguments as a value, and all of the usage."""
     call = ToolCall("get_weather", "toolu_A", ('{"city":', '"Paris"}'))

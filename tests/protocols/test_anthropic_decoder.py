@@ -321,3 +321,41 @@ def test_complete_only_with_message_stop() -> None:
     assert decoder.complete
     assert decoder.decode(text("more")) == []
     assert read(*PLAIN[:4]) == Turn((Text(("Hel", "lo")),))
+
+
+RESULT = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {}}
+FILLED = {**CALL, "input": {"city": "Oslo"}}
+
+
+def begin(*content: Json, **fields: Any) -> Frame:
+    usage = {"input_tokens": 11, "output_tokens": 3}
+    message = {"id": "msg_1", "model": "m", "content": content, "usage": usage, **fields}
+    return event("message_start", message=message)
+
+
+def test_a_message_may_be_complete_in_its_start() -> None:
+    """Blocks, stop reason and usage in `message_start` count, and blocks of hosted tools are
+    kept."""
+    turn = read(begin(RESULT, FILLED, stop_reason="tool_use"), STOP)
+    assert [part.frame.event for part in turn.parts if isinstance(part, Opaque)] == [
+        "content_block_start",
+        "content_block_stop",
+    ]
+    assert turn.tool_calls == (ToolCall("f", "toolu_A", ('{"city":"Oslo"}',)),)
+    assert (turn.finish, turn.usage) == ("tool_calls", TokenUsage(11, 3))
+
+
+def test_blocks_may_follow_those_in_the_start() -> None:
+    """Blocks with events follow the blocks in `message_start`, also with an index used there."""
+    for index in (0, 2):
+        opened = start(TEXT, index), text("Hi", index), stop(index)
+        turn = read(begin({**TEXT, "text": "Oh. "}, FILLED), *opened, end("tool_use"), STOP)
+        assert (turn.text, len(turn.tool_calls), turn.finish) == ("Oh. Hi", 1, "tool_calls")
+
+
+@pytest.mark.parametrize("placeholder", [TEXT, THINKING])
+def test_an_empty_block_in_the_start_is_a_placeholder(placeholder: Json) -> None:
+    """An empty block in `message_start` adds no part, and the stop reason there does not count."""
+    placeholders = begin(placeholder, stop_reason="end_turn")
+    assert read(placeholders, *PLAIN[1:]).parts == HELLO.parts
+    assert read(placeholders).finish is None

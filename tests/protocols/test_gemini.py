@@ -290,6 +290,27 @@ def test_array_keeps_frames_that_are_json() -> None:
     assert json.loads(wire(turn, array=True))[0] == {"a": 1}
 
 
+ENDS = [
+    {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},
+    {"promptFeedback": {"blockReason": "SAFETY"}},
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_frame_may_end_the_answer(end: dict[str, Any]) -> None:
+    """A frame with a finish reason or a blocked prompt replaces the end, also in an array."""
+    turn = Turn((Opaque("gemini", Frame(json.dumps(end))),), "stop", TokenUsage(1, 1))
+    assert [json.loads(frame.data or "") for frame in sse.decode(wire(turn).encode())] == [end]
+    assert json.loads(wire(turn, array=True)) == [end]
+
+
+def test_a_frame_of_another_candidate_does_not_end_the_answer() -> None:
+    """Only the finish reason of the first candidate ends the answer."""
+    other = {"candidates": [{"index": 1, "finishReason": "STOP"}]}
+    turn = Turn((Opaque("gemini", Frame(json.dumps(other))),), "stop")
+    assert len(candidates(turn)) == 2
+
+
 def test_body_joins_the_chunks() -> None:
     """A body has each text in one part, and no empty text at its end."""
     turn = Turn((Reasoning(("H", "m")), Text(("Hi", "!")), PARIS), "tool_calls")

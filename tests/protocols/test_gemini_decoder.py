@@ -286,3 +286,15 @@ def test_a_body_is_read_or_refused(body: Any) -> None:
     """A body with any JSON decodes to a turn, or is refused with a reason."""
     with contextlib.suppress(WireError):
         assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)
+
+
+def test_every_signature_is_kept() -> None:
+    """Signatures on a thought, on a text and on the empty text at the end are three values."""
+    thought = {"text": "Hm", "thought": True, "thoughtSignature": "YQ=="}
+    turn = read(
+        chunk(thought),
+        chunk({"text": "Hi", "thoughtSignature": "Yg=="}),
+        chunk({"text": "", "thoughtSignature": "Yw=="}, finish="STOP"),
+    )
+    signed = [part.signature for part in turn.parts if isinstance(part, Reasoning)]
+    assert (signed, turn.reasoning, turn.text) == (["YQ==", "Yg==", "Yw=="], "Hm", "Hi")

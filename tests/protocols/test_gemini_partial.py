@@ -63,6 +63,16 @@ def test_call_in_fragments_ends_with_the_next_or_the_answer() -> None:
     assert [c.parsed() for c in turn.tool_calls] == [{"a": "x"}, {"b": 2}]
 
 
+@pytest.mark.parametrize("fragments", [[], [partial("$.a", stringValue="x")]])
+def test_a_call_that_the_limit_cut_is_not_completed(fragments: list[Json]) -> None:
+    """Arguments that were still to come at `MAX_TOKENS` leave the call malformed."""
+    limit = chunk(finish="MAX_TOKENS")
+    turn = read(chunk(call("f", willContinue=True)), *fragments, limit)
+    assert turn.finish == "length"
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
+        turn.tool_calls[0].parsed()
+
+
 def test_an_out_of_order_fragment_is_kept() -> None:
     """A fragment for a value that is closed is kept as a frame."""
     back = partial("$.a.y", numberValue=3)

@@ -79,3 +79,32 @@ def test_gemini_joins_parts() -> None:
     kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
     assert kinds == ["text", "text", "functionCall", "functionCall", "text"]
     assert candidate["finishReason"] == "STOP"
+
+
+@pytest.mark.parametrize(
+    "quirk",
+    ["chat-index-all-zero", "chat-index-same-one-chunk", "chat-name-split", "chat-id-repeated"],
+)
+def test_chat_does_not_join_what_would_become_another_answer(quirk: str) -> None:
+    """Two calls with one index stay two entries, and no part of a name or an id is lost."""
+    from mockllm.replay.resolve import resolve
+
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
+    plain = _played(turn, "chat", Wire(quirks=(quirk,)))
+    grouped = _played(turn, "chat", Wire(quirks=(quirk,), group=99))
+    names, ids = zip(*(_names_and_ids(data) for data in (plain, grouped)), strict=True)
+    assert names[0] == names[1]
+    assert ids[0] == ids[1]
+
+
+def _names_and_ids(data: list[str]) -> tuple[str, list[str]]:
+    """All names of calls, joined, and their ids in the order in which they first come."""
+    entries = [
+        entry
+        for text in data
+        if text != "[DONE]"
+        for choice in json.loads(text)["choices"]
+        for entry in choice["delta"].get("tool_calls", [])
+    ]
+    names = "".join(entry["function"].get("name", "") for entry in entries)
+    return names, list(dict.fromkeys(entry["id"] for entry in entries if "id" in entry))

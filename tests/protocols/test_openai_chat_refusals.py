@@ -168,6 +168,36 @@ REFUSED: list[tuple[str, Json, str, str | None]] = [
         "tools[0].function.parameters",
         "invalid_function_parameters",
     ),
+    (
+        "choice of Responses",
+        body(tools=[TOOL], tool_choice={"type": "function", "name": "find"}),
+        "tool_choice.function.name",
+        "missing_required_parameter",
+    ),
+    (
+        "choice of Anthropic",
+        body(tools=[TOOL], tool_choice={"type": "tool", "name": "find"}),
+        "tool_choice.type",
+        "invalid_value",
+    ),
+    (
+        "mode of Anthropic",
+        body(tools=[TOOL], tool_choice={"type": "auto"}),
+        "tool_choice.type",
+        "invalid_value",
+    ),
+    (
+        "choice without type",
+        body(tools=[TOOL], tool_choice={"function": {"name": "find"}}),
+        "tool_choice.type",
+        "missing_required_parameter",
+    ),
+    (
+        "choice of a text",
+        body(tools=[TOOL], tool_choice={"type": "function", "function": "find"}),
+        "tool_choice.function",
+        "invalid_type",
+    ),
     ("choice without tools", body(tool_choice="auto"), "tool_choice", None),
     ("unknown choice", body(tools=[TOOL], tool_choice="find"), "tool_choice", "invalid_value"),
     (

@@ -368,3 +368,37 @@ def test_nothing_makes_the_decoder_fail(events: list[dict[str, Any]]) -> None:
     decoder = Decoder()
     got = [e for value in events for e in decoder.decode(sse.Frame(json.dumps(value)))]
     assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
+
+
+def test_a_final_value_replaces_deltas_that_it_contradicts() -> None:
+    """The value of a `done` counts for texts and arguments, also if it comes with the item, and
+    later deltas do not; an empty one replaces nothing."""
+    arguments_done = {"type": "function_call_arguments.done", "output_index": 1}
+    turn = decoded_turn(
+        text("Helo"),
+        {"type": "output_text.done", "output_index": 0, "text": "Hello"},
+        text(" again"),
+        call(1, call_id="a", name="f"),
+        arguments(1, '{"x":'),
+        {**arguments_done, "arguments": '{"y":2}'},
+        call(2, call_id="b", name="g"),
+        arguments(2, '{"x":1}'),
+        done(2, type="function_call", call_id="b", name="g", arguments='{"z":3}'),
+        call(3, call_id="c", name="h"),
+        arguments(3, '{"x":1}'),
+        done(3, type="function_call", call_id="c", name="h", arguments=""),
+        completed(),
+    )
+    assert turn.text == "Hello"
+    assert [one.arguments for one in turn.tool_calls] == ['{"y":2}', '{"z":3}', '{"x":1}']
+
+
+def test_a_final_value_replaces_arguments_before_the_name_is_known() -> None:
+    """A call that is not announced yet begins with the final arguments."""
+    turn = decoded_turn(
+        arguments(0, '{"x":'),
+        {"type": "function_call_arguments.done", "output_index": 0, "arguments": '{"y":2}'},
+        done(0, type="function_call", call_id="a", name="f", arguments='{"y":2}'),
+        completed(),
+    )
+    assert turn.parts == (ToolCall("f", "a", ('{"y":2}',)),)

@@ -133,6 +133,14 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "results by position",
+        two("{request: {results: {0: x, 1: y, 2: z, 01: w}}, reply: {text: a}}"),
+        [
+            "4:41: turns[1].request.results.2: is the result of no call: the turn before this one makes 2 calls, at positions 0 to 1",
+            "4:48: turns[1].request.results.01: is the result of no call in the turns before; known: c1, c2",
+        ],
+    ),
+    (
         "results early",
         turn("{request: {results: {c1: x}}, reply: {text: a}}"),
         [

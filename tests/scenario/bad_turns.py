@@ -175,6 +175,27 @@ TURNS: list[Row] = [
         ],
     ),
     (
+        "expect opaque",
+        turn("{reply: {text: a}, expect: {opaque: c2ln}}"),
+        [
+            "3:41: turns[0].expect.opaque: must be a list of opaque values, got c2ln",
+        ],
+    ),
+    (
+        "expect usage",
+        turn("{reply: {text: a}, expect: {usage: some}}"),
+        [
+            "3:40: turns[0].expect.usage: must be a mapping with the keys input, output, reasoning, cached, or none, got some",
+        ],
+    ),
+    (
+        "expect reasoning",
+        turn("{reply: {text: a}, expect: {reasoning: [a]}}"),
+        [
+            "3:44: turns[0].expect.reasoning: must be a string, got a list",
+        ],
+    ),
+    (
         "repeat yes",
         turn("{reply: {text: a}, repeat: yes}"),
         [

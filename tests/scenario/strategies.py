@@ -82,6 +82,10 @@ tapes = st.sampled_from(["a.jsonl", "tapes/a b.1.jsonl", "..a", "null", "1"]).ma
 outcomes = st.builds(
     m.Outcome,
     text=st.none() | texts,
+    reasoning=st.none() | texts,
+    refusal=st.none() | texts,
+    usage=st.none() | usages,
+    opaque=st.none() | st.lists(texts, max_size=2).map(tuple),
     tool_calls=st.none()
     | st.lists(
         st.fixed_dictionaries({"name": names}, optional={"id": lines, "arguments": json_mappings}),
@@ -298,4 +302,5 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         seed=draw(st.none() | texts),
         defaults=draw(defaults),
         restart=restart,
+        any_ids=draw(st.booleans()),
     )

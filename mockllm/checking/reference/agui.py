@@ -21,6 +21,14 @@ __all__ = ["AGUIAccumulator"]
 
 _TextKind = Literal["text", "reasoning"]
 
+_MESSAGES: dict[str, _TextKind] = {
+    "TEXT": "text",
+    "REASONING": "reasoning",
+    # Before version 1.0, without an id. The client of the protocol reads it as reasoning.
+    "THINKING_TEXT": "reasoning",
+}
+"""By the beginning of the types of its events: the kind of a message."""
+
 _ANSWER_ROLES = (None, "assistant", "reasoning")
 
 _SPANS = {
@@ -61,7 +69,7 @@ class AGUIAccumulator:
         # Calls that began with a chunk have no end event. An ordered set.
         self._chunked: dict[str, None] = {}
         # The ids that a chunk without an id continues.
-        self._latest = {"call": "", "message": ""}
+        self._latest = {"call": "", "text": "", "reasoning": ""}
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         """What one event adds: text, reasoning, and the calls that surface."""
@@ -69,13 +77,16 @@ class AGUIAccumulator:
             return None
         value = mapping(payload)
         type = string(value.get("type"))
-        if type.startswith(("TEXT_MESSAGE_", "REASONING_MESSAGE_")):
-            kind, _, stage = type.partition("_MESSAGE_")
-            self._message("text" if kind == "TEXT" else "reasoning", stage, value)
+        kind, _, stage = type.partition("_MESSAGE_")
+        if stage and kind in _MESSAGES:
+            self._message(_MESSAGES[kind], stage, value)
         elif type in _SPANS:
             self._span(*_SPANS[type], value)
         elif type.startswith("TOOL_CALL_"):
             self._call(type.removeprefix("TOOL_CALL_"), value)
+        elif type == "REASONING_ENCRYPTED_VALUE":
+            # Of a message or of a call. It has to be sent back unchanged.
+            self._answer.keep(string(value.get("encryptedValue")))
         elif type == "RUN_STARTED":
             self._answer.complete = False
             self._answer.finish = None
@@ -113,6 +124,8 @@ class AGUIAccumulator:
     def _finished(self, value: Mapping[str, Any]) -> None:
         for id in list(self._chunked):
             self._end(id)
+        if self._answer.failed:
+            return
         open = [str(call) for call in self._calls.values()]
         open += sorted(" ".join(span) for span in self._open_spans)
         if open:
@@ -147,7 +160,7 @@ class AGUIAccumulator:
         """
         id = string(value.get("messageId"))
         if stage == "CHUNK":
-            id = self._latest["message"] = id or self._latest["message"]
+            id = self._latest[kind] = id or self._latest[kind]
         if stage == "START" or (stage == "CHUNK" and id not in self._messages):
             self._open_message(id, value.get("role"))
         if stage == "START":
@@ -196,7 +209,7 @@ class AGUIAccumulator:
             # Another call would run with the wrong arguments (`agui-args-wrong-id`).
             self._answer.fail(f"TOOL_CALL_ARGS for {id!r}, which is not open")
             return
-        call.arguments += string(value.get("delta"))
+        call.argue(string(value.get("delta")))
 
     def _end(self, id: str) -> None:
         call = self._calls.pop(id, None)

@@ -8,18 +8,18 @@ depend on a protocol.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mockllm.checking.outcome import Call, Outcome, Trouble, TroubleKind, Usage
-from mockllm.checking.probes import Delta
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, TroubleKind, Usage
+from mockllm.checking.probes import Delta, Fragment
 
 __all__ = ["Answer", "Malformed", "MissingId", "Slot", "StagedCall", "TextKind", "parsed"]
 
-Malformed = Literal["error", "skip", "keep"]
-"""What happens to a call whose arguments never parse: it is reported as an error, left out, or
-kept with its arguments as text."""
+Malformed = Literal["error", "skip", "keep", "fail"]
+"""What happens to a call whose arguments never parse: it is reported as an error, left out, kept
+with its arguments as text, or makes the whole answer fail."""
 
 MissingId = Literal["error", "synthesise"]
 """What happens to a call that never gets an id: it is reported as an error, or given an id."""
@@ -38,6 +38,7 @@ class StagedCall:
         position: its sort key among the calls.
         number: how many calls began before it.
         key: what the protocol identifies its fragments by, such as an index.
+        fragments: of its arguments, not passed on yet.
         closed: whether it has left the stage; later fragments are ignored.
     """
 
@@ -47,7 +48,22 @@ class StagedCall:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    fragments: list[str] = field(default_factory=list)
     closed: bool = False
+
+    def argue(self, fragment: str) -> None:
+        """Appends a fragment of the arguments. It is passed on with the next delta."""
+        if fragment:
+            self.arguments += fragment
+            self.fragments.append(fragment)
+
+    def replace_arguments(self, whole: str) -> None:
+        """Replaces the fragments by final arguments. If these continue them, the rest of them is a
+        new fragment."""
+        if whole.startswith(self.arguments):
+            self.argue(whole[len(self.arguments) :])
+        else:
+            self.arguments = whole
 
     def __str__(self) -> str:
         key = f", key {self.key!r}" if self.key is not None else ""
@@ -77,13 +93,22 @@ class Answer:
             any tool is accepted.
         malformed, missing_id: what happens to calls with these faults.
         end: what ends a stream of the protocol, for error messages.
+        text_arguments: whether the protocol sends arguments as text, which calls then keep.
     """
 
     def __init__(
-        self, tools: Collection[str] | None, malformed: Malformed, missing_id: MissingId, end: str
+        self,
+        tools: Collection[str] | None,
+        malformed: Malformed,
+        missing_id: MissingId,
+        end: str,
+        *,
+        text_arguments: bool = True,
     ) -> None:
         self.finish: str | None = None
         self.usage: Usage | None = None
+        self.model: str | None = None
+        self.id: str | None = None
         self.complete = False
         """Whether the stream has had its end, such as a finish reason."""
         self.failed = False
@@ -92,6 +117,7 @@ class Answer:
         self._malformed = malformed
         self._missing_id = missing_id
         self._end = end
+        self._text_arguments = text_arguments
         self._closed = False
         self._texts: dict[TextKind, dict[Slot, list[str]]] = {
             "text": {},
@@ -101,9 +127,23 @@ class Answer:
         self._opened: list[StagedCall] = []
         self._calls: list[tuple[Slot, Call]] = []
         self._errors: list[Trouble] = []
+        self._opaque: dict[str, None] = {}
         # Not passed on yet by `delta`.
         self._new_fragments: dict[TextKind, list[str]] = _no_fragments()
         self._new_calls: list[Call] = []
+
+    # The answer as a whole
+
+    def identify(self, id: str, model: str) -> None:
+        """Sets the id and the model; the first ones that are not empty stay
+        (`chat-chunk-id-changes`, `chat-first-choices-empty`)."""
+        self.id = self.id or id or None
+        self.model = self.model or model or None
+
+    def keep(self, opaque: str) -> None:
+        """Keeps a value that has to be sent back unchanged, once, however often it comes."""
+        if opaque:
+            self._opaque[opaque] = None
 
     # Text, reasoning and refusal
 
@@ -169,10 +209,13 @@ class Answer:
     def reject(self, call: StagedCall, reason: str) -> None:
         """Closes a call whose arguments are incomplete, even if they parse. It must not run."""
         call.closed = True
+        message = f"{call} {reason}: {call.arguments[:200]!r}"
         if self._malformed == "error":
-            self._report("malformed_arguments", f"{call} {reason}: {call.arguments[:200]!r}", call)
+            self._report("malformed_arguments", message, call)
         elif self._malformed == "keep":
             self._emit(call, call.arguments)
+        elif self._malformed == "fail":
+            self._end_with(Trouble(message, "malformed_arguments", call.number))
 
     def _surface_parsed(self, call: StagedCall) -> None:
         arguments = parsed(call.arguments)
@@ -185,7 +228,9 @@ class Answer:
             self._emit(call, arguments)
 
     def _emit(self, call: StagedCall, arguments: Any) -> None:
-        complete = Call(call.name, arguments, call.id or self._synthesised_id(call))
+        id = call.id or self._synthesised_id(call)
+        raw = call.arguments if self._text_arguments else NOT_KEPT
+        complete = Call(call.name, arguments, id, raw)
         self._calls.append((call.position, complete))
         self._new_calls.append(complete)
 
@@ -209,12 +254,14 @@ class Answer:
         Calls that are still open are dropped, there is no finish, and whatever follows is ignored.
         The text so far stays.
         """
-        if self.failed or self._closed:
-            return
+        if not (self.failed or self._closed):
+            self._end_with(Trouble(message, kind))
+
+    def _end_with(self, trouble: Trouble) -> None:
         self.failed = True
         self.finish = None
         self._abandon()
-        self._errors.append(Trouble(message, kind))
+        self._errors.append(trouble)
 
     def close(self) -> None:
         """Ends the input.
@@ -248,7 +295,17 @@ class Answer:
         calls = tuple(self._new_calls)
         self._new_fragments = _no_fragments()
         self._new_calls = []
-        return Delta(text, reasoning, calls) if text or reasoning or calls else None
+        tool = tuple(self._new_arguments())
+        if not (text or reasoning or calls or tool):
+            return None
+        return Delta(text, reasoning, calls, tool)
+
+    def _new_arguments(self) -> Iterator[Fragment]:
+        for call in self._opened:
+            if call.fragments:
+                text = "".join(call.fragments)
+                call.fragments.clear()
+                yield Fragment(text, call.id or None, call.name or None, call.number)
 
     def outcome(self) -> Outcome:
         """The answer so far, with the calls that have surfaced."""
@@ -260,6 +317,12 @@ class Answer:
             self.finish,
             self.usage,
             tuple(self._errors),
+            # No API has another role in an answer; it may be missing, null or repeated
+            # (`chat-role-every-chunk`, `chat-role-null-empty-never`).
+            role="assistant",
+            model=self.model,
+            response_id=self.id,
+            opaque=tuple(self._opaque),
         )
 
     def _joined(self, kind: TextKind) -> str:

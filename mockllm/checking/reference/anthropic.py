@@ -9,7 +9,7 @@ quirk that a rule is there for; `mockllm quirks NAME` shows it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.checking.outcome import Outcome, TroubleKind, Usage
@@ -22,7 +22,14 @@ from mockllm.checking.reference.answer import (
     StagedCall,
     parsed,
 )
-from mockllm.checking.reference.values import count, error_message, json_text, mapping, string
+from mockllm.checking.reference.values import (
+    count,
+    error_message,
+    json_text,
+    mapping,
+    sequence,
+    string,
+)
 
 __all__ = ["AnthropicAccumulator"]
 
@@ -35,12 +42,14 @@ class _Block:
         slot: its sort key: its index, then the order of arrival.
         call: the staged call, if the block is a call.
         initial_arguments: the arguments in its start event.
+        signature: the fragments of its signature.
     """
 
     type: str
     slot: Slot
     call: StagedCall | None = None
     initial_arguments: str = ""
+    signature: list[str] = field(default_factory=list)
 
 
 class AnthropicAccumulator:
@@ -90,7 +99,7 @@ class AnthropicAccumulator:
                 self._message_delta(value)
             case "message_stop":
                 self._answer.complete = self._stopped = True
-                self._end_open_calls()
+                self._end_open_blocks()
             case "error":
                 # `anth-error-event`
                 self._answer.fail(error_message(value.get("error") or payload))
@@ -123,30 +132,43 @@ class AnthropicAccumulator:
             self._answer.fail("message_start came twice in one stream")
             return
         self._started = True
-        # The output tokens in this event are a first estimate; `message_delta` has the total.
-        self._count_tokens({**mapping(message.get("usage")), "output_tokens": None})
+        self._answer.identify(string(message.get("id")), string(message.get("model")))
+        usage = mapping(message.get("usage"))
+        blocks = list(map(mapping, sequence(message.get("content"))))
+        if all(map(_is_placeholder, blocks)):
+            # The output tokens are a first estimate here; `message_delta` has the total.
+            self._count_tokens({**usage, "output_tokens": None})
+            return
+        # Programmatic tool calling sends a message that is complete in its start, with its stop
+        # reason and without events of blocks (langchain-ai/langchain#34406).
+        for index, block in enumerate(blocks):
+            self._start(index, block)
+            self._stop(index)
+        self._count_tokens(usage)
+        self._stop_reason(message)
 
     def _message_delta(self, value: Mapping[str, Any]) -> None:
         self._count_tokens(mapping(value.get("usage")))
-        stop_reason = string(mapping(value.get("delta")).get("stop_reason"))
-        if stop_reason:
+        self._stop_reason(mapping(value.get("delta")))
+
+    def _stop_reason(self, value: Mapping[str, Any]) -> None:
+        stop_reason = string(value.get("stop_reason"))
+        if stop_reason and not self._answer.failed:
             # Null in a second `message_delta` does not erase it (`anth-two-message-delta`).
             self._answer.finish = stop_reason
             self._answer.complete = True
-            self._end_open_calls()
+            self._end_open_blocks()
 
-    def _end_open_calls(self) -> None:
-        """Ends the calls whose block has no stop.
+    def _end_open_blocks(self) -> None:
+        """Ends the blocks that have no stop.
 
         If a limit ended the answer inside a call, empty arguments may only look complete
         (`anth-tool-cut-by-limit`).
         """
         cut = self._answer.finish not in (None, "tool_use", "end_turn")
         for block in self._blocks.values():
-            call = block.call
-            if call is None or call.closed:
-                continue
-            if cut and (not call.arguments or parsed(call.arguments) is None):
+            call = None if block.call is None or block.call.closed else block.call
+            if call and cut and (not call.arguments or parsed(call.arguments) is None):
                 self._answer.reject(call, f"was cut off by {self._answer.finish}")
             else:
                 self._end(block)
@@ -164,14 +186,19 @@ class AnthropicAccumulator:
             id, name = string(block.get("id")), string(block.get("name"))
             call = self._answer.open(slot[0], key=index, id=id, name=name)
         previous = self._blocks.get(index)
-        if previous is not None and previous.call is not None:
+        if previous is not None:
             self._end(previous)
-        self._blocks[index] = _Block(type, slot, call, _initial_arguments(block.get("input")))
+        initial_arguments = _initial_arguments(block.get("input"))
+        begun = self._blocks[index] = _Block(type, slot, call, initial_arguments)
         # A start may have text already (`anth-text-in-start`).
         if type == "text":
             self._answer.add("text", string(block.get("text")), slot)
         elif type == "thinking":
             self._answer.add("reasoning", string(block.get("thinking")), slot)
+            begun.signature.append(string(block.get("signature")))
+        elif type == "redacted_thinking":
+            # The whole block is in its start. It has to be sent back unchanged.
+            self._answer.keep(string(block.get("data")))
 
     def _delta(self, index: int | None, delta: Mapping[str, Any]) -> None:
         # Deltas of several blocks may alternate (`anth-interleaved`).
@@ -185,9 +212,14 @@ class AnthropicAccumulator:
                 self._answer.add("reasoning", string(delta.get("thinking")), block.slot)
             case "tool_use", "input_json_delta" if block.call and not block.call.closed:
                 # A fragment alone need not parse (`anth-parse-each-fragment`).
-                block.call.arguments += string(delta.get("partial_json"))
+                block.call.argue(string(delta.get("partial_json")))
+            case "thinking", "signature_delta":
+                # One delta, or several (`anth-signature`).
+                block.signature.append(string(delta.get("signature")))
             case _:
-                pass  # `anth-unknown-types`, `anth-signature`
+                # `anth-unknown-types`. The input of a tool that the service runs is not that of a
+                # call of the client (`server_tool_use`).
+                pass
 
     def _stop(self, index: int | None) -> None:
         block = self._blocks.get(index)
@@ -195,11 +227,12 @@ class AnthropicAccumulator:
             self._end(block)
 
     def _end(self, block: _Block) -> None:
+        self._answer.keep("".join(block.signature))
         if block.call is not None and not block.call.closed:
             # Arguments from deltas take precedence over those in the start
             # (`anth-input-in-start`). A call without either has no arguments (`anth-zero-arg`,
             # `anth-input-missing`).
-            block.call.arguments = block.call.arguments or block.initial_arguments
+            block.call.replace_arguments(block.call.arguments or block.initial_arguments)
             self._answer.surface(block.call)
 
     # Usage
@@ -224,6 +257,12 @@ class AnthropicAccumulator:
             input_tokens += (cached or 0) + tokens.get("cache_creation_input_tokens", 0)
         output, thinking = tokens.get("output_tokens"), tokens.get("thinking_tokens")
         self._answer.usage = Usage(input_tokens, output, thinking, cached)
+
+
+def _is_placeholder(block: Mapping[str, Any]) -> bool:
+    """Whether a block in `message_start` is empty: proxies send one and open the block later."""
+    empty = not (block.get("text") or block.get("thinking") or block.get("signature"))
+    return empty and block.get("type") in ("text", "thinking")
 
 
 def _initial_arguments(value: object) -> str:

@@ -50,9 +50,9 @@ class ChatAccumulator:
         """What one chunk adds: text, reasoning, and the calls that surface."""
         if self._answer.failed:
             return None
-        # The chunk's own `id` and `object` are ignored (`chat-chunk-id-changes`,
-        # `chat-object-empty`).
+        # The `object` is ignored (`chat-object-empty`).
         chunk = mapping(payload)
+        self._answer.identify(string(chunk.get("id")), string(chunk.get("model")))
         # An error is below the key `error` (`err-in-stream`), or the chunk itself is one
         # (`err-event-line`, `err-object-error`).
         bare = event == "error" or chunk.get("object") == "error"
@@ -111,6 +111,10 @@ class ChatAccumulator:
         # `chat-role-null-empty-never`).
         reasoning, text = _reasoning_and_text(delta.get("content"))
         self._answer.add("reasoning", reasoning or _reasoning(delta))
+        for detail in map(mapping, sequence(delta.get("reasoning_details"))):
+            # OpenRouter sends signatures of reasoning, and encrypted reasoning as `data`.
+            self._answer.keep(string(detail.get("signature")))
+            self._answer.keep(string(detail.get("data")))
         self._answer.add("text", text)
         self._answer.add("refusal", string(delta.get("refusal")))
         # A chunk may have several entries (`chat-two-calls-one-chunk`), or null instead of a list
@@ -142,7 +146,10 @@ class ChatAccumulator:
         if name != call.name:
             call.name += name
         # In fragments, or all at once (`chat-args-whole`).
-        call.arguments += _arguments(function.get("arguments"))
+        call.argue(_arguments(function.get("arguments")))
+        # Gemini's compatible endpoint signs calls.
+        google = mapping(mapping(entry.get("extra_content")).get("google"))
+        self._answer.keep(string(google.get("thought_signature")))
 
     def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         """The call that a fragment continues; None if it begins a new one.

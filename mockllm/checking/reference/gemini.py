@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, TroubleKind, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
 from mockllm.checking.reference.values import (
@@ -46,11 +47,14 @@ class GeminiAccumulator:
         malformed: Malformed = "error",
         missing_id: MissingId = "synthesise",
     ) -> None:
-        self._answer = Answer(tools, malformed, "synthesise", "a finishReason")
+        self._answer = Answer(
+            tools, malformed, "synthesise", "a finishReason", text_arguments=False
+        )
         self._partial_call: tuple[StagedCall, _PartialArguments] | None = None
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        """What one chunk adds: text, thoughts, and the calls that surface.
+        """What one chunk adds: text, thoughts, and the calls that surface. Calls have no raw
+        arguments, because the service sends a value and no text.
 
         The payload may also be an array of chunks: without `alt=sse` the whole stream is an
         array, and errors come in one (`gem-array-form`).
@@ -58,11 +62,13 @@ class GeminiAccumulator:
         for chunk in payload if isinstance(payload, list) else [payload]:
             if not self._answer.failed:
                 self._chunk(mapping(chunk))
-        return self._answer.delta()
+        delta = self._answer.delta()
+        return delta and replace(delta, tool_calls=_without_text(delta.tool_calls))
 
     def outcome(self) -> Outcome:
         """The answer so far."""
-        return self._answer.outcome()
+        outcome = self._answer.outcome()
+        return replace(outcome, tool_calls=_without_text(outcome.tool_calls))
 
     def pending(self) -> int:
         """How many calls have begun and not surfaced."""
@@ -82,6 +88,7 @@ class GeminiAccumulator:
         if chunk.get("error"):
             self._answer.fail(error_message(chunk["error"]))
             return
+        self._answer.identify(string(chunk.get("responseId")), string(chunk.get("modelVersion")))
         self._usage(mapping(chunk.get("usageMetadata")))
         for candidate in map(mapping, sequence(chunk.get("candidates"))):
             # Only the first candidate: the request does not ask for several.
@@ -96,6 +103,8 @@ class GeminiAccumulator:
         # The parts, or the content, may be missing (`gem-empty-candidate`).
         for part in map(mapping, sequence(mapping(candidate.get("content")).get("parts"))):
             self._part(part)
+            if self._answer.failed:
+                return
         # The parts come first, since the last of them are in the chunk with the finish reason.
         # STOP also ends answers with calls (`gem-stop-for-tools`).
         reason = string(candidate.get("finishReason"))
@@ -111,6 +120,8 @@ class GeminiAccumulator:
             self._answer.reject(call, f"was cut off by {reason}, with arguments still to come")
 
     def _part(self, part: Mapping[str, Any]) -> None:
+        # On thoughts, texts (also empty ones) and calls alike.
+        self._answer.keep(string(part.get("thoughtSignature")))
         call = part.get("functionCall")
         if isinstance(call, Mapping):
             self._call(call)
@@ -165,6 +176,10 @@ class GeminiAccumulator:
         self._answer.usage = Usage(
             (prompt or 0) + tools, (candidates or 0) + thoughts, thoughts, cached
         )
+
+
+def _without_text(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    return tuple(replace(call, raw_arguments=NOT_KEPT) for call in calls)
 
 
 # Partial arguments (`gem-partial-args`)

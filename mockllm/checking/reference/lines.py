@@ -213,5 +213,6 @@ def _join(deltas: list[Delta]) -> Delta | None:
     if not deltas:
         return None
     calls: tuple[Call, ...] = tuple(call for delta in deltas for call in delta.tool_calls)
+    fragments = tuple(fragment for delta in deltas for fragment in delta.tool)
     text = "".join(delta.text for delta in deltas)
-    return Delta(text, "".join(delta.reasoning for delta in deltas), calls)
+    return Delta(text, "".join(delta.reasoning for delta in deltas), calls, fragments)

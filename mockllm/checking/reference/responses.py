@@ -108,9 +108,11 @@ class ResponsesAccumulator:
         # Sequence numbers, log probabilities and the event line are not needed
         # (`resp-required-missing`). A bare error has no type.
         type = string(value.get("type")) or ("error" if value.get("error") else event or "")
+        response = mapping(value.get("response"))
+        self._answer.identify(string(response.get("id")), string(response.get("model")))
         if self._answer.failed and type == "response.failed":
             # It follows an `error` event, repeats the error, and adds the usage.
-            self._usage(mapping(value.get("response")))
+            self._usage(response)
         if self._answer.failed or self._answer.complete:
             return None  # `resp-after-completed`
         match type.split("."):
@@ -123,7 +125,7 @@ class ResponsesAccumulator:
             case ["response", "content_part" | "reasoning_summary_part", "done"]:
                 self._part_done(value)
             case ["response", ("completed" | "incomplete" | "failed") as status]:
-                self._end(status, mapping(value.get("response")))
+                self._end(status, response)
             case ["response", name, "delta" | "done" as stage] if name in _TEXT_EVENTS:
                 self._text_event(name, stage, value)
             case ["error"]:
@@ -200,6 +202,7 @@ class ResponsesAccumulator:
         for where in ("summary", "content"):
             for index, part in enumerate(map(mapping, sequence(fields.get(where)))):
                 self._final_part(item, item.slot(where, index), part)
+        self._answer.keep(string(fields.get("encrypted_content")))
         if item.call is not None:
             self._final_arguments(item.call, fields.get("arguments"))
             if fields.get("status") != "incomplete":
@@ -268,7 +271,7 @@ class ResponsesAccumulator:
         if call.closed:
             return
         if stage == "delta":
-            call.arguments += string(value.get("delta"))
+            call.argue(string(value.get("delta")))
         elif stage == "done":
             self._final_arguments(call, value.get("arguments"))
             # If the name, the id or the arguments are missing, the item's own `done` may have
@@ -280,12 +283,12 @@ class ResponsesAccumulator:
         """Replaces the deltas by final arguments (`resp-args-done-only`,
         `resp-delta-after-done`), unless these are empty (`resp-zero-arg`)."""
         if not call.closed:
-            call.arguments = _arguments_text(whole) or call.arguments
+            call.replace_arguments(_arguments_text(whole) or call.arguments)
 
     def _surface(self, item: _Item) -> None:
         call = item.call
         if call is not None and not call.closed:
-            call.arguments = call.arguments or item.initial_arguments
+            call.replace_arguments(call.arguments or item.initial_arguments)
             self._answer.surface(call)
 
     # The end

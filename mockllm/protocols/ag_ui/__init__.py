@@ -55,6 +55,7 @@ PROTOCOL = WireProtocol(
     events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
+    zero_arguments="",
     finish_values={
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),

@@ -65,6 +65,7 @@ PROTOCOL = WireProtocol(
     events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
+    zero_arguments="",
     finish_values={
         "stop": ("end_turn",),
         "tool_calls": ("tool_use",),

@@ -17,7 +17,7 @@ from mockllm.protocols.anthropic_messages.blocks import API
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["KINDS", "Assembly"]
+__all__ = ["KINDS", "Assembly", "is_placeholder"]
 
 KINDS = frozenset({"text", "thinking", "tool_use"})
 """The types of blocks that are neutral parts; all others are kept as frames."""
@@ -104,6 +104,14 @@ _ADDERS: dict[str, Callable[[_Block, str], list[ev.Event]]] = {
     "signature": _Block.signature,
     "partial_json": _Block.arguments,
 }
+
+
+def is_placeholder(value: object) -> bool:
+    """Whether a block of a message is an empty text or an empty thinking: proxies put one into
+    `message_start` and open the block later."""
+    block = mapping(value)
+    empty = not (block.get("text") or block.get("thinking") or block.get("signature"))
+    return empty and block.get("type") in ("text", "thinking")
 
 
 class Assembly:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
+from mockllm.protocols.anthropic_messages.opaque import opaque_mistake
 from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import tool_schema
 
@@ -58,4 +59,5 @@ CLIENT = Client(
     headers={"x-api-key": "mock-key", "anthropic-version": "2023-06-01"},
     stream_field="stream",
     arguments_are_values=True,
+    opaque_mistake=opaque_mistake,
 )

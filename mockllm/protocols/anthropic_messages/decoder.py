@@ -18,7 +18,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
-from mockllm.protocols.anthropic_messages.assembly import Assembly
+from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placeholder
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
@@ -99,16 +99,26 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
 
 def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
     """The events of a stream in which each start has the complete block."""
-    values: list[_Value] = [{"type": "message_start", "message": body}]
-    for index, block in enumerate(content):
-        values.append({"type": "content_block_start", "index": index, "content_block": block})
-        values.append({"type": "content_block_stop", "index": index})
+    values: list[_Value] = [{"type": "message_start", "message": {**body, "content": []}}]
+    values += _blocks(content)
     if body.get("stop_reason") is not None:
         names = ("stop_reason", "stop_sequence", "stop_details", "container")
         delta = {name: body[name] for name in names if name in body}
         usage = {"usage": body["usage"]} if "usage" in body else {}
         values.append({"type": "message_delta", "delta": delta, **usage})
     return values
+
+
+def _blocks(content: list[Any]) -> list[_Value]:
+    """A start with the complete block and a stop, for each block of a message."""
+    return [
+        event
+        for index, block in enumerate(content)
+        for event in (
+            {"type": "content_block_start", "index": index, "content_block": block},
+            {"type": "content_block_stop", "index": index},
+        )
+    ]
 
 
 def _unknown(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
@@ -123,9 +133,34 @@ def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     decoder.begun = True
     message = mapping(value.get("message"))
     decoder.usage.update(_counts(message.get("usage")))
-    if decoder.started:
-        return []
-    return [ev.Start(string(message.get("id")), string(message.get("model")))]
+    out: list[ev.Event] = []
+    if not decoder.started:
+        out.append(ev.Start(string(message.get("id")), string(message.get("model"))))
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    filled = not all(map(is_placeholder, blocks))
+    return [*out, *_filled(decoder, message, _blocks(blocks))] if filled else out
+
+
+def _filled(decoder: Decoder, message: _Value, blocks: list[_Value]) -> list[ev.Event]:
+    """The events of a message that is complete in its start.
+
+    Programmatic tool calling sends such messages: `message_stop` may follow at once, and the stop
+    reason is in the start, too (langchain-ai/langchain#34406).
+    """
+    handlers = {"content_block_start": Assembly.start, "content_block_stop": Assembly.stop}
+    out = [
+        event
+        for block in blocks
+        for event in handlers[block["type"]](
+            decoder.assembly, block, Frame(dumps(block), event=block["type"])
+        )
+    ]
+    reason = message.get("stop_reason")
+    if isinstance(reason, str):
+        usage = [read_usage(decoder.usage)] if decoder.usage else []
+        out += [*usage, read_stop(reason)]
+    return out
 
 
 def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:

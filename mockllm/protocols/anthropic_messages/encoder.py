@@ -96,7 +96,7 @@ class Encoder:
 
     def _frames(self, event: ev.Event | Opening) -> list[Frame]:
         match event:
-            case ev.Start():
+            case ev.Start() if not self._opens_with_frame():
                 message = opened_message(self._turn, self._reply)
                 return [self._frame("message_start", message=message)]
             case Opening(part=part) | ev.ToolStart(part=part):
@@ -118,6 +118,13 @@ class Encoder:
             case ev.StreamError():
                 return [self._error(event)]
         return []
+
+    def _opens_with_frame(self) -> bool:
+        """Whether the turn has its own `message_start`, as its first part."""
+        first = self._turn.parts[0] if self._turn.parts else None
+        if not isinstance(first, Opaque) or first.api != API:
+            return False
+        return (json_object(first.frame.data) or {}).get("type") == "message_start"
 
     def _frame(self, type: str, **fields: Any) -> Frame:
         """One event. The service pads its JSON with spaces before the last brace."""
@@ -175,12 +182,21 @@ class Encoder:
         type = value.get("type")
         if type == "message_delta" and mapping(value.get("delta")).get("stop_reason"):
             self._finished = True
+        if type == "message_start":
+            self._start_frame(mapping(value.get("message")))
         if type != "content_block_start":
             return [event.frame]
         index = value.get("index")
         if isinstance(index, int):
             self._next_block = max(self._next_block, index + 1)
         return [event.frame, *self._ping()]
+
+    def _start_frame(self, message: Mapping[str, Any]) -> None:
+        """Continues after a `message_start` that is a frame, maybe with blocks and their end."""
+        content = message.get("content")
+        if isinstance(content, list) and content:
+            self._next_block = max(self._next_block, len(content))
+            self._finished = self._finished or bool(message.get("stop_reason"))
 
     def _finish(self, event: ev.Finish) -> list[Frame]:
         frames = self._ping()
@@ -230,16 +246,23 @@ class _Accumulator:
         index = value.get("index")
         match value.get("type"):
             case "message_start" if not self._message:
-                self._message = value["message"]
+                self._start(mapping(value.get("message")))
             case "content_block_start" if isinstance(index, int):
                 self._blocks[index] = dict(mapping(value.get("content_block")))
             case "content_block_delta" if isinstance(index, int) and index in self._blocks:
                 self._delta(self._blocks[index], index, mapping(value.get("delta")))
             case "message_delta":
                 self._message.update(mapping(value.get("delta")))
-                self._message["usage"].update(mapping(value.get("usage")))
+                usage = {**mapping(self._message.get("usage")), **mapping(value.get("usage"))}
+                self._message["usage"] = usage
             case "error":
                 self.error = value
+
+    def _start(self, message: Mapping[str, Any]) -> None:
+        self._message = dict(message)
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            self._blocks[index] = dict(mapping(block))
 
     def _delta(self, block: dict[str, Any], index: int, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):

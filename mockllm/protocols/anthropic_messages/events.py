@@ -12,4 +12,6 @@ _ENDINGS = ("message_delta", "message_stop", "error")
 EVENTS = StreamEvents(
     is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
     map_text=mapped_text(lambda name, _: name in ("text", "thinking"), frozenset({"input"})),
+    id_path="message.id",
+    model_path="message.model",
 )

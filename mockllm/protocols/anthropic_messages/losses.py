@@ -41,9 +41,11 @@ LOSSES = (
     "A complete answer always has usage, 0 if the turn has none; an answer that is cut or ends "
     "in an error has none. Tokens written into the cache count as input.",
     "An error has a type and no code.",
-    "Of the message in `message_start` only id, model and usage are kept.",
+    "Of the message in `message_start` only id, model, usage and filled content are kept, and "
+    "with content its stop reason.",
     "Frames of other protocols, comments, pings, and frames with a neutral form do not come "
-    "back as frames. A `message_delta` kept as a frame is the end of the message.",
+    "back as frames. A `message_delta` kept as a frame is the end of the message, and a "
+    "`message_start` that is the first part is its start.",
     "A body has complete blocks of hosted tools and arguments as a value (as text if they are "
     "not a JSON object); the body of an answer with an error is the error only.",
 )

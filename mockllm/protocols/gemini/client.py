@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
+from mockllm.protocols.gemini.fields import signature_of
+from mockllm.protocols.gemini.opaque import opaque_mistake
 from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
@@ -23,7 +25,13 @@ def _tools(tools: Sequence[OfferedTool]) -> Json:
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    parts = [{"functionCall": {"name": call.name, "args": call.parsed()}} for call in calls]
+    parts = [
+        {
+            "functionCall": {"name": call.name, "args": call.parsed()},
+            **({"thoughtSignature": signature_of(call.signature)} if call.signature else {}),
+        }
+        for call in calls
+    ]
     responses = [
         {"functionResponse": {"name": call.name, "response": {"result": text}}}
         for call, text in zip(calls, results, strict=True)
@@ -53,4 +61,5 @@ CLIENT = Client(
     headers={"x-goog-api-key": "mock-key"},
     arguments_are_values=True,
     may_lack_call_ids=lambda _: True,
+    opaque_mistake=opaque_mistake,
 )

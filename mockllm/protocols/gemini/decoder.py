@@ -66,6 +66,7 @@ class Decoder:
         self._run: tuple[str, int] | None = None
         self._text: int | None = None
         self._thought: int | None = None
+        self._signed_thoughts: set[int] = set()
         self._call: _Call | None = None
         self._calls = False
         self._usage: ev.Usage | None = None
@@ -166,7 +167,7 @@ class Decoder:
 
     def _finish(self, finish: ev.Finish) -> Iterable[ev.Event]:
         self.complete = True
-        yield from self._end_call()
+        yield from self._end_call(cut=finish.reason == "length")
         if self._usage is not None:
             yield self._usage
         yield finish
@@ -206,11 +207,12 @@ class Decoder:
         return [] if ended is None else [ev.PartEnd(ended[1])]
 
     def _signed(self, signature: str) -> Iterable[ev.Event]:
-        """The signature of the last thoughts, created if there are none: Gemini sends signatures
-        of hidden thoughts with an empty text."""
-        if self._thought is None:
+        """The signature of the last thoughts. Hidden thoughts are created for it if there are
+        none, or if those have one: Gemini signs texts, too, empty ones among them."""
+        if self._thought is None or self._thought in self._signed_thoughts:
             yield from self._end_run()
             self._thought = self._key()
+        self._signed_thoughts.add(self._thought)
         yield ev.Signature(self._thought, signature)
 
     # Calls
@@ -251,11 +253,13 @@ class Decoder:
             part = {"functionCall": {"partialArgs": lost}}
             yield self._rest({"candidates": [{"content": {"parts": [part], "role": "model"}}]})
 
-    def _end_call(self) -> Iterable[ev.Event]:
+    def _end_call(self, *, cut: bool = False) -> Iterable[ev.Event]:
+        """Ends the open call. If the token limit cut it, its arguments stay incomplete: completed,
+        they would be other arguments than the model meant."""
         call, self._call = self._call, None
         if call is None:
             return
-        text = call.writer.end()
+        text = call.writer.unfinished() if cut else call.writer.end()
         if text:
             yield ev.ToolArgs(call.part, text)
         yield ev.PartEnd(call.part)

@@ -25,6 +25,7 @@ from mockllm.protocols.gemini.fields import (
     Options,
     arguments_of,
     blocked_reason,
+    ends,
     json_value,
     read_finish,
     signature_of,
@@ -67,6 +68,7 @@ class Encoder:
         self._cites: list[ev.Cite] = []
         self._signature: str | None = None
         self._begun = False
+        self._ended = False
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
@@ -90,6 +92,8 @@ class Encoder:
                 self._cites.append(event)
             case ev.Raw(api="gemini", frame=frame):
                 return self._raw(frame)
+            case ev.Finish() if self._ended:
+                return [Frame(raw="\r\n]")] if self._options.array else []
             case ev.Finish():
                 return [self._finish(event)]
             case ev.StreamError():
@@ -190,6 +194,7 @@ class Encoder:
     # The rest
 
     def _raw(self, frame: Frame) -> list[Frame]:
+        self._ended = self._ended or ends(frame)
         if not self._options.array:
             return [frame]
         if frame.data is None or json_value(frame.data) is NO_JSON:

@@ -24,4 +24,6 @@ EVENTS = StreamEvents(
     map_text=mapped_text(
         lambda name, _: name == "text", frozenset({"functionCall", "groundingMetadata"})
     ),
+    id_path="responseId",
+    model_path="modelVersion",
 )

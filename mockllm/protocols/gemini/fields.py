@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mockllm.core import events as ev
+from mockllm.core.frame import Frame
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import mapping
 
 __all__ = [
     "API",
@@ -27,6 +29,7 @@ __all__ = [
     "arguments_of",
     "blocked_reason",
     "compact",
+    "ends",
     "json_value",
     "read_finish",
     "signature_of",
@@ -185,6 +188,16 @@ def read_finish(value: str, *, calls: bool) -> ev.Finish | None:
     reason = _REASONS.get(value, "tool_calls" if calls else "stop")
     usual = value == _VALUES[reason]
     return ev.Finish(reason, None if usual else value)
+
+
+def ends(frame: Frame) -> bool:
+    """Whether a frame has the finish reason of the first candidate, or blocks the prompt: it
+    replaces the end of its turn."""
+    chunk = mapping(json_value(frame.data or ""))
+    candidates = chunk.get("candidates")
+    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    blocked = mapping(chunk.get("promptFeedback")).get("blockReason")
+    return bool(blocked or (first.get("finishReason") and not first.get("index")))
 
 
 def blocked_reason(value: str) -> str | None:

@@ -14,6 +14,7 @@ from mockllm.protocols.gemini.fields import (
     arguments_of,
     blocked_reason,
     compact,
+    ends,
     read_finish,
     signature_of,
     write_finish,
@@ -42,7 +43,8 @@ LOSSES = (
     "Output tokens are at least those of reasoning.",
     "An error always has one of Google's statuses as type, and a number as code.",
     "Frames of other protocols are not sent. A frame of this protocol with a neutral form comes"
-    " back in that form.",
+    " back in that form; one with a finish reason, or with a blocked prompt, replaces the end of "
+    "the turn.",
     "With `candidateCount` above 1 every candidate has the same content; only the first comes "
     "back.",
 )
@@ -69,7 +71,7 @@ class _Decoded:
         self._signature: str | None = None
         self._cites: list[ev.Cite] = []
         self._usage: ev.Usage | None = None
-        self._calls = self._malformed = False
+        self._calls = self._malformed = self._ended = False
 
     def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
@@ -91,6 +93,7 @@ class _Decoded:
             case ev.Usage():
                 self._usage = replace(event, output=max(event.output, event.reasoning))
             case ev.Raw(api="gemini", frame=frame):
+                self._ended = self._ended or ends(frame)
                 if frame.data is None or frame.data.strip() not in ("", "[DONE]"):
                     yield ev.Raw(self._key(), API, frame)
             case ev.Finish():
@@ -127,7 +130,7 @@ class _Decoded:
 
     def _finish(self, event: ev.Finish) -> Iterator[ev.Event]:
         reason = write_finish(event.reason, event.raw, malformed=self._malformed)
-        if blocked_reason(reason) is None:
+        if blocked_reason(reason) is None and not self._ended:
             if self._signature is not None:
                 key = self._key() if self._thought is None else self._thought
                 yield ev.Signature(key, self._signature)

@@ -164,6 +164,10 @@ class Writer:
         self._open.clear()
         return text
 
+    def unfinished(self) -> str:
+        """The text that makes arguments without any element those of an unfinished object."""
+        return "" if self._open else "{"
+
     def _enter(self, path: tuple[_Step, ...]) -> str | None:
         """The text that closes and opens containers for a value at this path; None if it cannot
         come next."""

@@ -86,6 +86,7 @@ PROTOCOL = WireProtocol(
     events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
+    zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
     end_data="[DONE]",
     losses=LOSSES,

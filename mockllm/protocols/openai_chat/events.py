@@ -24,4 +24,6 @@ def _is_end(chunk: Mapping[str, Any]) -> bool:
 EVENTS = StreamEvents(
     is_end=_is_end,
     map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
+    id_path="id",
+    model_path="model",
 )

@@ -25,6 +25,8 @@ def join(first: Frame, second: Frame) -> Frame | None:
     mine, theirs = _choice(one), _choice(other)
     if mine is None or theirs is None or mine["index"] != theirs["index"]:
         return None
+    if not _continues(mine["delta"], theirs["delta"]):
+        return None
     if mine.get("finish_reason") is not None or one.get("usage") is not None:
         return None
     delta = _joined(mine["delta"], theirs["delta"])
@@ -57,8 +59,11 @@ def _choice(chunk: _Json) -> _Json | None:
     texts = (delta.get(name) for name in _TEXTS)
     if not delta.keys() <= _DELTA or not all(t is None or isinstance(t, str) for t in texts):
         return None
-    calls = delta.get("tool_calls") or []
-    return choice if all(map(_plain_call, calls)) else None
+    calls = delta.get("tool_calls", [])
+    if not isinstance(calls, list) or not all(map(_plain_call, calls)):
+        return None
+    indexes = {call["index"] for call in calls}
+    return choice if len(indexes) == len(calls) else None
 
 
 def _plain_call(call: Any) -> bool:
@@ -67,6 +72,20 @@ def _plain_call(call: Any) -> bool:
         and isinstance(call.get("index"), int)
         and isinstance(call.get("function"), dict)
         and isinstance(call["function"].get("arguments", ""), str)
+    )
+
+
+def _continues(one: _Json, other: _Json) -> bool:
+    """Whether entries of one call can become one entry: the second has nothing but arguments.
+
+    Otherwise it may be another call of the same index (`chat-index-all-zero`), or the rest of the
+    name (`chat-name-split`).
+    """
+    known = {call["index"] for call in one.get("tool_calls", [])}
+    return all(
+        call.keys() <= {"index", "function"} and call["function"].keys() <= {"arguments"}
+        for call in other.get("tool_calls", [])
+        if call["index"] in known
     )
 
 

@@ -30,6 +30,7 @@ __all__ = ["Options", "options", "parse"]
 
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
+_FORMS = ("function", "allowed_tools", "custom")
 _MOST_CHOICES = 128
 
 
@@ -162,7 +163,8 @@ def _tool(function: object, where: str, strict: bool) -> OfferedTool | None:
 def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
     """`auto`, `none`, `required` or a name, from any of the forms, the legacy one included."""
     choice = body.get("tool_choice")
-    if choice is None:
+    legacy = choice is None
+    if legacy:
         choice = body.get("function_call")
         if choice is None:
             return "auto"
@@ -180,15 +182,48 @@ def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: b
             raise bad_value("tool_choice", choice, _CHOICES)
     elif not isinstance(choice, dict):
         raise invalid_type("tool_choice", "a string or an object", choice)
-    elif not name:
+    else:
+        if not legacy:
+            _check_form(choice)
+        _check_chosen(choice, name, tools)
+    return name
+
+
+def _check_form(choice: dict[str, Any]) -> None:
+    """Refuses the objects of other APIs: `{"type": "function", "name": ...}` of Responses,
+    `{"type": "tool", "name": ...}` and `{"type": "auto"}` of Anthropic Messages.
+
+    The forms are those of `openai.types.chat.ChatCompletionToolChoiceOptionParam`.
+
+    Raises:
+        RequestError: it is none of Chat Completions.
+    """
+    form = choice.get("type")
+    if form is None:
+        raise missing("tool_choice.type")
+    if form not in _FORMS:
+        raise bad_value("tool_choice.type", str(form), _FORMS)
+    if choice.get(form) is None:
+        field = "mode" if form == "allowed_tools" else "name"
+        raise missing(f"tool_choice.{form}.{field}")
+    if not isinstance(choice[form], dict):
+        raise invalid_type(f"tool_choice.{form}", "an object", choice[form])
+
+
+def _check_chosen(choice: dict[str, Any], name: str, tools: tuple[OfferedTool, ...]) -> None:
+    """Refuses the name of a function that is missing, or of one that is not offered.
+
+    Raises:
+        RequestError: the name is missing, or no tool has it.
+    """
+    if not name:
         raise missing("tool_choice.function.name")
-    elif choice.get("type") != "allowed_tools" and all(tool.name != name for tool in tools):
+    if choice.get("type") != "allowed_tools" and all(tool.name != name for tool in tools):
         raise RequestError(
             f"Invalid value for 'tool_choice': no function named '{name}' was specified in the "
             "'tools' parameter.",
             param="tool_choice",
         )
-    return name
 
 
 def _chosen(choice: object) -> str:

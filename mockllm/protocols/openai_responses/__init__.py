@@ -114,6 +114,7 @@ PROTOCOL = WireProtocol(
     normalize=NORMALISATION,
     stored=STORED_ANSWERS,
     env=ENVIRONMENT,
+    zero_arguments="{}",
     finish_values={
         "stop": ("completed",),
         "tool_calls": ("completed",),

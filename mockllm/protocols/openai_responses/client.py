@@ -7,6 +7,7 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
+from mockllm.protocols.openai_responses.opaque import opaque_mistake
 from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
@@ -63,4 +64,5 @@ CLIENT = Client(
     headers={"authorization": "Bearer mock-key"},
     stream_field="stream",
     hosted_results=_hosted_results,
+    opaque_mistake=opaque_mistake,
 )

@@ -4,7 +4,8 @@ https://platform.openai.com/docs/api-reference/responses-streaming
 
 Events are read by their JSON `type`; `event:` lines, sequence numbers and most identifiers may be
 missing or wrong. A `done` event adds only what its deltas lacked, because servers omit deltas
-(LM Studio) and proxies repeat `done` events. Events without a neutral form are kept as `Raw`.
+(LM Studio) and proxies repeat `done` events; a value that contradicts its deltas replaces them.
+Events without a neutral form are kept as `Raw`.
 """
 
 from __future__ import annotations

@@ -23,4 +23,6 @@ def _is_text(name: str, value: Mapping[str, Any]) -> bool:
 EVENTS = StreamEvents(
     is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
     map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
+    id_path="response.id",
+    model_path="response.model",
 )

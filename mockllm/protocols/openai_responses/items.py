@@ -209,17 +209,27 @@ def add_fragment(
 def add_rest(
     item: IncomingItem, part: IncomingPart, whole: object, logprobs: bool = False
 ) -> Iterator[ev.Event]:
-    """Adds what the whole value has beyond the fragments so far.
+    """Adds what the whole value has beyond the fragments so far, or replaces them by it.
 
-    Events that were returned cannot be withdrawn: fragments that contradict the value stay.
+    An empty value replaces nothing: some servers do not repeat what they streamed.
     """
     if not isinstance(whole, str) or item.closed:
         return
     part.done = True
     so_far = part.text
-    missing = whole.startswith(so_far) and (whole != so_far or not part.fragments)
+    if not whole.startswith(so_far):
+        if whole:
+            yield from _replace(item, part, whole)
+        return
+    missing = whole != so_far or not part.fragments
     if missing and (whole or part.kind != "arguments"):
         yield from add_fragment(item, part, whole[len(so_far) :], logprobs)
+
+
+def _replace(item: IncomingItem, part: IncomingPart, whole: str) -> Iterator[ev.Event]:
+    part.fragments = [whole]
+    if part.kind != "arguments" or item.announced:
+        yield ev.Replacement(part.key, whole)
 
 
 def add_content(

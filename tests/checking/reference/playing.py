@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from mockllm.checking.outcome import Call, Outcome, Usage
-from mockllm.checking.probes import ByteProbe, Delta, Probe
+from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.checking.reference import REFERENCES, Reference
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.core.target import Target
@@ -22,6 +22,8 @@ from mockllm.replay.stream import stream
 
 __all__ = [
     "Run",
+    "basic",
+    "basic_delta",
     "by_bytes",
     "by_events",
     "cut_at",
@@ -83,12 +85,18 @@ def payloads(data: bytes, api: str) -> list[tuple[Any, str | None]]:
 
 @dataclass
 class Run:
-    """A probe's way through a stream: all deltas, every outcome in between, and the last one."""
+    """A probe's way through a stream: all deltas, every outcome in between, and the last one.
+
+    These are without the fields that a client may lack (`basic`); `full` is the last outcome with
+    them, and `tool` are the fragments of arguments in the deltas.
+    """
 
     outcome: Outcome
     deltas: list[Delta] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     pending: int = 0
+    full: Outcome = field(default_factory=Outcome)
+    tool: list[Fragment] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -106,6 +114,25 @@ class Run:
         return [*surfaced, *(call for call in self.outcome.tool_calls if call not in before)]
 
 
+def basic(outcome: Outcome) -> Outcome:
+    """The outcome without role, model, id, opaque values and raw arguments."""
+    calls = tuple(map(_basic, outcome.tool_calls))
+    values = outcome.text, outcome.reasoning, outcome.refusal, calls
+    return Outcome(*values, outcome.finish, outcome.usage, outcome.errors)
+
+
+def basic_delta(delta: Delta | None) -> Delta | None:
+    """The delta without fragments of arguments and raw arguments; None if nothing remains."""
+    if delta is None:
+        return None
+    without = replace(delta, tool_calls=tuple(map(_basic, delta.tool_calls)), tool=())
+    return without if without != Delta() else None
+
+
+def _basic(call: Call) -> Call:
+    return Call(call.name, call.arguments, call.id)
+
+
 def run(
     probe: Reference | ReferenceBytes, fed: Sequence[tuple[Any, ...]], *, intermediate: bool = True
 ) -> Run:
@@ -116,11 +143,14 @@ def run(
         delta = probe.feed(*step)
         if delta is not None:
             assert isinstance(delta, Delta)
-            played.deltas.append(delta)
+            played.tool += delta.tool
+            if (without := basic_delta(delta)) is not None:
+                played.deltas.append(without)
         if intermediate:
-            played.outcomes.append(probe.outcome())
+            played.outcomes.append(basic(probe.outcome()))
     probe.close()
-    played.outcome = probe.outcome()
+    played.full = probe.outcome()
+    played.outcome = basic(played.full)
     played.pending = probe.pending()
     return played
 

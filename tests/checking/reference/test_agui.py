@@ -9,7 +9,7 @@ import pytest
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AGUIAccumulator
-from tests.checking.reference.playing import by_events
+from tests.checking.reference.playing import basic, basic_delta, by_events
 
 A1 = Call("get_weather", {"city": "Paris"}, "c1")
 B2 = Call("get_time", {"tz": "CET"}, "c2")
@@ -102,10 +102,10 @@ def test_a_call_surfaces_when_it_ends():
     """A call surfaces at its end, or in chunks at RUN_FINISHED, not when its arguments parse."""
     probe = AGUIAccumulator()
     for each in (RUN, begin(A1), *map(args, CITY), chunk("", Z0, named=True)):
-        assert probe.feed(each) is None
-    assert (probe.pending(), probe.outcome().tool_calls) == (2, ())
-    assert probe.feed(end(A1)) == Delta(tool_calls=(A1,))
-    assert probe.feed(DONE) == Delta(tool_calls=(Z0,))
+        assert basic_delta(probe.feed(each)) is None
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (2, ())
+    assert basic_delta(probe.feed(end(A1))) == Delta(tool_calls=(A1,))
+    assert basic_delta(probe.feed(DONE)) == Delta(tool_calls=(Z0,))
     assert probe.pending() == 0
 
 
@@ -248,3 +248,57 @@ def test_a_malformed_event_is_ignored(value):
     """No value raises, and the answer around it is read."""
     events = [value, RUN, message("CHUNK", delta="Hi"), value, DONE, value]
     assert by_events("agui", events).outcome == Outcome("Hi", finish="RUN_FINISHED")
+
+
+def test_thinking_of_earlier_versions_is_reasoning():
+    """THINKING_TEXT_MESSAGE events, which have no id, are reasoning, one message after another."""
+    thought = [
+        event("THINKING_START"),
+        *[event("THINKING_TEXT_MESSAGE_START"), event("THINKING_TEXT_MESSAGE_CONTENT", delta="Hm")],
+        *[event("THINKING_TEXT_MESSAGE_END"), event("THINKING_END")],
+    ]
+    run = by_events("agui", [RUN, *thought, *thought, DONE])
+    assert run.outcome == Outcome(reasoning="HmHm", finish="RUN_FINISHED")
+
+
+def test_a_chunk_continues_the_latest_message_of_its_kind():
+    """A chunk of text without an id does not continue the reasoning before it."""
+    chunks = [
+        message("CHUNK", "m1", delta="a"),
+        message("CHUNK", "r1", "REASONING", delta="x"),
+        event("TEXT_MESSAGE_CHUNK", delta="b"),
+        event("REASONING_MESSAGE_CHUNK", delta="y"),
+    ]
+    outcome = by_events("agui", [RUN, *chunks, DONE]).outcome
+    assert outcome == Outcome("ab", "xy", finish="RUN_FINISHED")
+
+
+def test_encrypted_values_are_kept():
+    """Encrypted values of a message and of a call are opaque values."""
+    values = [
+        event("REASONING_ENCRYPTED_VALUE", subtype=kind, entityId="e", encryptedValue=kind)
+        for kind in ("message", "tool-call")
+    ]
+    full = by_events("agui", [RUN, *values, DONE]).full
+    assert (full.opaque, full.role) == (("message", "tool-call"), "assistant")
+
+
+@pytest.mark.parametrize("parts", [(), ("",), CITY])
+def test_raw_arguments_are_the_joined_fragments(parts):
+    """A call without TOOL_CALL_ARGS has an empty text as raw arguments, not `{}`."""
+    run = by_events("agui", [RUN, begin(A1), *map(args, parts), end(A1), DONE])
+    (call,) = run.full.tool_calls
+    assert call.raw_arguments == "".join(parts)
+    assert [(each.arguments, each.id, each.name) for each in run.tool] == [
+        (part, A1.id, A1.name) for part in parts if part
+    ]
+
+
+@pytest.mark.parametrize("last", [[end(A1), begin(B2), end(B2), DONE], [DONE]])
+def test_a_malformed_call_may_make_the_answer_fail(last):
+    """With `malformed="fail"` nothing after the call counts: no finish, and no other call."""
+    opened = [begin(A1), args("{")] if len(last) > 1 else [chunk("{", A1, named=True)]
+    run = by_events("agui", [RUN, *opened, *last], malformed="fail")
+    (trouble,) = run.outcome.errors
+    assert run.outcome == Outcome(errors=(trouble,))
+    assert (trouble.kind, run.pending) == ("malformed_arguments", 0)

@@ -9,7 +9,7 @@ import pytest
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AnthropicAccumulator
-from tests.checking.reference.playing import by_events
+from tests.checking.reference.playing import basic, basic_delta, by_events
 
 A1 = Call("get_weather", {"city": "Paris"}, "toolu_A1")
 B2 = Call("get_time", {"tz": "CET"}, "toolu_B2")
@@ -163,11 +163,11 @@ def test_a_call_surfaces_when_its_block_stops():
     """A call surfaces at content_block_stop, not when it parses or another block begins."""
     probe = AnthropicAccumulator()
     for event in (BEGIN, tool(A1), *map(json, CITY), tool(B2, 1)):
-        assert probe.feed(event) is None
-    assert (probe.pending(), probe.outcome().tool_calls) == (2, ())
-    assert probe.feed(stop(0)) == Delta(tool_calls=(A1,))
-    assert (probe.pending(), probe.outcome().tool_calls) == (1, (A1,))
-    assert probe.feed(stop(0)) is None
+        assert basic_delta(probe.feed(event)) is None
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (2, ())
+    assert basic_delta(probe.feed(stop(0))) == Delta(tool_calls=(A1,))
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (1, (A1,))
+    assert basic_delta(probe.feed(stop(0))) is None
 
 
 @pytest.mark.parametrize("part", ["", "{", '{"city":"Pa'])
@@ -256,3 +256,98 @@ def test_a_malformed_event_is_ignored(value):
     """No value raises, and the answer around it is read."""
     events = [value, BEGIN, start(0), text("Hi"), value, end("end_turn"), STOP, value, text("x")]
     assert by_events("anthropic", events).outcome == Outcome("Hi", finish="end_turn")
+
+
+RESULT = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {}}
+USED = {"input_tokens": 5, "output_tokens": 3}
+
+
+def begin(*content: Any, **fields: Any) -> dict[str, Any]:
+    message = {"id": "msg_1", "model": "m", "content": list(content), "usage": USED, **fields}
+    return {"type": "message_start", "message": message}
+
+
+def block(call: Call) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+
+
+def test_a_message_may_be_complete_in_its_start():
+    """Calls, stop reason and usage in `message_start` count; results of hosted tools do not."""
+    run = by_events("anthropic", [begin(RESULT, block(A1), stop_reason="tool_use"), STOP])
+    assert run.outcome == Outcome(tool_calls=(A1,), finish="tool_use", usage=Usage(5, 3))
+    assert (run.calls, run.pending) == ([A1], 0)
+
+
+def test_blocks_may_follow_those_in_the_start():
+    """Text and calls in `message_start` come before the blocks with events."""
+    filled = begin({"type": "text", "text": "Oh. "}, block(A1))
+    events = [start(2), text("Hi", 2), stop(2), tool(B2, 3), *(json(p, 3) for p in TZ), stop(3)]
+    outcome = by_events("anthropic", [filled, *events, end(), STOP]).outcome
+    assert (outcome.text, outcome.tool_calls) == ("Oh. Hi", (A1, B2))
+
+
+@pytest.mark.parametrize("type", ["text", "thinking"])
+def test_an_empty_block_in_the_start_is_a_placeholder(type):
+    """The stop reason beside an empty block in `message_start` does not end the message."""
+    placeholder = begin({"type": type, type: ""}, stop_reason="end_turn")
+    outcome = by_events("anthropic", [placeholder, start(0), text("Hi")]).outcome
+    assert (outcome.text, outcome.finish) == ("Hi", None)
+    assert [trouble.kind for trouble in outcome.errors] == ["truncated"]
+
+
+def test_opaque_values_are_kept():
+    """Signatures, whole or in fragments, and redacted thinking are kept, those of a block without
+    a stop, too."""
+    events = [
+        start(0, "thinking", thinking="", signature=""),
+        *[delta(0, "signature_delta", signature=part) for part in ("a", "b")],
+        stop(0),
+        start(1, "redacted_thinking", data="hidden"),
+        stop(1),
+        start(2, "thinking", thinking="Hm", signature=""),
+        delta(2, "signature_delta", signature="c"),
+    ]
+    full = by_events("anthropic", [BEGIN, *events, end("end_turn"), STOP]).full
+    assert full.opaque == ("ab", "hidden", "c")
+    assert full.reasoning == "Hm"
+
+
+def test_the_input_of_a_server_tool_is_not_that_of_a_call():
+    """Fragments for a `server_tool_use` block are in no call, also between those of one."""
+    server = start(1, "server_tool_use", id="srvtoolu_1", name="web_search", input={})
+    mixed = [tool(A1), server, json(CITY[0]), json('{"query":1}', 1), stop(1), json(CITY[1])]
+    run = by_events("anthropic", [BEGIN, *mixed, stop(0), end(), STOP])
+    assert run.outcome.tool_calls == (A1,)
+    assert [(each.arguments, each.id) for each in run.tool] == [(part, A1.id) for part in CITY]
+
+
+def test_id_model_and_role_are_those_of_the_start():
+    """The start of the message has its id and its model."""
+    full = by_events("anthropic", [begin(), end("end_turn"), STOP]).full
+    assert (full.response_id, full.model, full.role) == ("msg_1", "m", "assistant")
+
+
+@pytest.mark.parametrize(
+    ("parts", "raw"), [((), ""), (("",), ""), (("{", "}"), "{}"), (CITY, "".join(CITY))]
+)
+def test_raw_arguments_are_the_joined_fragments(parts, raw):
+    """A call without fragments has an empty text as raw arguments, not `{}`."""
+    events = [BEGIN, tool(A1), *map(json, parts), stop(), end(), STOP]
+    (call,) = by_events("anthropic", events).full.tool_calls
+    assert call.raw_arguments == raw
+
+
+MALFORMED = {
+    "at its stop": [BEGIN, tool(A1), json("{"), stop(), start(1), text("x", 1), end(), STOP],
+    "at the end": [BEGIN, tool(B2, 1), json("{}", 1), tool(A1), json("{"), end("max_tokens"), STOP],
+    "in the start": [begin({**block(A1), "input": "{"}, block(B2), stop_reason="tool_use"), STOP],
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_call_may_make_the_answer_fail(name):
+    """With `malformed="fail"` one error is reported, and nothing follows: no finish, call, text."""
+    run = by_events("anthropic", MALFORMED[name], malformed="fail")
+    assert [trouble.kind for trouble in run.outcome.errors] == ["malformed_arguments"]
+    assert (run.outcome.finish, run.outcome.text, run.pending) == (None, "", 0)
+    assert A1.name not in [call.name for call in run.outcome.tool_calls]

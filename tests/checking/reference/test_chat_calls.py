@@ -24,7 +24,7 @@ from tests.checking.reference.chunks import (
     chunk,
     entry,
 )
-from tests.checking.reference.playing import by_events
+from tests.checking.reference.playing import basic, basic_delta, by_events
 
 CALLS: dict[str, tuple[list[Any], list[Call]]] = {
     "chat-index-missing": ([called(a1(PARIS, None)), called(b2(CET, None))], [A1, B2]),
@@ -191,24 +191,24 @@ def test_a_call_surfaces_at_the_finish_reason():
     """A call surfaces neither when its arguments parse nor at the next index."""
     probe = ChatAccumulator()
     for each in (called(a1(PARIS)), called(b2(CET))):
-        assert probe.feed(each) is None
-    assert (probe.pending(), probe.outcome().tool_calls) == (2, ())
-    assert probe.feed(TOOLS) == Delta(tool_calls=(A1, B2))
+        assert basic_delta(probe.feed(each)) is None
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (2, ())
+    assert basic_delta(probe.feed(TOOLS)) == Delta(tool_calls=(A1, B2))
     assert probe.pending() == 0
-    assert probe.feed(called(entry("more"))) is None
+    assert basic_delta(probe.feed(called(entry("more")))) is None
     probe.close()
-    assert probe.outcome() == Outcome(tool_calls=(A1, B2), finish="tool_calls")
+    assert basic(probe.outcome()) == Outcome(tool_calls=(A1, B2), finish="tool_calls")
 
 
 def test_a_call_may_be_completed_after_the_finish_reason():
     """`chat-delta-after-finish`: calls with incomplete arguments stay pending until the end."""
     probe = ChatAccumulator()
     probe.feed(called(a1(), b2(TZ[0])))
-    assert probe.feed(TOOLS) is None
+    assert basic_delta(probe.feed(TOOLS)) is None
     probe.feed(called(entry(PARIS), entry(TZ[1], 1)))
     assert probe.pending() == 2
     probe.close()
-    assert probe.outcome() == Outcome(tool_calls=(A1, B2), finish="tool_calls")
+    assert basic(probe.outcome()) == Outcome(tool_calls=(A1, B2), finish="tool_calls")
 
 
 def test_a_missing_id_is_an_error_under_that_policy():

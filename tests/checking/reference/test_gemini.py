@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking.outcome import Call, Outcome, Usage
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import GeminiAccumulator
-from tests.checking.reference.playing import by_events
+from tests.checking.reference.playing import basic_delta, by_events
 
 PARIS = {"city": "Paris"}
 
@@ -142,9 +142,10 @@ def test_a_fragmented_call_surfaces_at_its_last_fragment():
         partial_args("$.city", stringValue="Paris"),
     ]
     probe = GeminiAccumulator()
-    assert [probe.feed(chunk) for chunk in chunks] == [None, None]
+    assert [basic_delta(probe.feed(chunk)) for chunk in chunks] == [None, None]
     assert probe.pending() == 1
-    assert probe.feed(chunk(called())) == Delta(tool_calls=(Call("get_weather", PARIS, "call_0"),))
+    surfaced = Delta(tool_calls=(Call("get_weather", PARIS, "call_0"),))
+    assert basic_delta(probe.feed(chunk(called()))) == surfaced
     outcome = by_events("gemini", [*chunks, chunk(finish="MAX_TOKENS")]).outcome
     assert outcome.tool_calls == ()
     assert [trouble.kind for trouble in outcome.errors] == ["malformed_arguments"]
@@ -220,3 +221,38 @@ def test_other_candidates_are_not_the_answer():
 def test_a_malformed_chunk_is_ignored(value):
     """No value raises, and the answer around it is read."""
     assert by_events("gemini", [value, chunk({"text": "Hi"}), STOP]).outcome.text == "Hi"
+
+
+def test_signatures_are_kept_wherever_they_are():
+    """Signatures on a thought, a text, an empty text and a call are four opaque values."""
+    chunks = [
+        chunk({"text": "Hm", "thought": True, "thoughtSignature": "a"}),
+        chunk({"text": "Hi", "thoughtSignature": "b"}, {**A, "thoughtSignature": "c"}),
+        chunk({"text": "", "thoughtSignature": "d"}, finish="STOP"),
+    ]
+    full = by_events("gemini", chunks).full
+    assert full.opaque == ("a", "b", "c", "d")
+    assert (full.reasoning, full.text) == ("Hm", "Hi")
+
+
+def test_calls_have_no_raw_arguments():
+    """The service sends arguments as a value: there is no text to keep."""
+    run = by_events("gemini", [chunk(A), STOP])
+    (call,) = run.full.tool_calls
+    assert (call.raw_arguments, run.tool) == (NOT_KEPT, [])
+
+
+def test_id_and_model_are_in_every_chunk():
+    """The first id and the first model count."""
+    named = chunk({"text": "a"}, responseId="r", modelVersion="m")
+    full = by_events("gemini", [chunk(A), named, STOP]).full
+    assert (full.response_id, full.model, full.role) == ("r", "m", "assistant")
+
+
+def test_a_malformed_call_may_make_the_answer_fail():
+    """With `malformed="fail"` nothing after the call counts, also in its own chunk."""
+    malformed = called(name="f", args="{")
+    run = by_events("gemini", [chunk(malformed, A, {"text": "x"}, finish="STOP")], malformed="fail")
+    (trouble,) = run.outcome.errors
+    assert run.outcome == Outcome(errors=(trouble,))
+    assert (trouble.kind, run.pending) == ("malformed_arguments", 0)

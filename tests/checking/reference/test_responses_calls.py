@@ -28,7 +28,7 @@ from tests.checking.reference.items import (
     item,
     text_delta,
 )
-from tests.checking.reference.playing import by_events
+from tests.checking.reference.playing import basic, basic_delta, by_events
 
 CALLS: dict[str, tuple[list[Any], list[Call]]] = {
     "plain": ([added(item(A1)), *DELTAS, arguments_done(PARIS), done(item(A1, PARIS))], [A1]),
@@ -186,11 +186,11 @@ def test_a_call_surfaces_when_its_arguments_are_done():
     """A call surfaces neither when its deltas parse nor a second time with its item."""
     probe = ResponsesAccumulator()
     for each in (CREATED, added(item(A1)), *DELTAS, added(item(B2), 1)):
-        assert probe.feed(each) is None
-    assert (probe.pending(), probe.outcome().tool_calls) == (2, ())
-    assert probe.feed(arguments_done(PARIS)) == Delta(tool_calls=(A1,))
-    assert probe.feed(done(item(A1, PARIS))) is None
-    assert (probe.pending(), probe.outcome().tool_calls) == (1, (A1,))
+        assert basic_delta(probe.feed(each)) is None
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (2, ())
+    assert basic_delta(probe.feed(arguments_done(PARIS))) == Delta(tool_calls=(A1,))
+    assert basic_delta(probe.feed(done(item(A1, PARIS)))) is None
+    assert (probe.pending(), basic(probe.outcome()).tool_calls) == (1, (A1,))
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
