@@ -60,6 +60,9 @@ class Board:
                 lane.text += event.text
                 lane.fresh += len(event.text)
                 return lane if event.text else None
+            case ev.Replacement(part=part, text=text) if part in self.lanes:
+                self.lanes[part].text = text
+                return self.lanes[part]
             case ev.PartEnd(part=part) if part in self.lanes:
                 self.lanes[part].done = True
                 return self.lanes[part]

@@ -122,7 +122,7 @@ _JSON_SHOWN = 40
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     """What the quirk changes in the stream of its sample, as a diff of lines."""
     from mockllm.checking.cases.compile import case
-    from mockllm.checking.reports.reproduction import format_stream
+    from mockllm.checking.reports.stream_text import format_stream
 
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
     odd = case(quirk.sample, api, quirk=name)

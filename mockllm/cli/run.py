@@ -41,6 +41,36 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     help="Default: a free one.",
 )
 @answering_options
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Report requests for an answer that was given already (extra-request).",
+)
+@click.option(
+    "--leave-out",
+    "leave_out",
+    multiple=True,
+    metavar="NAME",
+    help="A rule of conversations that is not judged; may be repeated.",
+)
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="NAME",
+    help="A rule that is not judged otherwise: extra-request, text-in-history.",
+)
+@click.option(
+    "--allow-unplayed",
+    is_flag=True,
+    help="Do not report turns that were not played.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="How many requests in a row a client may make for a model that never stops.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def run(
@@ -50,6 +80,11 @@ def run(
     speed: float,
     fallback: str | None,
     strict: bool,
+    once: bool,
+    leave_out: tuple[str, ...],
+    require: tuple[str, ...],
+    allow_unplayed: bool,
+    depth: int,
     command: tuple[str, ...],
 ) -> None:
     """Run CMD against a server of its own, then judge its requests.
@@ -58,7 +93,7 @@ def run(
     and MOCKLLM_URL. The verdict, on standard error, names requests that nothing answered or
     that were refused, rules of conversations that were broken, and turns that were not played
     of the scenarios that were begun. The exit code is that of CMD; where that is 0, it is 1 if
-    the verdict is bad.
+    the verdict is bad, or if some requests could not be judged.
 
     \b
     Examples:
@@ -70,6 +105,8 @@ def run(
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
+    _check_names("--leave-out", leave_out)
+    _check_names("--require", require)
     exchanges: list[Exchange] = []
     options = ServerOptions(
         port=port,
@@ -88,12 +125,30 @@ def run(
         server = thread.server
         variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
         code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
-    from mockllm.cli.verdict import judge
+    from mockllm.cli.verdict import Rules, judge
 
-    verdict = judge(exchanges, server.sessions, server.player.served.by_name)
+    rules = Rules(depth, frozenset(leave_out), frozenset(require), once, allow_unplayed)
+    verdict = judge(
+        exchanges,
+        server.sessions,
+        server.player.served.by_name,
+        rules,
+        server.sessions.evicted,
+    )
     for line in verdict.lines:
         click.echo(line, err=True)
     context.exit(code or (0 if verdict.good else 1))
+
+
+def _check_names(option: str, names: tuple[str, ...]) -> None:
+    """Refuses a name that no rule has before the command runs, not after."""
+    if names:  # the import takes longer than starting the server
+        from mockllm.checking.conversations.judge import check_names
+
+        try:
+            check_names(names)
+        except UsageError as error:
+            raise UsageError(f"{option}: {error}") from None
 
 
 def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mockllm.checking.conversations.judge import verify
+from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Rules", "Verdict", "judge"]
 
 _MOST_SHOWN = 20
 _BAD = ("unmatched", "invalid")
@@ -24,24 +24,55 @@ class Verdict:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a verdict covers; the fields are those of `verify`."""
+
+    depth: int = 50
+    leave_out: frozenset[str] = frozenset()
+    require: frozenset[str] = frozenset()
+    once: bool = False
+    allow_unplayed: bool = False
+
+
+_DEFAULT = Rules()
+
+
 def judge(
     exchanges: Sequence[Exchange],
     sessions: Iterable[Session],
     scenarios: Mapping[str, Scenario],
+    rules: Rules = _DEFAULT,
+    evicted: Sequence[str] = (),
 ) -> Verdict:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
-    are broken, and turns that were not played of scenarios that were begun, in any session."""
+    are broken, and turns that were not played of scenarios that were begun, in any session. A
+    session that cannot be judged as a whole is reported, too.
+
+    Args:
+        evicted: the names of sessions that the server has dropped.
+    """
     bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
     broken: list[str] = []
     missed: list[str] = []
+    unknown = [f"session {name}: it was dropped, as there were too many" for name in evicted]
     for session in sessions:
-        found = verify(session, scenarios)
+        found = verify(
+            session,
+            scenarios,
+            depth=rules.depth,
+            leave_out=rules.leave_out,
+            require=rules.require,
+            once=rules.once,
+            allow_unplayed=rules.allow_unplayed,
+        )
         where = "" if session.name == "default" else f" (session {session.name})"
         broken += [f"{violation}{where}" for violation in found.violations]
         missed += [
             f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"
             for name, index in found.unplayed
         ]
+        unknown += [f"session {session.name}: {reason}" for reason in _not_covered(found)]
     lines = [f"mockllm: {_summary(exchanges)}"]
     for exchange in bad[:_MOST_SHOWN]:
         lines += _problems_of(exchange)
@@ -49,7 +80,24 @@ def judge(
     lines += [f"  violated: {what}" for what in broken[:_MOST_SHOWN]]
     lines += _more(broken)
     lines += [f"  not played: {what}" for what in missed]
-    return Verdict(not bad and not broken and not missed, tuple(lines))
+    lines += [f"  verdict unknown: {what}" for what in unknown[:_MOST_SHOWN]]
+    lines += _more(unknown)
+    return Verdict(not (bad or broken or missed or unknown), tuple(lines))
+
+
+def _not_covered(found: Verification) -> Iterator[str]:
+    """Why a verification does not cover all requests of a session."""
+    if found.evicted:
+        yield "it was dropped once, as there were too many; its earlier requests are not judged"
+    if found.forgotten:
+        yield f"its first {_count(found.forgotten, 'request')} exceeded its memory; not judged"
+    if found.not_judged:
+        numbers = ", ".join(map(str, found.not_judged))
+        yield f"too large to be kept and judged: request {numbers}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _more(found: Sequence[object]) -> list[str]:
@@ -68,14 +116,17 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "invalid": "refused",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
-    return f"{count} request{'s' * (count > 1)}: {', '.join(counts)}"
+    return f"{_count(count, 'request')}: {', '.join(counts)}"
 
 
 def _problems_of(exchange: Exchange) -> Iterator[str]:
     where = (
         f" (turn {exchange.turn + 1} of {exchange.scenario})" if exchange.turn is not None else ""
     )
-    yield f"  {exchange.outcome}: {exchange.method} {exchange.path}{where}"
-    for problem in exchange.problems:
-        for line in problem.splitlines():
-            yield f"    {line}"
+    first = f"  {exchange.outcome}: {exchange.method} {exchange.path}{where}"
+    problems = [line for problem in exchange.problems for line in problem.splitlines()]
+    if len(problems) == 1:
+        yield f"{first}: {problems[0]}"
+    else:
+        yield first
+        yield from (f"    {line}" for line in problems)

@@ -9,32 +9,38 @@ from mockllm.core.text import display
 from mockllm.matching.conditions import check_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 
-__all__ = ["NEAREST", "explain_mismatch"]
+__all__ = ["NEAREST", "explain_mismatch", "nearest_scenarios"]
 
 NEAREST = 3
 """How many scenarios a message names."""
 
 
 def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
-    """The message for a request that no scenario answers.
-
-    The nearest scenarios are those with the smallest share of failed conditions; among equals,
-    those whose `match.user` shares most pairs of letters with the last user message.
-    """
-    near = sorted(_near_misses(served, request, headers), key=lambda miss: miss[0])
+    """The message for a request that no scenario answers."""
     count = len(served.scenarios)
     lines = [
         f"No scenario answers this request (model {request.model!r}, user said "
         f"{display(last_user_text(request))}); {count} served."
     ]
-    if near:
-        lines.append("Nearest:")
-        lines += [f"- {name}: {problem}" for _, name, problem in near[:NEAREST]]
+    lines += nearest_scenarios(served, request, headers)
     lines.append(
         f"Name a scenario with the header {SCENARIO_HEADER} or the model 'mock/<scenario>', add "
         "one whose `match` holds, or serve with --fallback auto."
     )
     return "\n".join(lines)
+
+
+def nearest_scenarios(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
+) -> list[str]:
+    """Lines with the nearest scenarios that have a `match`; empty where none has one.
+
+    The nearest are those with the smallest share of failed conditions; among equals, those whose
+    `match.user` shares most pairs of letters with the last user message.
+    """
+    near = sorted(_near_misses(served, request, headers), key=lambda miss: miss[0])
+    lines = [f"- {name}: {problem}" for _, name, problem in near[:NEAREST]]
+    return ["Nearest:", *lines] if lines else []
 
 
 def _near_misses(

@@ -40,8 +40,8 @@ class PlannedCall:
 
     Args:
         malformed: whether a correct client may leave the call out of its history.
-        any_id: whether the client may send any id: the call was recorded without one, so clients
-            make one up.
+        any_id: whether the client may send any id: the scenario allows it (`ids: any`), or the call
+            was recorded without one, so clients make one up.
     """
 
     name: str
@@ -85,7 +85,7 @@ def planned_calls(
             call.name,
             call.id or call_id(scenario, position, number, prefix),
             call.malformed,
-            any_id=call.id is None and spec.recorded is not None,
+            any_id=scenario.any_ids or (call.id is None and spec.recorded is not None),
         )
         for number, call in enumerate(tool_parts(spec.reply))
     )

@@ -19,12 +19,13 @@ from mockllm.matching.conditions import check_match, text_holds
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 from mockllm.matching.mismatch import NEAREST, explain_mismatch
+from mockllm.matching.naming import named_scenario
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
-__all__ = ["Selection", "select", "split_model"]
+__all__ = ["Selection", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +68,6 @@ class _Candidate:
         return (match.conditions if match is not None else 0, self.start)
 
 
-def split_model(served: ScenarioIndex, model: str) -> tuple[str, str | None]:
-    """The model of a request, and the name of the scenario that its model field names, if any.
-
-    `mock/<scenario>` always names a scenario. `<model>@<scenario>` does so only where the scenario
-    is served, because models of some services have `@` in their names (Vertex AI:
-    `claude-3-5-sonnet@20240620`).
-    """
-    if model.startswith("mock/"):
-        return model, model[5:]
-    before, at, name = model.rpartition("@")
-    if at and name in served.by_name:
-        return before, name
-    return model, None
-
-
 def select(
     served: ScenarioIndex, request: Request, headers: Mapping[str, str], prefix: str
 ) -> Selection:
@@ -96,8 +82,7 @@ def select(
         RequestError: the request continues an answer that this server did not give.
     """
     history = read_history(request.messages).turns
-    name = request.scenario or headers.get(SCENARIO_HEADER)
-    name = name or split_model(served, request.model)[1]
+    name = named_scenario(served, request, headers)
     referenced = _referenced_position(served, request, history)
     if name is not None:
         scenario = _named(served, name, request)

@@ -5,7 +5,7 @@ It sends nothing. The server, `mockllm show`, the checking kit and tests answer 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import NoMatchError, RequestError, UsageError
 from mockllm.matching.index import ScenarioIndex, mint_token
+from mockllm.matching.naming import named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
-from mockllm.matching.select import Selection, select, split_model
+from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.protocols.records import StoredAnswers
 from mockllm.quirks import find
@@ -24,6 +25,7 @@ from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer, j
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
+from mockllm.replay.exchange import not_kept_whole
 from mockllm.replay.request_cache import Decision, RequestCache
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
@@ -72,6 +74,8 @@ class Player:
             self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
         self.strict = strict
         self.named = named
+        self.no_match: Callable[[Call, NoMatchError], Decision] | None = None
+        """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
         self._replayer = Replayer()
         self._cache = RequestCache()
@@ -126,7 +130,7 @@ class Player:
             answer = http_error_answer(protocol, failure, selection, exchange.attempt)
         else:
             answer = self._answer(decision, answer, protocol, exchange)
-        exchange.status = answer.status
+        exchange.status, exchange.complete = answer.status, not answer.closes_connection
         if answer.id is not None:
             stored = protocol.stored
             if stored is None or stored.is_stored(request.body):
@@ -139,10 +143,13 @@ class Player:
         """The decision for a request: the one that is kept of an equal request, or a new one."""
         headers = map(call.headers.get, self._headers)
         key = (call.protocol.name, call.exchange.body, *call.target.key, *headers)
-        decision = self._cache.get(key)
-        if decision is None:
+        if (decision := self._cache.get(key)) is None:
             try:
                 decision = self.decide(call, self.strict)
+            except NoMatchError as error:
+                if self.no_match is None:
+                    raise
+                decision = self.no_match(call, error)
             except RequestError as refusal:
                 decision = self._accepted_upstream(refusal, call)
             if decision.lasting:
@@ -214,7 +221,7 @@ class Player:
         if request.conversation is not None and request.previous is None:
             previous = session.conversations.get(request.conversation)
             request = replace(request, previous=previous)
-        if self.named is not None and request.scenario is None:
+        if self.named is not None and not named_scenario(self.served, request, call.headers):
             request = replace(request, scenario=self.named)
         lasting = request.conversation is None
         if request.previous is not None:
@@ -244,7 +251,7 @@ class Player:
         Raises:
             RequestError: the refusal, where that is not so.
         """
-        if not self.strict or isinstance(refusal, NoMatchError):
+        if not self.strict:
             raise refusal
         try:
             decision = self.decide(replace(call, exchange=replace(call.exchange)), False)
@@ -295,11 +302,17 @@ class Player:
         return self._quirks + names
 
     def recall(self, call: Call, id: str) -> Lookup | None:
-        """The request and the answer with an id; None where they are not, or no longer, kept."""
+        """The request and the answer with an id; None where they are not, or no longer, kept.
+
+        Raises:
+            RequestError: the request was too large to be kept whole.
+        """
         protocol = call.protocol
         exchange = call.session.answer(id)
         if exchange is None:
             return None
+        if exchange.body_size is not None:
+            raise not_kept_whole(id, exchange)
         body = parse_object(exchange.body)
         request = replace(protocol.parse(body, call.target, False), stream=False)
         scenario = self.served.by_name.get(exchange.scenario or "")

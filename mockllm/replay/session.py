@@ -6,95 +6,18 @@ exchanges carry their times.
 
 from __future__ import annotations
 
-import base64
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-from mockllm.core.target import Target
+from mockllm.replay.dropped import Dropped
+from mockllm.replay.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
 __all__ = ["Exchange", "Session", "Sessions"]
 
-ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded"]
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request to the server and its outcome: an entry of the journal.
-
-    It has the request as received, and how the answer ended, but not the bytes of the answer.
-    Recorders and importers have the bytes of both: `mockllm.tapes.captured.Captured`.
-
-    Args:
-        session: the name of its session; `number` counts from 1 within it.
-        headers: as received, credentials masked.
-        body: as received.
-        turn: the index of the turn that answered; `position` as in
-            `mockllm.matching.select.Selection`.
-        attempt: the number of the attempt at the turn, from 1.
-        outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
-            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
-            `forwarded` (the real service answers).
-        bytes_sent: of the answer's body, without HTTP chunk framing.
-        client_gone: whether the client went away before the answer was complete.
-        duration: in seconds, from the request's arrival to the answer's end.
-        ended: when the last pause of the answer was over and the rest was written, in seconds
-            after the request's arrival; 0 for an answer without pauses. None until then, and
-            where the client went away earlier.
-        clock: when the request arrived, in seconds of a monotonic clock: for the order of
-            exchanges, not for the time of day.
-        quirks: of the stream, besides those of the scenario: the server's and the request's.
-        recorded: whether the recording of the turn was played (`exact`) or why not, as in
-            `mockllm.replay.tape_player.Why`; "" for a turn without a recording.
-        target: of a request for an answer, as its path and query give it; None for others.
-    """
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
-    api: str | None = None
-    session: str = ""
-    number: int = 0
-    at: float = 0.0
-    model: str | None = None
-    scenario: str | None = None
-    turn: int | None = None
-    position: int | None = None
-    attempt: int = 1
-    stream: bool = False
-    outcome: ExchangeOutcome = "invalid"
-    status: int = 0
-    problems: tuple[str, ...] = ()
-    bytes_sent: int = 0
-    client_gone: bool = False
-    duration: float = 0.0
-    ended: float | None = None
-    quirks: tuple[str, ...] = ()
-    recorded: str = ""
-    answer_id: str | None = None
-    clock: float = 0.0
-    target: Target | None = None
-
-    @property
-    def size(self) -> int:
-        """An estimate of the memory it needs, in bytes."""
-        return 1024 + len(self.body) + sum(map(len, self.problems))
-
-    def as_json(self) -> dict[str, Any]:
-        """As the control route shows it; a body that is not UTF-8 is in `body_base64`."""
-        entry = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("body", "answer_id", "clock", "target")
-        }
-        try:
-            entry["body"] = self.body.decode()
-        except UnicodeDecodeError:
-            entry["body_base64"] = base64.b64encode(self.body).decode()
-        return entry
+_MOST_NAMES = 65_536
+"""How many names of evicted sessions are remembered."""
 
 
 @dataclass(slots=True)
@@ -103,38 +26,83 @@ class Session:
 
     Args:
         max_exchanges, max_bytes: bounds of the journal; the oldest entries are dropped first.
+        max_dropped: how many bytes of the dropped entries are kept for the verdict.
         played: the indices of the turns that were played, by the name of the scenario.
         conversations: the latest token of each conversation that requests name by an id.
+        evicted: whether the server dropped an earlier session of this name, which was not over:
+            nothing is known of its requests.
     """
 
     name: str
     max_exchanges: int = 1000
     max_bytes: int = 16 * 1024 * 1024
+    max_dropped: int = 32 * 1024 * 1024
     journal: deque[Exchange] = field(default_factory=deque)
     size: int = 0
     count: int = 0
     played: dict[str, set[int]] = field(default_factory=dict)
     conversations: dict[str, str] = field(default_factory=dict)
+    evicted: bool = False
+    _begun_at: dict[str, int] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], int] = field(default_factory=dict)
     _answers: dict[str, Exchange] = field(default_factory=dict)
+    _dropped: Dropped = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._dropped = Dropped(self.max_dropped)
 
     def record(self, exchange: Exchange) -> None:
         """Adds an exchange to the journal; the session's bounds hold afterwards."""
         self.count += 1
         exchange.session = self.name
         exchange.number = self.count
+        exchange.charged = exchange.size
         self.journal.append(exchange)
-        self.size += exchange.size
+        self.size += exchange.charged
         while self.journal and (
             len(self.journal) > self.max_exchanges
             or (self.size > self.max_bytes and len(self.journal) > 1)
         ):
-            self._forget(self.journal.popleft())
+            self._drop()
 
-    def _forget(self, exchange: Exchange) -> None:
-        self.size -= exchange.size
+    @property
+    def memory(self) -> int:
+        """An estimate of the memory of the journal and of the dropped entries, in bytes."""
+        return self.size + self._dropped.size
+
+    @property
+    def dropped(self) -> int:
+        """How many entries have left the journal."""
+        return self.count - len(self.journal)
+
+    @property
+    def forgotten(self) -> int:
+        """How many of the dropped entries no verdict can cover."""
+        return self._dropped.forgotten
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """The entries that a verdict covers: the dropped ones without headers, then the journal."""
+        yield from self._dropped.exchanges()
+        yield from tuple(self.journal)
+
+    def outcomes(self) -> Counter[str]:
+        """How many requests had each outcome, from the first on."""
+        return self._dropped.outcomes() + Counter(entry.outcome for entry in self.journal)
+
+    def shed(self) -> bool:
+        """Gives up the oldest entry of the journal, or else the oldest dropped one; returns
+        whether there was one. The last entry of a journal stays."""
+        if len(self.journal) > 1:
+            self._drop()
+            return True
+        return self._dropped.forget()
+
+    def _drop(self) -> None:
+        exchange = self.journal.popleft()
+        self.size -= exchange.charged
         if exchange.answer_id and self._answers.get(exchange.answer_id) is exchange:
             del self._answers[exchange.answer_id]
+        self._dropped.add(exchange)
 
     def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
         """Counts an attempt at a turn; returns how many came before it.
@@ -154,6 +122,7 @@ class Session:
 
     def note_played(self, scenario: Scenario, index: int) -> None:
         """Records that a turn was played."""
+        self._begun_at.setdefault(scenario.name, index)
         self.played.setdefault(scenario.name, set()).add(index)
 
     def keep_answer(self, id: str, exchange: Exchange) -> None:
@@ -170,10 +139,14 @@ class Session:
         return self._answers.pop(id, None) is not None
 
     def unplayed(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
-        """The name and the index of each turn that was not played, of scenarios that were begun."""
+        """The name and the index of each turn that was not played, of scenarios that were begun.
+
+        The turns that the first request of a scenario had in its history are left out: the client
+        had them from elsewhere.
+        """
         for name, turns in tuple(self.played.items()):
             if name in scenarios:
-                for index in range(len(scenarios[name].turns)):
+                for index in range(self._begun_at[name], len(scenarios[name].turns)):
                     if index not in turns:
                         yield name, index
 
@@ -181,13 +154,15 @@ class Session:
 class Sessions:
     """All sessions of a server, made on first use, bounded in number and in bytes.
 
-    The least recently used session is dropped first.
+    Beyond the number, the least recently used session is evicted. Beyond the bytes, the largest
+    session gives up its oldest entries, so that one that sends much does not cost others theirs.
     """
 
     def __init__(self, *, max_sessions: int = 1000, max_bytes: int = 256 * 1024 * 1024) -> None:
         self._max_sessions = max_sessions
         self._max_bytes = max_bytes
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._evicted: OrderedDict[str, None] = OrderedDict()
         self._size = 0
 
     def __iter__(self) -> Iterator[Session]:
@@ -196,37 +171,67 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def evicted(self) -> tuple[str, ...]:
+        """The names of the sessions that were evicted and have not come back, the oldest first;
+        at most 65,536."""
+        return tuple(self._evicted)
+
     def get(self, name: str) -> Session:
         """The session of that name, made if need be."""
         session = self._sessions.get(name)
         if session is None:
-            session = self._sessions[name] = Session(name)
+            evicted = name in self._evicted
+            self._evicted.pop(name, None)
+            session = self._sessions[name] = Session(name, evicted=evicted)
             if len(self._sessions) > self._max_sessions:
-                self._drop_oldest()
+                self._evict_oldest()
         else:
             self._sessions.move_to_end(name)
         return session
 
     def find(self, name: str) -> Session | None:
-        """The session of that name; None where there is none. This does not count as a use."""
+        """The session of that name; None where there is none. This does not count as a use.
+
+        Of a session that was evicted only the name is left.
+        """
+        if name in self._evicted:
+            return Session(name, evicted=True)
         return self._sessions.get(name)
 
     def record(self, session: Session, exchange: Exchange) -> None:
         """Adds an exchange to a session's journal; the bounds of all sessions hold afterwards."""
-        before = session.size
+        before = session.memory
         session.record(exchange)
         if self._sessions.get(session.name) is session:
-            self._size += session.size - before
-        while self._size > self._max_bytes and len(self._sessions) > 1:
-            self._drop_oldest()
+            self._size += session.memory - before
+        while self._size > self._max_bytes and self._shed():
+            pass
 
     def delete(self, name: str) -> bool:
         """Deletes a session; returns whether there was one."""
+        known = name in self._evicted
+        self._evicted.pop(name, None)
         session = self._sessions.pop(name, None)
         if session is not None:
-            self._size -= session.size
-        return session is not None
+            self._size -= session.memory
+        return known or session is not None
 
-    def _drop_oldest(self) -> None:
-        _, session = self._sessions.popitem(last=False)
-        self._size -= session.size
+    def _shed(self) -> bool:
+        """Frees some memory; returns whether there was any to free."""
+        largest = max(self._sessions.values(), key=lambda session: session.memory)
+        before = largest.memory
+        if largest.shed():
+            self._size -= before - largest.memory
+        elif len(self._sessions) > 1:
+            self._evict_oldest()
+        else:
+            return False
+        return True
+
+    def _evict_oldest(self) -> None:
+        name, session = self._sessions.popitem(last=False)
+        self._size -= session.memory
+        self._evicted[name] = None
+        if len(self._evicted) > _MOST_NAMES:
+            self._evicted.popitem(last=False)

@@ -39,6 +39,17 @@ def _own_name(name: str, allowed: tuple[str, ...]) -> bool:
     return True
 
 
+def _flag(query: Mapping[str, str], name: str) -> bool:
+    value = query.get(name, "false")
+    if value not in ("true", "false"):
+        raise RequestError(f"{name} must be true or false, got {value!r}.", param=name)
+    return value == "true"
+
+
+def _names(query: Mapping[str, str], name: str) -> frozenset[str]:
+    return frozenset(filter(None, query.get(name, "").split(",")))
+
+
 class Control:
     """Answers the control routes; a method each, found by method and path."""
 
@@ -84,7 +95,7 @@ class Control:
             case "GET", "verify":
                 return 200, self._verify(query)
             case "GET", "sessions":
-                return 200, {"sessions": [self._summary(session) for session in self._sessions]}
+                return 200, self._list()
             case "POST", "sessions":
                 return self._create(headers, body)
             case "GET", "sessions", name:
@@ -149,7 +160,8 @@ class Control:
         return {
             "exchanges": [
                 exchange.as_json() for session in sessions for exchange in session.journal
-            ]
+            ],
+            "dropped": sum(session.dropped for session in sessions),
         }
 
     def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
@@ -160,17 +172,25 @@ class Control:
         given = query.get("depth", "50")
         if not given.isdecimal():
             raise RequestError(f"depth must be a whole number, got {given!r}.", param="depth")
-        names = frozenset(filter(None, query.get("leave_out", "").split(",")))
         try:
             found = verify(
                 session,
                 self._player_of(session.name).served.by_name,
                 depth=int(given),
-                leave_out=names,
+                leave_out=_names(query, "leave_out"),
+                require=_names(query, "require"),
+                once=_flag(query, "once"),
+                allow_unplayed=_flag(query, "allow_unplayed"),
             )
         except UsageError as error:
-            raise RequestError(f"leave_out: {error}", param="leave_out") from None
+            raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
         return {"session": session.name, **found.as_json()}
+
+    def _list(self) -> dict[str, Any]:
+        return {
+            "sessions": [self._summary(session) for session in self._sessions],
+            "evicted": list(self._sessions.evicted),
+        }
 
     def _find(self, name: str) -> Session:
         session = self._sessions.find(name)
@@ -180,13 +200,12 @@ class Control:
         return session
 
     def _summary(self, session: Session) -> dict[str, Any]:
-        outcomes: dict[str, int] = {}
-        for exchange in session.journal:
-            outcomes[exchange.outcome] = outcomes.get(exchange.outcome, 0) + 1
         return {
             "session": session.name,
             "requests": session.count,
-            "outcomes": outcomes,
+            "dropped": session.dropped,
+            "evicted": session.evicted,
+            "outcomes": dict(session.outcomes()),
             "played": {name: sorted(turns) for name, turns in session.played.items()},
         }
 
@@ -204,10 +223,11 @@ class Control:
                 f"{json.dumps(name)[:80]}.",
                 param="session",
             )
-        self._sessions.get(name)
+        session = self._sessions.get(name)
         root = f"http://{headers['host']}/s/{name}"
         return 201, {
             "session": name,
+            "evicted": session.evicted,
             "header": {"x-mockllm-session": name},
             "base_urls": base_urls(self._protocols, root),
         }

@@ -144,6 +144,7 @@ class Handler:
             b"",
             at=time.time(),
             clock=began,
+            in_use=True,
         )
         if path.startswith(CONTROL_PREFIX):
             return await self._handle_control(request, target, headers, exchange)
@@ -177,6 +178,7 @@ class Handler:
         finally:
             self.streaming.discard(task)
             exchange.duration = time.perf_counter() - began
+            exchange.settle()
             if self.options.log is not None:
                 self.options.log(exchange)
 

@@ -14,6 +14,9 @@ from mockllm.protocols.routes import path_target, route_pattern
 __all__ = ["Endpoint", "Routes"]
 
 
+_NEAREST = 3
+"""How many paths the error for an unknown one names."""
+
 _MOST_FOUND = 1024
 """How many paths with names in them are remembered. The dictionary is cleared when it is full: it
 is read for each request, and an LRU cache takes more than twice the time."""
@@ -109,8 +112,12 @@ class Routes:
             allowed = ", ".join(methods)
             message = f"Not allowed to {method} on {path}; this path takes {allowed}."
             return self.nearest(path), RequestError(message, status=405), allowed
-        known = "\n".join(f"  {method} {known}" for method, known in self.known)
-        message = f"Invalid URL ({method} {path}). mockllm answers:\n{known}"
+        near = sorted(self.known, key=lambda one: -_common(one[1], path))[:_NEAREST]
+        paths = ", ".join(f"{method} {known}" for method, known in near)
+        message = (
+            f"Invalid URL ({method} {path}). mockllm does not know this path; the nearest that it "
+            f"knows are {paths}."
+        )
         error = RequestError(message, status=404, code="unknown_url")
         return self.nearest(path), error, None
 

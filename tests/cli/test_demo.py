@@ -52,6 +52,14 @@ def test_a_board_returns_the_changed_lanes():
     assert (board.chunks, board.size) == (4, len("onetwothreefour"))
 
 
+def test_a_replaced_text_is_drawn_as_it_is_now():
+    """A final value that contradicts the fragments replaces them, and its lane has changed."""
+    board = Board()
+    board.frame("one", [ev.TextDelta(0, "Helo")])
+    (lane,) = board.frame("two", [ev.Replacement(0, "Hello")])
+    assert lane.text == "Hello"
+
+
 def drawn(screen, stream):
     board = Board()
     for number, frame in enumerate(CALLS[:3]):

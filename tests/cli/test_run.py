@@ -5,13 +5,17 @@ import sys
 
 import pytest
 
-from mockllm.cli.verdict import judge
+from mockllm.cli.verdict import Rules, judge
+from mockllm.core.target import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.session import Exchange, Session
+from mockllm.replay.shortening import MAX_BODY
 from tests.checking.conversations.bad_clients import (
+    ENDLESS,
     TWO,
     Conversation,
     a_call_made_up,
+    never_stops,
     other_arguments,
 )
 from tests.cli.conftest import HELLO
@@ -151,7 +155,103 @@ def test_a_long_list_is_cut_short():
     lines = judge([bad] * 25, [], {}).lines
     assert lines[0] == "mockllm: 25 requests: 25 refused"
     assert lines[-1] == "  ... and 5 more"
-    assert len(lines) == 2 + 2 * 20
+    assert lines[1:-1] == ("  invalid: POST /v1/responses: why",) * 20
+
+
+@pytest.mark.slow
+def test_an_unknown_path_is_one_line(program, folder):
+    """Each request for a path that the server does not know is one line, with near paths."""
+    command = """
+import os, urllib.request, urllib.error
+for path in ("/nothing", "/embeddings"):
+    try:
+        urllib.request.urlopen(os.environ["OPENAI_BASE_URL"] + path)
+    except urllib.error.HTTPError as error:
+        error.close()
+"""
+    running = program("run", "--scenarios", folder, "--", sys.executable, "-c", command)
+    code, _, errors = running.end()
+    assert code == 1
+    summary, *lines = errors.splitlines()
+    assert summary == "mockllm: 2 requests: 2 refused"
+    assert [line.partition(": Invalid URL")[0] for line in lines] == [
+        "  invalid: GET /v1/nothing",
+        "  invalid: GET /v1/embeddings",
+    ]
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_requested_twice(run_requests):
+    """With `--once` a second request for an answer is a violation; without, it is none."""
+    code, _, errors = run_requests("hello", "hello", options=["--once"]).end()
+    assert code == 1
+    assert "  violated: extra-request, request 2: turn 1 of scenario 'hello'" in errors
+    options = ["--once", "--leave-out", "extra-request"]
+    assert run_requests("hello", "hello", options=options).end()[0] == 0
+
+
+@pytest.mark.slow
+def test_unplayed_turns_may_be_allowed(run_requests, folder):
+    """With `--allow-unplayed` a scenario need not be played to its end."""
+    (folder / "hello.yaml").write_text(TWO_TURNS)
+    code, _, errors = run_requests("hello", options=["--allow-unplayed"]).end()
+    assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+
+
+@pytest.mark.slow
+def test_a_wrong_name_to_leave_out(run_requests):
+    """An unknown rule is an error before the command runs; it suggests the nearest name."""
+    code, printed, errors = run_requests(
+        options=["--leave-out", "multihop"], command="print('it runs')"
+    ).end()
+    assert (code, printed) == (2, "")
+    assert "--leave-out: there is no conversation invariant 'multihop'. Did you mean" in errors
+
+
+def test_the_depth_of_a_verdict():
+    """`depth` bounds the requests in a row of a client that never stops."""
+    conversation = Conversation(ENDLESS, "chat")
+    never_stops(conversation)
+    given = (conversation.session.journal, [conversation.session])
+    scenarios = conversation.player.served.by_name
+    assert judge(*given, scenarios, Rules(depth=7)).good
+    verdict = judge(*given, scenarios, Rules(depth=4))
+    assert not verdict.good
+    assert "depth-bounded, request 5" in verdict.lines[1]
+
+
+def test_turns_in_the_first_history_are_not_missed():
+    """The client had them from elsewhere; later turns must be played."""
+    (scenario,) = loads(TWO_TURNS.replace("done}", "done}\n  - reply: {text: end}"))
+    session = Session("default")
+    session.note_played(scenario, 1)
+    verdict = judge([], [session], {"two": scenario})
+    assert verdict.lines[1:] == ("  not played: turn 3 of 3 of two",)
+
+
+def test_a_session_that_cannot_be_judged_is_reported():
+    """The verdict is unknown, and not good, where a session was evicted, or has too many requests,
+    or one that is too large."""
+    back, full, large = (
+        Session("back", evicted=True),
+        Session("full", 1, max_dropped=1),
+        Session("l"),
+    )
+    for _ in range(4):
+        full.record(Exchange("POST", "/v1/responses", {}, b"{}", outcome="played"))
+    image = Exchange("POST", "/v1/responses", {}, b"[" + b"1," * MAX_BODY, target=NO_TARGET)
+    image.outcome = "played"
+    large.record(image)
+    image.settle()
+    verdict = judge([], [back, full, large], {}, evicted=["gone"])
+    assert not verdict.good
+    assert verdict.lines[1:] == (
+        "  verdict unknown: session gone: it was dropped, as there were too many",
+        "  verdict unknown: session back: it was dropped once, as there were too many; its earlier "
+        "requests are not judged",
+        "  verdict unknown: session full: its first 2 requests exceeded its memory; not judged",
+        "  verdict unknown: session l: too large to be kept and judged: request 1",
+    )
 
 
 def test_http_errors_of_scenarios_are_no_failure():

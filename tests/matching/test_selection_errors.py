@@ -7,7 +7,8 @@ import pytest
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.index import ScenarioIndex, mint_token
-from mockllm.matching.select import Selection, select, split_model
+from mockllm.matching.naming import split_model
+from mockllm.matching.select import Selection, select
 from mockllm.replay.loading import loads
 
 SERVED = ScenarioIndex(

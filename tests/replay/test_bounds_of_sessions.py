@@ -105,18 +105,20 @@ def test_sessions_are_made_once() -> None:
 
 
 def test_all_sessions_may_have_just_their_bound() -> None:
-    """One byte more, and the least recently used session goes; the last one never does."""
-    sessions = Sessions(max_bytes=2 * 1024 + 10)
+    """One byte more, and the largest session gives up its oldest entry; if none has more than one,
+    the least recently used session goes. The last one never does."""
+    sessions = Sessions(max_bytes=3 * 1024 + 10)
     sessions.record(sessions.get("a"), exchange(4))
-    sessions.record(sessions.get("b"), exchange(6))
-    assert names(sessions) == ["a", "b"]
+    sessions.record(sessions.get("b"), exchange(3))
+    sessions.record(sessions.get("b"), exchange(3))
+    assert [len(session.journal) for session in sessions] == [1, 2]
     sessions.record(sessions.get("b"), exchange(0))
-    assert names(sessions) == ["b"]
-    sessions.record(sessions.get("b"), exchange(9000))
-    assert names(sessions) == ["b"]
-    sessions.record(sessions.get("c"), exchange(0))
+    assert names(sessions) == ["a", "b"]
+    assert [len(session.journal) for session in sessions] == [1, 1]
+    sessions.record(sessions.get("c"), exchange(9000))
     assert names(sessions) == ["c"]
-    assert sessions._size == 1024
+    sessions.record(sessions.get("c"), exchange(9000))
+    assert names(sessions) == ["c"]
 
 
 def test_the_size_of_what_was_deleted_does_not_count() -> None:

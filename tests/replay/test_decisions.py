@@ -220,7 +220,7 @@ def test_a_scenario_that_answers_all_requests() -> None:
     """Those that name none; one that a request names wins."""
     client = Client(named="named")
     assert client.text("hello") == "By name."
-    assert client.text("hello", headers={"x-mockllm-scenario": "hello"}) == "By name."
+    assert client.text("hello", headers={"x-mockllm-scenario": "hello"}) == "Hi there."
     body = {"threadId": "t", "runId": "r", "messages": [], "tools": [], "state": {}}
     sent = json.dumps({**body, "context": [], "forwardedProps": {}}).encode()
     target = Target({"scenario": "hello"})

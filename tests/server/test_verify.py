@@ -10,32 +10,53 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mockllm.checking.conversations.judge import CONVERSATION_INVARIANTS
+from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOTH,
+    EXCEPT,
     HOPS,
     RESULTS,
     TWO,
     goes_on_after_leaving,
     one_round_only,
     other_arguments,
+    reads_on,
     results_before_leaving,
     results_too_early,
     results_while_open,
 )
-from tests.checking.conversations.request_bodies import MODELS, body, call, called, result
+from tests.checking.conversations.request_bodies import (
+    MODELS,
+    body,
+    call,
+    called,
+    result,
+    results_of_responses,
+)
 from tests.timeouts import GIVE_UP
 
 APIS = tuple(PROTOCOLS)
 
 FOLDER = Path(__file__).parents[2]
-TIMED = (goes_on_after_leaving, results_before_leaving, results_too_early, results_while_open)
+TIMED = (
+    goes_on_after_leaving,
+    reads_on,
+    results_before_leaving,
+    results_too_early,
+    results_while_open,
+)
 TOOLS = ("number", "weather", "find", "book", "read", "list", "delete", "search")
 LONG = TWO.replace("arguments: {of: bob}}", "arguments: {of: bob}}\n      - pause: 10m", 1)
 """Two calls, and then nothing for a long time."""
+HELLO = """
+---
+scenario: hello
+match: {user: hello}
+turns: [{reply: {text: Hello.}}]
+"""
 
 every_api = pytest.mark.parametrize("api", APIS)
 
@@ -51,7 +72,9 @@ class HttpConversation:
         self._headers = {**client.headers, "x-mockllm-session": session}
 
     def request(self, *items) -> httpx.Response:
-        given = body(self.api, *items, tools=TOOLS)
+        return self.send(body(self.api, *items, tools=TOOLS))
+
+    def send(self, given: dict) -> httpx.Response:
         return self._served.http.post(self._path, json=given, headers=self._headers)
 
     def listen(self, *items):
@@ -78,8 +101,14 @@ def test_a_bad_client(serve, bad):
     served = serve(text)
     for api in APIS:
         bad(HttpConversation(served, api, api))
-        assert violated(served, session=api, depth=4) == {invariant}, api
-        assert violated(served, session=api, depth=4, leave_out=invariant) == set()
+        options = {"session": api, "depth": 4}
+        if invariant in ON_REQUEST:
+            options["require"] = invariant
+        if api in EXCEPT.get(bad, ()):
+            assert violated(served, **options) <= {"request-valid"}, api
+            continue
+        assert violated(served, **options) == {invariant}, api
+        assert violated(served, **options, leave_out=invariant) == set()
 
 
 def until(parts: Iterator[bytes], mark: bytes) -> None:
@@ -118,6 +147,18 @@ def test_results_after_a_cancellation(serve, api):
     assert violated(served) == {"cancel-stops"}
 
 
+def test_a_stream_that_the_client_left_may_be_requested_again(serve):
+    """With `once`, a client that leaves a slow stream and tries again requests nothing extra."""
+    gone = threading.Semaphore(0)
+    served = serve(LONG, log=lambda exchange: gone.release())
+    conversation = HttpConversation(served, "chat")
+    for _ in range(3):
+        with conversation.listen("numbers") as answer:
+            until(answer.iter_raw(), b"call_b")
+        assert gone.acquire(timeout=GIVE_UP)
+    assert violated(served, once="true") == set()
+
+
 @pytest.mark.slow
 @every_api
 @pytest.mark.parametrize("flush", ["answer", "event"])
@@ -130,7 +171,9 @@ def test_a_client_that_waits_for_the_end(serve, api, flush):
         for items in (["numbers"], ["numbers", BOTH, *RESULTS]):
             assert conversation.request(*items).status_code == 200
         expected = {"violations": [], "unplayed": [], "unmatched": [], "invalid": []}
-        assert verified(served) == {"session": "default", "good": True, **expected}
+        whole = {"not_judged": [], "dropped": 0, "forgotten": 0, "evicted": False}
+        verdict = {"session": "default", "good": True, "verdict": "good"}
+        assert verified(served) == {**verdict, **expected, **whole}
 
 
 def test_the_journal_has_the_end_of_a_stream(serve):
@@ -156,8 +199,78 @@ def test_sessions_are_judged_separately(serve):
     HttpConversation(served, "chat", "mine").request("numbers", BOTH, RESULTS[0])
     assert violated(served) == set()
     assert verified(served)["unplayed"] == [{"scenario": "two", "turn": 1}]
+    assert verified(served, allow_unplayed="true")["good"]
     assert violated(served, session="mine") == {"tools-after-end"}
     assert verified(served, session="mine")["invalid"] == [1]
+
+
+def test_a_session_that_was_evicted(serve):
+    """Its verdict is `unknown`, before and after it comes back, until it is deleted."""
+    served = serve(TWO)
+    for number in range(1001):
+        assert served.http.get("/v1/models", headers={"x-mockllm-session": f"s{number}"}).is_success
+    sessions = served.http.get("/_mockllm/sessions").json()
+    assert (len(sessions["sessions"]), sessions["evicted"]) == (1000, ["s0"])
+    assert verified(served, session="s0")["verdict"] == "unknown"
+    conversation = HttpConversation(served, "chat", "s0")
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    found = verified(served, session="s0")
+    assert (found["verdict"], found["good"], found["evicted"]) == ("unknown", False, True)
+    assert found["violations"] == found["unplayed"] == []
+    summary = served.http.get("/_mockllm/sessions/s0").json()
+    assert (summary["evicted"], summary["requests"]) == (True, 2)
+    served.http.delete("/_mockllm/sessions/s0")
+    made = served.http.post("/_mockllm/sessions", json={"session": "s1"}).json()
+    assert (made["session"], made["evicted"]) == ("s1", True)
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    assert verified(served, session="s0")["verdict"] == "good"
+
+
+def test_a_verdict_after_the_journal_dropped_entries(serve):
+    """A violation of the first requests is reported after a thousand others."""
+    served = serve(TWO + HELLO)
+    other_arguments(HttpConversation(served, "chat"))
+    conversation = HttpConversation(served, "chat")
+    for _ in range(1000):
+        conversation.request("hello")
+    found = verified(served)
+    assert [one["exchange"] for one in found["violations"]] == [2]
+    assert (found["dropped"], found["forgotten"]) == (2, 0)
+    summary = served.http.get("/_mockllm/sessions/default").json()
+    assert summary["outcomes"] == {"played": 1002}
+    assert served.http.get("/_mockllm/journal").json()["dropped"] == 2
+
+
+@pytest.mark.slow
+def test_large_bodies_evict_no_session(serve):
+    """Bodies of 15 MB are kept in part, with their full size, and no other session goes."""
+    served = serve(HELLO)
+    HttpConversation(served, "chat", "first").request("hello")
+    text = "hello " + "A" * 15_000_000
+    for number in range(18):
+        HttpConversation(served, "chat", f"large{number}").request(text)
+    assert len(served.http.get("/_mockllm/sessions").json()["sessions"]) == 19
+    (entry,) = served.journal("large0")
+    assert entry["body_size"] > 15_000_000
+    assert len(entry["body"]) < 10_000
+    assert "[cut: 15000006 characters, sha256 " in entry["body"]
+    assert "body_size" not in served.journal("first")[0]
+    assert verified(served, session="large0")["good"]
+
+
+def test_an_answer_whose_request_was_too_large(serve):
+    """It cannot be given again: the error names the size that is kept. It can be continued."""
+    served = serve(TWO)
+    conversation = HttpConversation(served, "responses")
+    sent = {**body("responses", "numbers" + "A" * 2_000_000), "store": True, "stream": False}
+    answer = conversation.send(sent).json()
+    got = served.http.get(f"/v1/responses/{answer['id']}")
+    assert (got.status_code, got.json()["error"]["code"]) == (404, "request_not_kept")
+    assert "a session keeps 1048576 bytes" in got.json()["error"]["message"]
+    results = {"input": results_of_responses(RESULTS), "previous_response_id": answer["id"]}
+    assert conversation.send({"model": "gpt-4o", **results}).status_code == 200
 
 
 def test_a_session_with_scenarios_of_its_own(serve):
@@ -200,7 +313,8 @@ def test_wrong_use(serve):
         "There is no session 'default'; there are: none.",
     )
     HttpConversation(served, "chat").request("numbers")
-    for query in ({"depth": "many"}, {"leave_out": "multi-hop,depth"}):
+    wrong = ({"depth": "many"}, {"leave_out": "multi-hop,depth"}, {"once": "1"})
+    for query in (*wrong, {"allow_unplayed": "yes"}):
         answer = served.http.get("/_mockllm/verify", params=query)
         assert answer.status_code == 400
         assert next(iter(query)) in answer.json()["error"]["message"]

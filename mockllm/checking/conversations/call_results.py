@@ -5,17 +5,23 @@ Each mistake breaks exactly one conversation invariant; the rules that choose it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mockllm.checking.conversations.round_trips import HistoryCall, RoundTrip, Step, StreamedCall
+from mockllm.checking.conversations.round_trips import (
+    HistoryCall,
+    RoundTrip,
+    Step,
+    repeats_executed_call,
+)
+from mockllm.checking.conversations.sent_back import turn_mistakes
 from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.core.request import CallEcho, Message
+from mockllm.core.request import Message
 from mockllm.core.text import display
+from mockllm.matching.call_ids import results_by_id, with_scenario_ids
+from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import ResultCondition
+from mockllm.scenario.model import ResultCondition, Scenario
 
 __all__ = ["Mistake", "expected_failures", "mistakes"]
 
@@ -37,7 +43,7 @@ def mistakes(step: Step, history: SessionHistory) -> Iterator[Mistake]:
     for index, trip in enumerate(step.round_trips):
         last = index == len(step.round_trips) - 1
         if last:
-            for name, message in _turn_mistakes(step, index, history):
+            for name, message in turn_mistakes(step, index, history):
                 yield Mistake(name, step, trip.location, message)
         for name, message in _result_mistakes(step, trip, history, last=last):
             yield Mistake(name, step, trip.location, message)
@@ -49,7 +55,11 @@ def mistakes(step: Step, history: SessionHistory) -> Iterator[Mistake]:
 def _result_mistakes(
     step: Step, trip: RoundTrip, history: SessionHistory, *, last: bool
 ) -> Iterator[tuple[str, str]]:
-    unanswered = [call for call in trip.calls if call.needed and not call.results]
+    answered = {call.id for call in trip.calls if call.id and call.results}
+    # Of a call that is sent back twice, `_unknown_call` reports the second.
+    unanswered = [
+        call for call in trip.calls if call.needed and not call.results and call.id not in answered
+    ]
     has_results = bool(trip.unmatched) or any(call.results for call in trip.calls)
     for call in trip.calls:
         if len(call.results) > 1:
@@ -129,7 +139,7 @@ def _missing_result(
         has_results: whether the round trip has results for other calls.
         may_wait: whether the call may still be running.
     """
-    if history.answered_before(step, trip, call) or _repeats_executed_call(step, trip, call):
+    if history.answered_before(step, trip, call) or repeats_executed_call(step, trip, call):
         message = (
             f"{call} waits for its result here, though an earlier request had it; a call is "
             "either waiting or executed, and the result of one that is stays in the history"
@@ -149,169 +159,36 @@ def _missing_result(
     )
 
 
-def _repeats_executed_call(step: Step, trip: RoundTrip, call: HistoryCall) -> bool:
-    """Whether a call with a result in an earlier round trip is sent once more, although the model
-    did not make it again."""
-    earlier = step.round_trips[: step.round_trips.index(trip)]
-    executed = any(
-        one.id == call.id and one.results for previous in earlier for one in previous.calls
-    )
-    streamed = {one.id for answer in trip.played for one in answer.calls}
-    return bool(call.id) and executed and bool(trip.played) and call.id not in streamed
-
-
 def expected_failures(
     step: Step, history: SessionHistory
 ) -> Mapping[str, tuple[str, ResultCondition]]:
     """The calls that must have failed according to the expected turn, by id, or by name in
     protocols without ids; each with the call's id in the scenario and the condition."""
-    spec = history.expected_turn(step)
-    if spec is None or spec.request is None or step.last is None:
+    expected = history.expected_position(step)
+    if expected is None or step.last is None:
         return {}
-    names = {call.id: call.name for one in step.last.played for call in one.calls}
-    keys = {call.key for call in step.last.calls}
+    spec = turn_at(*expected, step.request.api)
+    if spec is None or spec.request is None:
+        return {}
+    streamed = [call for one in step.last.played for call in one.calls]
+    before = [call.id for call in step.last.played[-1].calls] if step.last.played else []
+    request = results_by_id(spec.request, [call.id for call in streamed], before)
+    keys = _keys(step, *expected)
+    names = {call.id: call.name for call in streamed}
     return {
-        key: (id, condition)
-        for id, condition in spec.request.results
+        keys[key]: (id, condition)
+        for id, condition in request.results
         for key in (id, names.get(id))
         if condition.error and key is not None and key in keys
     }
 
 
-# The turn that is sent back
-
-
-def _turn_mistakes(step: Step, index: int, history: SessionHistory) -> list[tuple[str, str]]:
-    """How the latest turn in the history differs from what was streamed.
-
-    Empty if the turn equals any answer at the location, or if an answer there did not arrive
-    completely. Earlier turns are not compared, since clients may shorten them.
-    """
-    trip = step.round_trips[index]
-    if not (trip.echoes or trip.results or trip.user_follows):
-        return []  # a prefill: an assistant message without calls that ends the request
-    found: list[tuple[str, str]] = []
-    for answer in trip.answers:
-        if not answer.clear:
-            if answer.exchange.outcome == "played":
-                return []
-            continue
-        found = list(_turn_differences(step, trip, answer, history))
-        if not found:
-            return []
-    return found
-
-
-def _turn_differences(
-    step: Step, trip: RoundTrip, answer: Step, history: SessionHistory
-) -> Iterator[tuple[str, str]]:
-    remaining = list(answer.calls)
-    unknown: list[CallEcho] = []
-    for echo in trip.echoes:
-        streamed = _find_streamed(step, echo, remaining)
-        if streamed is None:
-            unknown.append(echo)
-            continue
-        remaining.remove(streamed)
-        yield from _altered_call(streamed, echo)
-    known = {call.id for call in answer.calls}
-    for echo in unknown:
-        if _repeats_executed_call(step, trip, HistoryCall(echo.id, echo.name)):
-            continue  # `_missing_result` reports it
-        counterpart = next(
-            (call for call in remaining if call.name == echo.name),
-            remaining[0] if remaining else None,
-        )
-        if counterpart is not None and echo.id not in known:
-            remaining.remove(counterpart)
-        yield _unknown_call(step, echo, counterpart, history, twice=echo.id in known)
-    for call in remaining:
-        if call.offered and not call.malformed and not trip.stored:
-            yield (
-                "history-faithful",
-                f"call {call.id!r} of {call.name!r} was streamed and is not sent back; a client "
-                "sends back every call of a turn",
-            )
-
-
-def _find_streamed(
-    step: Step, echo: CallEcho, candidates: list[StreamedCall]
-) -> StreamedCall | None:
-    """The streamed call that a client sends back: the one with the same id; without an id, the
-    one with the same name, preferably with the same arguments."""
-    found = [call for call in candidates if call.id == echo.id]
-    if not found and not echo.id and _may_lack_ids(step):
-        found = [call for call in candidates if call.name == echo.name]
-        found.sort(key=lambda call: not _same_arguments(call.arguments, echo.arguments))
-    return found[0] if found else None
-
-
-def _may_lack_ids(step: Step) -> bool:
-    return PROTOCOLS[step.request.api].client.may_lack_call_ids(step.request.body)
-
-
-def _unknown_call(
-    step: Step,
-    echo: CallEcho,
-    counterpart: StreamedCall | None,
-    history: SessionHistory,
-    *,
-    twice: bool,
-) -> tuple[str, str]:
-    """The invariant that a call breaks which is not in the streamed turn, and the message.
-
-    Args:
-        counterpart: the streamed call that it most likely is.
-        twice: whether the streamed call with its id was sent back already.
-    """
-    if twice:
-        message = f"call {echo.id!r} is sent back twice; a client sends back each call once"
-    elif echo.id and history.streamed_before(step, echo.id):
-        return (
-            "conversations-separate",
-            f"call {echo.id!r} is in the history, but was made in another conversation; a client "
-            "keeps the calls and results of each conversation apart",
-        )
-    elif counterpart is not None and counterpart.name == echo.name:
-        message = (
-            f"the call of {echo.name!r} was streamed with id {counterpart.id!r} and is sent back "
-            f"with {display(echo.id)}; a client keeps the id of a call"
-        )
-    else:
-        message = (
-            f"call {display(echo.id)} of {display(echo.name)} is in the turn that is sent back, "
-            "but was not streamed; a client sends back the calls that the model made"
-        )
-    return "history-faithful", message
-
-
-def _altered_call(streamed: StreamedCall, echo: CallEcho) -> Iterator[tuple[str, str]]:
-    prefix = f"call {streamed.id!r} was streamed with"
-    if streamed.name != echo.name:
-        yield (
-            "history-faithful",
-            f"{prefix} the name {streamed.name!r} and is sent back with {display(echo.name)}; "
-            "a client keeps the name of a call",
-        )
-    if not streamed.malformed and not _same_arguments(streamed.arguments, echo.arguments):
-        yield (
-            "history-faithful",
-            f"{prefix} the arguments {display(streamed.arguments)} and is sent back with "
-            f"{display(echo.arguments)}; a client sends back the arguments it was given",
-        )
-
-
-def _same_arguments(streamed: str, echoed: str) -> bool:
-    try:
-        return _same(json.loads(streamed), json.loads(echoed or "{}"))
-    except (ValueError, RecursionError):
-        return streamed == echoed
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+def _keys(step: Step, scenario: Scenario, position: int) -> Mapping[str, str]:
+    """The keys of the calls in the latest turn, by their ids in the scenario."""
+    assert step.last is not None
+    sent = [call.id for message in step.request.messages for call in message.calls]
+    prefix = PROTOCOLS[step.request.api].call_prefix
+    messages = with_scenario_ids(step.request, scenario, position, prefix)
+    own = [call.id for message in messages for call in message.calls]
+    scenario_ids = dict(zip(sent, own, strict=True))
+    return {scenario_ids.get(call.key, call.key): call.key for call in step.last.calls}

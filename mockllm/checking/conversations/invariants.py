@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from mockllm.checking.conversations.call_results import Mistake, expected_failures
+from mockllm.checking.conversations.call_results import expected_failures
+from mockllm.checking.conversations.extra_requests import extra_requests
+from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.checking.conversations.stream_ends import (
+    cancel_stops,
+    results_too_early,
+    stream_abandoned,
+)
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
+from mockllm.matching.call_ids import with_scenario_ids
 from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import accepted_request
 from mockllm.replay.body import parse_object
 from mockllm.replay.session import Exchange
+from mockllm.replay.shortening import is_shortened
 from mockllm.scenario.model import Expect
 
-__all__ = ["CONVERSATION_INVARIANTS", "JudgedSession", "LocatedViolations", "Violation"]
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One invariant that was broken.
-
-    Args:
-        exchange: the number of the request that shows it.
-        message: what is wrong, where, and what a correct client does.
-    """
-
-    invariant: str
-    exchange: int | None
-    message: str
-
-    def __str__(self) -> str:
-        where = "" if self.exchange is None else f", request {self.exchange}"
-        return f"{self.invariant}{where}: {self.message}"
-
-
-@dataclass(slots=True)
-class JudgedSession:
-    """A session while it is judged.
-
-    Args:
-        depth: how many requests in a row a client may make for a model that never stops.
-        mistakes: between calls and results, of all requests.
-        reported: the numbers of the requests that have a violation.
-    """
-
-    journal: tuple[Exchange, ...]
-    history: SessionHistory
-    depth: int
-    mistakes: list[Mistake]
-    reported: set[int] = field(default_factory=set)
-
-
-LocatedViolations = Iterator[tuple[int, Violation]]
-"""Violations, each with its location in a conversation. Every later request repeats the history, so
-equal violations at one location are reported once."""
+__all__ = ["CONVERSATION_INVARIANTS", "ON_REQUEST"]
 
 
 def _from_mistakes(name: str) -> Callable[[JudgedSession], LocatedViolations]:
@@ -72,59 +40,25 @@ def _from_mistakes(name: str) -> Callable[[JudgedSession], LocatedViolations]:
     return judge
 
 
-def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
-    """Requests with results, each with its last round trip, and with the requests that may have
-    got the turn there."""
-    for step in record.history.steps:
-        trip = step.last
-        if trip is None or not step.exchange.clock:
-            continue
-        if any(call.results for call in trip.calls):
-            answers = trip.played
-            if answers and all(answer.exchange.clock for answer in answers):
-                yield step, trip, answers
-
-
-def _ended_before(answer: Step, step: Step) -> bool:
-    """Whether the stream of an answer had ended when another request arrived."""
-    exchange = answer.exchange
-    ended = exchange.ended
-    return ended is not None and exchange.clock + ended <= step.exchange.clock
-
-
-def _abandoned_before(answer: Step, step: Step) -> bool:
-    """Whether the client had disconnected before the end of a stream when another request
-    arrived."""
-    exchange = answer.exchange
-    if not exchange.client_gone or exchange.ended is not None:
-        return False
-    return exchange.clock + exchange.duration <= step.exchange.clock
-
-
 def _tools_after_end(record: JudgedSession) -> LocatedViolations:
     yield from _from_mistakes("tools-after-end")(record)
-    for step, trip, answers in _continuations(record):
-        if any(_ended_before(answer, step) for answer in answers):
+    yield from results_too_early(record)
+
+
+def _opaque_kept(record: JudgedSession) -> LocatedViolations:
+    for step in record.history.steps:
+        trip = step.last
+        if trip is None or not trip.echoes or trip.stored or not trip.results:
             continue
-        streaming = [answer for answer in answers if not _abandoned_before(answer, step)]
-        if streaming:
-            message = (
-                f"results arrive while the answer to request {streaming[-1].number}, which made "
-                "the calls, is still being streamed; a client waits for the end of the stream, as "
-                "more calls may come"
-            )
-            yield trip.location, Violation("tools-after-end", step.number, message)
-
-
-def _cancel_stops(record: JudgedSession) -> LocatedViolations:
-    for step, trip, answers in _continuations(record):
-        if not trip.user_follows and all(_abandoned_before(answer, step) for answer in answers):
-            message = (
-                f"results are sent for calls of the answer to request {answers[-1].number}, "
-                "which the client had left before its end; after a cancellation a client sends "
-                "no continuation"
-            )
-            yield trip.location, Violation("cancel-stops", step.number, message)
+        judged = [one for one in trip.played if one.clear and one.exchange.recorded != "exact"]
+        if len(judged) < len(trip.played):
+            continue  # any of the others may have been the answer
+        reject = PROTOCOLS[step.request.api].client.opaque_mistake
+        problems = [
+            reject(step.request, answer.turn) for answer in judged if answer.turn is not None
+        ]
+        if problems and all(problems):
+            yield trip.location, Violation("opaque-kept", step.number, problems[-1] or "")
 
 
 def _failure_reported(record: JudgedSession) -> LocatedViolations:
@@ -133,8 +67,15 @@ def _failure_reported(record: JudgedSession) -> LocatedViolations:
         if trip is None or not demanded:
             continue
         calls = [(call.name, call.id) for answer in trip.played for call in answer.calls]
+        if any(is_shortened(message.text) for message in step.request.messages):
+            continue  # the error may be in the part that is not kept
         expect = Expect(results=tuple(demanded.values()))
-        for problem in check_expect(expect, step.request, step.request.messages, calls):
+        expected = record.history.expected_position(step)
+        messages = step.request.messages
+        if expected is not None:
+            prefix = PROTOCOLS[step.request.api].call_prefix
+            messages = with_scenario_ids(step.request, *expected, prefix)
+        for problem in check_expect(expect, step.request, messages, calls):
             reason = problem.removeprefix("request.results: ")
             message = f"{reason}; a client answers a call that failed with the error of its tool"
             yield trip.location, Violation("failure-reported", step.number, message)
@@ -293,6 +234,8 @@ def _refusal(exchange: Exchange) -> str | None:
     """Why the API's own rules reject a body; None if only mockllm cannot answer it."""
     if exchange.target is None or exchange.api is None or exchange.status not in (400, 422):
         return None
+    if exchange.body_size is not None:
+        return None  # what was wrong may be in the part that is not kept
     protocol = PROTOCOLS[exchange.api]
     try:
         body = parse_object(exchange.body)
@@ -313,14 +256,24 @@ CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], LocatedViolation
     "tools-after-end": _tools_after_end,
     "answer-each-once": _from_mistakes("answer-each-once"),
     "history-faithful": _from_mistakes("history-faithful"),
+    "opaque-kept": _opaque_kept,
+    "empty-arguments-object": _from_mistakes("empty-arguments-object"),
+    "text-in-history": _from_mistakes("text-in-history"),
     "pending-or-executed": _from_mistakes("pending-or-executed"),
     "failure-reported": _failure_reported,
     "multi-hop": _multi_hop,
     "depth-bounded": _depth_bounded,
-    "cancel-stops": _cancel_stops,
+    "cancel-stops": cancel_stops,
+    "stream-abandoned": stream_abandoned,
     "continuation-error": _continuation_error,
     "conversations-separate": _from_mistakes("conversations-separate"),
+    "extra-request": extra_requests,
     "request-valid": _request_valid,
 }
 """The judge of each invariant. `request-valid` comes last: it judges only requests for which no
 other invariant has a violation."""
+
+ON_REQUEST = frozenset(("extra-request", "text-in-history"))
+"""The invariants that correct clients may break, so that they are judged only where they are
+required: a session that several tests share has its answers requested several times, and every
+service accepts a turn with calls and without its text."""

@@ -6,23 +6,21 @@ cannot show, such as what a client did with a result, is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from mockllm.checking.conversations.call_results import mistakes
-from mockllm.checking.conversations.invariants import (
-    CONVERSATION_INVARIANTS,
-    JudgedSession,
-    Violation,
-)
+from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
+from mockllm.checking.conversations.judged import JudgedSession, Violation
 from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.errors import UsageError
-from mockllm.replay.session import Session
+from mockllm.errors import RequestError, UsageError
+from mockllm.replay.body import parse_object
+from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "verify"]
+__all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "check_names", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +32,39 @@ class Verification:
         unplayed: the turns that were not played, of scenarios that were begun: name and index.
         unmatched: the numbers of the requests that no scenario matched.
         invalid: the numbers of the requests that were rejected.
+        not_judged: the numbers of the requests whose body was too large to be kept.
+        dropped: how many entries the journal has dropped; the verdict covers them.
+        forgotten: how many of these the verdict does not cover.
+        evicted: whether the server dropped an earlier session of this name, with all it knew.
     """
 
     violations: tuple[Violation, ...] = ()
     unplayed: tuple[tuple[str, int], ...] = ()
     unmatched: tuple[int, ...] = ()
     invalid: tuple[int, ...] = ()
+    not_judged: tuple[int, ...] = ()
+    dropped: int = 0
+    forgotten: int = 0
+    evicted: bool = False
 
     @property
     def good(self) -> bool:
-        """Whether there is nothing to report."""
-        return not (self.violations or self.unplayed or self.unmatched or self.invalid)
+        """Whether all requests were judged, and there is nothing to report."""
+        return self.verdict == "good"
+
+    @property
+    def verdict(self) -> Literal["good", "bad", "unknown"]:
+        """`bad` if there is anything to report; `unknown` if there is not, and some requests
+        could not be judged."""
+        if self.violations or self.unplayed or self.unmatched or self.invalid:
+            return "bad"
+        return "unknown" if self.evicted or self.forgotten or self.not_judged else "good"
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
         return {
             "good": self.good,
+            "verdict": self.verdict,
             "violations": [
                 {"invariant": one.invariant, "exchange": one.exchange, "message": one.message}
                 for one in self.violations
@@ -57,7 +72,24 @@ class Verification:
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
             "unmatched": list(self.unmatched),
             "invalid": list(self.invalid),
+            "not_judged": list(self.not_judged),
+            "dropped": self.dropped,
+            "forgotten": self.forgotten,
+            "evicted": self.evicted,
         }
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Checks that each name is that of a conversation invariant.
+
+    Raises:
+        UsageError: one is not; the message has the most similar name, and all names.
+    """
+    for name in sorted(set(names) - CONVERSATION_INVARIANTS.keys()):
+        near = get_close_matches(name, CONVERSATION_INVARIANTS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(CONVERSATION_INVARIANTS)
+        raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {known}")
 
 
 def verify(
@@ -66,6 +98,9 @@ def verify(
     *,
     depth: int = 50,
     leave_out: frozenset[str] = frozenset(),
+    once: bool = False,
+    require: frozenset[str] = frozenset(),
+    allow_unplayed: bool = False,
 ) -> Verification:
     """Judges the conversations of a session.
 
@@ -74,16 +109,17 @@ def verify(
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
         leave_out: names of invariants that are not judged.
+        once: whether each answer may be requested only once; short for `extra-request` in
+            `require`.
+        require: names of invariants that are not judged otherwise (`ON_REQUEST`).
+        allow_unplayed: whether turns of scenarios that were begun may remain without a request.
 
     Raises:
-        UsageError: a name in `leave_out` is not the name of an invariant.
+        UsageError: a name in `leave_out` or `require` is not the name of an invariant.
     """
-    for name in sorted(leave_out - CONVERSATION_INVARIANTS.keys()):
-        near = get_close_matches(name, CONVERSATION_INVARIANTS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        names = ", ".join(CONVERSATION_INVARIANTS)
-        raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {names}")
-    journal = tuple(session.journal)
+    check_names(leave_out | require)
+    required = require | {"extra-request"} if once else require
+    journal = tuple(session.exchanges())
     history = SessionHistory(journal, scenarios)
     found = [mistake for step in history.steps for mistake in mistakes(step, history)]
     judged = JudgedSession(journal, history, depth, found)
@@ -92,6 +128,8 @@ def verify(
     # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
     for name, judge in CONVERSATION_INVARIANTS.items():
+        if name in ON_REQUEST - required:
+            continue
         for location, violation in judge(judged):
             judged.reported.add(violation.exchange or 0)
             key = (name, apis.get(violation.exchange or 0), location, violation.message)
@@ -99,7 +137,22 @@ def verify(
     kept = [one for one in violations.values() if one.invariant not in leave_out]
     return Verification(
         tuple(sorted(kept, key=lambda one: one.exchange or 0)),
-        tuple(session.unplayed(scenarios)),
+        () if allow_unplayed else tuple(session.unplayed(scenarios)),
         tuple(one.number for one in journal if one.outcome == "unmatched"),
         tuple(one.number for one in journal if one.outcome == "invalid"),
+        tuple(one.number for one in journal if _is_not_judged(one)),
+        session.dropped,
+        session.forgotten,
+        session.evicted,
     )
+
+
+def _is_not_judged(exchange: Exchange) -> bool:
+    """Whether too little is kept of a request for an answer to judge it."""
+    if exchange.body_size is None or exchange.target is None:
+        return False
+    try:
+        parse_object(exchange.body)
+    except RequestError:
+        return True
+    return False

@@ -14,18 +14,32 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.session import Exchange
 
-__all__ = ["HistoryCall", "RoundTrip", "Step", "StreamedCall", "assign_results", "hops"]
+__all__ = [
+    "HistoryCall",
+    "RoundTrip",
+    "Step",
+    "StreamedCall",
+    "assign_results",
+    "hops",
+    "repeats_executed_call",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedCall:
-    """A call in an answer of the mock server; `offered`: whether the request offered the tool."""
+    """A call in an answer of the mock server.
+
+    Args:
+        offered: whether the request offered the tool.
+        any_id: whether the client may send it back with another id.
+    """
 
     id: str
     name: str
     arguments: str
     malformed: bool
     offered: bool
+    any_id: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +48,13 @@ class HistoryCall:
 
     Args:
         needed: whether it must have a result; a malformed call that the service stores need not.
+        any_id: whether its result may have another id, since the client has not sent the call.
     """
 
     id: str
     name: str
     needed: bool = True
+    any_id: bool = False
     results: list[Message] = field(default_factory=list)
 
     @property
@@ -58,6 +74,7 @@ class RoundTrip:
         location: the location of the request that the turn answered (see `session_history`).
         answers: the earlier requests at that location; any of them may have got this turn.
         stored: whether the service stores the turn, or a part of it, and the client refers to it.
+        text: the text of the turn as the client sends it back.
         echoes: the calls as the client sends them back.
         calls: the echoed calls, and those of the stored turn.
         results: the results of tools, up to the next turn of the model.
@@ -68,6 +85,7 @@ class RoundTrip:
     location: int
     answers: tuple[Step, ...] = ()
     stored: bool = False
+    text: str = ""
     echoes: list[CallEcho] = field(default_factory=list)
     calls: list[HistoryCall] = field(default_factory=list)
     results: list[Message] = field(default_factory=list)
@@ -146,7 +164,7 @@ def assign_results(step: Step) -> None:
         known = {call.id for call in trip.calls}
         if trip.stored and trip.played:
             trip.calls += [
-                HistoryCall(call.id, call.name, needed=not call.malformed)
+                HistoryCall(call.id, call.name, needed=not call.malformed, any_id=call.any_id)
                 for call in trip.played[-1].calls
                 if call.id not in known
             ]
@@ -170,7 +188,8 @@ def _call_of(round_trips: list[RoundTrip], result: Message) -> HistoryCall | Non
         found = _first_open([call for call in trip.calls if call.id == result.call_id])
         if found is not None:
             return found
-    return None
+    free = [call for call in round_trips[-1].calls if call.any_id and not call.results]
+    return free[0] if free else None
 
 
 def _first_open(calls: list[HistoryCall]) -> HistoryCall | None:
@@ -195,3 +214,14 @@ def hops(step: Step) -> int:
             return count
         count += 1
     return count + (step.parent.hops if step.parent is not None else 0)
+
+
+def repeats_executed_call(step: Step, trip: RoundTrip, call: HistoryCall) -> bool:
+    """Whether a call with a result in an earlier round trip is sent once more, although the model
+    did not make it again."""
+    earlier = step.round_trips[: step.round_trips.index(trip)]
+    executed = any(
+        one.id == call.id and one.results for previous in earlier for one in previous.calls
+    )
+    streamed = {one.id for answer in trip.played for one in answer.calls}
+    return bool(call.id) and executed and bool(trip.played) and call.id not in streamed

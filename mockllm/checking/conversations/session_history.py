@@ -25,13 +25,14 @@ from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
 from mockllm.matching.history import History, read_history
 from mockllm.matching.index import mint_token
-from mockllm.matching.positions import planned_calls, turn_at
+from mockllm.matching.positions import PlannedCall, planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.autoreply import auto_parts
 from mockllm.replay.body import parse_object
 from mockllm.replay.resolve import resolve
 from mockllm.replay.session import Exchange
-from mockllm.scenario.model import AnyPart, AutoPart, Scenario, TurnSpec
+from mockllm.replay.shortening import LONGEST, shortened_value
+from mockllm.scenario.model import AnyPart, AutoPart, Scenario
 
 __all__ = ["SessionHistory"]
 
@@ -63,7 +64,7 @@ class SessionHistory:
         self._conversations: dict[str, str] = {}
         self._streamed: dict[str, int] = {}
         self._answered: dict[tuple[str, int, str], list[Step]] = {}
-        self._turns: dict[Hashable, tuple[Turn, tuple[bool, ...]]] = {}
+        self._turns: dict[Hashable, tuple[Turn, tuple[PlannedCall, ...]]] = {}
         for exchange in journal:
             request = _parse(exchange)
             if request is not None:
@@ -79,17 +80,17 @@ class SessionHistory:
         known = self._answered.get((step.request.api, trip.location, call.key), ())
         return any(one.number < step.number and one.location != step.location for one in known)
 
-    def expected_turn(self, step: Step) -> TurnSpec | None:
-        """The turn that should answer the request, whether or not it did."""
+    def expected_position(self, step: Step) -> tuple[Scenario, int] | None:
+        """The scenario and the position of the turn that should answer the request, whether or not
+        it did."""
         scenario = self.scenarios.get(step.exchange.scenario or "")
         position = step.exchange.position
-        if scenario is None or position is None:
-            played = step.last.played if step.last is not None else ()
-            if not played or played[-1].exchange.position is None:
-                return None
-            scenario = self.scenarios[played[-1].exchange.scenario or ""]
-            position = played[-1].exchange.position + 1
-        return turn_at(scenario, position, step.request.api)
+        if scenario is not None and position is not None:
+            return scenario, position
+        played = step.last.played if step.last is not None else ()
+        if not played or played[-1].exchange.position is None:
+            return None
+        return self.scenarios[played[-1].exchange.scenario or ""], played[-1].exchange.position + 1
 
     def _add(self, exchange: Exchange, request: Request) -> None:
         walk = _Walk()
@@ -147,7 +148,7 @@ class SessionHistory:
         for turn in history.turns:
             _read_between(walk, turn.before)
             earlier = self._locations.get((api, walk.location), ())
-            trip = RoundTrip(walk.location, tuple(earlier), echoes=list(turn.calls))
+            trip = RoundTrip(walk.location, tuple(earlier), text=turn.text, echoes=list(turn.calls))
             walk.round_trips.append(trip)
             walk.advance("assistant")
             for message in turn.messages:
@@ -168,22 +169,26 @@ class SessionHistory:
             return None, ()  # the scenario has been changed since
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
+            if len(exchange.body) > LONGEST:
+                return None, ()  # the answer depends on texts that may be shortened
             try:
                 auto = auto_parts(request)
             except RequestError:
                 return None, ()
-        turn, malformed = self._resolved(scenario, position, request.api, auto)
+        turn, planned = self._resolved(scenario, position, request.api, auto)
         offered = {tool.name for tool in request.tools}
         calls = tuple(
-            StreamedCall(call.id, call.name, call.arguments, bad, call.name in offered)
-            for call, bad in zip(turn.tool_calls, malformed, strict=True)
+            StreamedCall(
+                call.id, call.name, call.arguments, one.malformed, call.name in offered, one.any_id
+            )
+            for call, one in zip(turn.tool_calls, planned, strict=True)
         )
         return turn, calls
 
     def _resolved(
         self, scenario: Scenario, position: int, api: str, auto: tuple[AnyPart, ...]
-    ) -> tuple[Turn, tuple[bool, ...]]:
-        """The turn at a position, and which of its calls are malformed."""
+    ) -> tuple[Turn, tuple[PlannedCall, ...]]:
+        """The turn at a position, and its calls as they are planned."""
         key = (scenario.name, position, api, auto)
         found = self._turns.get(key)
         if found is None:
@@ -191,10 +196,11 @@ class SessionHistory:
             turn = resolve(scenario, position, api, prefix, auto=auto)
             planned = planned_calls(scenario, position, api, prefix)
             if planned is None:
-                malformed = (False,) * len(turn.tool_calls)
-            else:
-                malformed = tuple(call.malformed for call in planned)
-            found = self._turns[key] = (turn, malformed)
+                planned = tuple(
+                    PlannedCall(call.name, call.id, any_id=scenario.any_ids)
+                    for call in turn.tool_calls
+                )
+            found = self._turns[key] = (turn, planned)
         return found
 
 
@@ -219,6 +225,9 @@ def _parse(exchange: Exchange) -> Request | None:
         return None
     try:
         body = parse_object(exchange.body)
+        if len(exchange.body) > LONGEST:
+            # As the journal keeps large bodies: otherwise one text would differ between requests.
+            body = shortened_value(body)
         return PROTOCOLS[exchange.api].parse(body, exchange.target, False)
     except RequestError:
         return None

@@ -88,6 +88,38 @@ turns:
       - {tool: number, id: call_y, arguments: {of: bob}}
   - reply: {text: Done.}
 """
+LOOK = """
+scenario: look
+match: {user: look}
+turns:
+  - reply:
+      - text: I will look.
+      - {tool: find, id: call_1}
+  - reply: {text: Found.}
+"""
+TIDY = """
+scenario: tidy
+match: {user: tidy}
+turns:
+  - reply: {tool: find, id: call_1}
+  - reply: {text: Tidy.}
+"""
+THINK = """
+scenario: think
+match: {user: think}
+turns:
+  - reply:
+      - {reasoning: Hm., signature: c2lnbmVk}
+      - {tool: find, id: call_1, signature: Y2FsbA==}
+  - reply: {text: Found.}
+"""
+REPORT = """
+scenario: report
+match: {user: weather}
+turns:
+  - reply: {text: It is going to snow for a long time.}
+  - reply: {text: Well.}
+"""
 A = call("number", "call_a", '{"of":"alice","deep":[1,{"x":true}]}')
 B = call("number", "call_b", '{"of":"bob"}')
 W = call("weather", "call_w", '{"city":"Oslo"}')
@@ -342,6 +374,103 @@ def a_call_without_its_result(conversation):
     conversation.request("numbers", BOTH, "and then?")
 
 
+def requests_an_answer_again(conversation):
+    """Sends a request again whose answer it received in full."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    conversation.request("numbers", BOTH, *RESULTS)
+
+
+def empty_arguments(conversation):
+    """Sends a call without arguments back with an empty text in place of an object."""
+    conversation.request("tidy")
+    given = body(conversation.api, "tidy", called(FIND), result(FIND, "found"), tools=TOOLS)
+    conversation.send(with_empty_arguments(given))
+
+
+def with_empty_arguments(value):
+    """A body in which the arguments of all calls are an empty text."""
+    if isinstance(value, dict):
+        return {
+            name: ""
+            if name in ("arguments", "args", "input") and one in ("{}", {})
+            else with_empty_arguments(one)
+            for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [with_empty_arguments(one) for one in value]
+    return value
+
+
+def text_left_out(conversation):
+    """Sends back the calls of a turn without its text."""
+    conversation.request("look")
+    conversation.request("look", called(FIND), result(FIND, "found"))
+
+
+def calls_twice(conversation):
+    """Sends the calls of a turn back twice."""
+    conversation.request("numbers")
+    conversation.request("numbers", AssistantMessage("", (A, B, A, B)), *RESULTS)
+
+
+def a_round_trip_twice(conversation):
+    """Sends the calls and their results back twice."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS, BOTH, *RESULTS)
+
+
+def the_results_again(conversation):
+    """Sends the calls and their results again after the answer to them."""
+    conversation.request("numbers")
+    conversation.request("numbers", BOTH, *RESULTS)
+    done = AssistantMessage("Done.")
+    conversation.request("numbers", BOTH, *RESULTS, done, "and?", BOTH, *RESULTS)
+
+
+def an_opaque_value_left_out(conversation):
+    """Sends a call back without the signature or the encrypted reasoning that came with it."""
+    thinks(conversation)
+    conversation.send(thoughtful_body(conversation.api, {}))
+
+
+def thinks(conversation):
+    """Requests the turn with reasoning and a call."""
+    conversation.send(thoughtful_body(conversation.api))
+
+
+THOUGHT = {
+    "anthropic": {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"},
+    "gemini": {"thoughtSignature": "Y2FsbA=="},
+    "responses": {"encrypted_content": "c2lnbmVk"},
+}
+"""The opaque values of the turn, as a correct client sends them back."""
+
+
+def thoughtful_body(api, thought=None):
+    """A request with reasoning enabled; with `thought`, one that continues the turn with it."""
+    history = ["think"] if thought is None else ["think", called(FIND), result(FIND, "found")]
+    given = body(api, *history, tools=TOOLS)
+    if api == "anthropic":
+        given |= {"max_tokens": 4096, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+        if thought:
+            given["messages"][1]["content"].insert(0, thought)
+    elif api == "gemini" and thought is not None:
+        given["contents"][1]["parts"][0] |= thought
+    elif api == "responses":
+        given["store"] = False
+        if thought is not None:
+            reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
+            given["input"].insert(1, {**reasoning, **thought})
+    return given
+
+
+def reads_on(conversation):
+    """Goes on with the user's next message and reads the cancelled stream to its end."""
+    conversation.request("weather", ended=9.0)
+    conversation.request("weather", AssistantMessage("It is"), "Stop. And the numbers?")
+
+
 BAD = {
     results_one_by_one: (TWO, "tools-after-end"),
     results_too_early: (TWO, "tools-after-end"),
@@ -368,6 +497,22 @@ BAD = {
     takes_an_error_for_an_answer: (BREAKS, "continuation-error"),
     results_of_another_conversation: (TWO + OTHER, "conversations-separate"),
     calls_of_another_conversation: (TWO + OTHER, "conversations-separate"),
+    requests_an_answer_again: (TWO, "extra-request"),
+    empty_arguments: (TIDY, "empty-arguments-object"),
+    text_left_out: (LOOK, "text-in-history"),
+    calls_twice: (TWO, "history-faithful"),
+    a_round_trip_twice: (TWO, "answer-each-once"),
+    the_results_again: (TWO, "answer-each-once"),
+    an_opaque_value_left_out: (THINK, "opaque-kept"),
+    reads_on: (REPORT, "stream-abandoned"),
     a_result_without_any_call: (TWO, "request-valid"),
     a_call_without_its_result: (TWO, "request-valid"),
 }
+
+EXCEPT = {
+    empty_arguments: ("agui", "gemini"),
+    an_opaque_value_left_out: ("chat", "agui"),
+}
+"""The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
+arguments, and Gemini refuses it, so that the request is not valid; Chat Completions and AG-UI
+require no opaque values."""

@@ -1,0 +1,235 @@
+"""How the turn that a client sends back differs from the one that was streamed. Pure.
+
+Each difference is the name of the conversation invariant that it breaks, and a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mockllm.checking.conversations.round_trips import (
+    HistoryCall,
+    RoundTrip,
+    Step,
+    StreamedCall,
+    repeats_executed_call,
+)
+from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.core.request import CallEcho
+from mockllm.core.text import display
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.shortening import is_shortened
+
+__all__ = ["turn_mistakes"]
+
+
+def turn_mistakes(step: Step, index: int, history: SessionHistory) -> Iterator[tuple[str, str]]:
+    """The mistakes in the turn of a round trip, as it is sent back."""
+    trip = step.round_trips[index]
+    yield from _differences(step, index, history)
+    yield from _dropped_text(trip)
+    yield from _calls_sent_again(step, trip)
+
+
+def _differences(step: Step, index: int, history: SessionHistory) -> list[tuple[str, str]]:
+    """How the latest turn in the history differs from what was streamed.
+
+    Empty if the turn equals any answer at the location, or if an answer there did not arrive
+    completely. Earlier turns are not compared, since clients may shorten them.
+    """
+    trip = step.round_trips[index]
+    if not (trip.echoes or trip.results or trip.user_follows):
+        return []  # a prefill: an assistant message without calls that ends the request
+    found: list[tuple[str, str]] = []
+    for answer in trip.answers:
+        if not answer.clear:
+            if answer.exchange.outcome == "played":
+                return []
+            continue
+        found = list(_turn_differences(step, trip, answer, history))
+        if not found:
+            return []
+    return found
+
+
+def _turn_differences(
+    step: Step, trip: RoundTrip, answer: Step, history: SessionHistory
+) -> Iterator[tuple[str, str]]:
+    remaining = list(answer.calls)
+    unknown: list[CallEcho] = []
+    for echo in trip.echoes:
+        streamed = _find_streamed(step, echo, remaining)
+        if streamed is None:
+            unknown.append(echo)
+            continue
+        remaining.remove(streamed)
+        yield from _altered_call(step, answer, streamed, echo)
+    known = {call.id for call in answer.calls}
+    for echo in unknown:
+        if repeats_executed_call(step, trip, HistoryCall(echo.id, echo.name)):
+            # Without a result it is `_missing_result` that reports it.
+            if any(call.id == echo.id and call.results for call in trip.calls):
+                yield _sent_again(echo.id)
+            continue
+        counterpart = next(
+            (call for call in remaining if call.name == echo.name),
+            remaining[0] if remaining else None,
+        )
+        if counterpart is not None and echo.id not in known:
+            remaining.remove(counterpart)
+        yield _unknown_call(step, echo, counterpart, history, twice=echo.id in known)
+    for call in remaining:
+        if call.offered and not call.malformed and not trip.stored:
+            yield (
+                "history-faithful",
+                f"call {call.id!r} of {call.name!r} was streamed and is not sent back; a client "
+                "sends back every call of a turn",
+            )
+
+
+def _find_streamed(
+    step: Step, echo: CallEcho, candidates: list[StreamedCall]
+) -> StreamedCall | None:
+    """The streamed call that a client sends back: the one with the same id; without an id, or where
+    any will do, the one with the same name, preferably with the same arguments."""
+    found = [call for call in candidates if call.id == echo.id]
+    if not found:
+        lacks_id = not echo.id and _may_lack_ids(step)
+        found = [
+            call for call in candidates if call.name == echo.name and (lacks_id or call.any_id)
+        ]
+        found.sort(key=lambda call: not _same_arguments(call.arguments, echo.arguments))
+    return found[0] if found else None
+
+
+def _may_lack_ids(step: Step) -> bool:
+    return PROTOCOLS[step.request.api].client.may_lack_call_ids(step.request.body)
+
+
+def _unknown_call(
+    step: Step,
+    echo: CallEcho,
+    counterpart: StreamedCall | None,
+    history: SessionHistory,
+    *,
+    twice: bool,
+) -> tuple[str, str]:
+    """The invariant that a call breaks which is not in the streamed turn, and the message.
+
+    Args:
+        counterpart: the streamed call that it most likely is.
+        twice: whether the streamed call with its id was sent back already.
+    """
+    if twice:
+        message = f"call {echo.id!r} is sent back twice; a client sends back each call once"
+    elif echo.id and history.streamed_before(step, echo.id):
+        return (
+            "conversations-separate",
+            f"call {echo.id!r} is in the history, but was made in another conversation; a client "
+            "keeps the calls and results of each conversation apart",
+        )
+    elif counterpart is not None and counterpart.name == echo.name:
+        message = (
+            f"the call of {echo.name!r} was streamed with id {counterpart.id!r} and is sent back "
+            f"with {display(echo.id)}; a client keeps the id of a call"
+        )
+    else:
+        message = (
+            f"call {display(echo.id)} of {display(echo.name)} is in the turn that is sent back, "
+            "but was not streamed; a client sends back the calls that the model made"
+        )
+    return "history-faithful", message
+
+
+def _sent_again(id: str) -> tuple[str, str]:
+    message = (
+        f"call {id!r} and its result are in the history twice, though the model made the call "
+        "once; a client sends back each call and its result once"
+    )
+    return "answer-each-once", message
+
+
+def _calls_sent_again(step: Step, trip: RoundTrip) -> Iterator[tuple[str, str]]:
+    """The calls of an earlier turn that follow once more, where the model has not answered yet."""
+    if trip.answers:
+        return  # `_turn_differences` compares the turn with the answers
+    earlier = step.round_trips[: step.round_trips.index(trip)]
+    streamed = {call.id for one in earlier for answer in one.played for call in answer.calls}
+    executed = {call.id for one in earlier for call in one.calls if call.results}
+    for call in trip.calls:
+        if call.results and call.id in streamed & executed:
+            yield _sent_again(call.id)
+
+
+def _dropped_text(trip: RoundTrip) -> Iterator[tuple[str, str]]:
+    """Whether the text of a turn with calls is missing in the turn that is sent back.
+
+    Only where every answer that the client may have got had a text. A text that was changed is not
+    reported: clients trim and shorten it.
+    """
+    if not trip.echoes or trip.stored or trip.text.strip() or not trip.answers:
+        return
+    texts = [one.turn.text for one in trip.answers if one.clear and one.turn is not None]
+    if len(texts) == len(trip.answers) and all(text.strip() for text in texts):
+        yield (
+            "text-in-history",
+            f"the text {display(texts[-1])} was streamed with the calls of the turn, and only the "
+            "calls are sent back; a client sends back the whole turn",
+        )
+
+
+def _altered_call(
+    step: Step, answer: Step, streamed: StreamedCall, echo: CallEcho
+) -> Iterator[tuple[str, str]]:
+    prefix = f"call {streamed.id!r} was streamed with"
+    if streamed.name != echo.name:
+        yield (
+            "history-faithful",
+            f"{prefix} the name {streamed.name!r} and is sent back with {display(echo.name)}; "
+            "a client keeps the name of a call",
+        )
+    if streamed.malformed or is_shortened(echo.arguments):
+        return
+    if not echo.arguments.strip() and _same_arguments(streamed.arguments, "{}"):
+        if _must_send_object(step, answer):
+            yield (
+                "empty-arguments-object",
+                f"{prefix} no arguments and is sent back with {display(echo.arguments)}, which is "
+                "no JSON; a client sends back an empty object, '{}'",
+            )
+    elif not _same_arguments(streamed.arguments, echo.arguments):
+        yield (
+            "history-faithful",
+            f"{prefix} the arguments {display(streamed.arguments)} and is sent back with "
+            f"{display(echo.arguments)}; a client sends back the arguments it was given",
+        )
+
+
+def _must_send_object(step: Step, answer: Step) -> bool:
+    """Whether a client has got an empty object, or has to send one, for a call without arguments.
+
+    AG-UI streams no arguments for such a call, so its clients have none to send. A recorded service
+    may have streamed an empty text, which the client then sends back rightly.
+    """
+    protocol = PROTOCOLS[step.request.api]
+    if protocol.client.arguments_are_values:
+        return True
+    return protocol.zero_arguments == "{}" and answer.exchange.recorded != "exact"
+
+
+def _same_arguments(streamed: str, echoed: str) -> bool:
+    try:
+        return _same(json.loads(streamed), json.loads(echoed or "{}"))
+    except (ValueError, RecursionError):
+        return streamed == echoed
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

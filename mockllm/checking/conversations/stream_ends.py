@@ -1,0 +1,99 @@
+"""The order of requests and the ends of streams: what a client does before and after them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.round_trips import RoundTrip, Step
+
+__all__ = ["cancel_stops", "results_too_early", "stream_abandoned"]
+
+
+def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
+    """Requests with results, each with its last round trip, and with the requests that may have
+    got the turn there."""
+    for step in record.history.steps:
+        trip = step.last
+        if trip is None or not step.exchange.clock:
+            continue
+        if any(call.results for call in trip.calls):
+            answers = trip.played
+            if answers and all(answer.exchange.clock for answer in answers):
+                yield step, trip, answers
+
+
+def _ended_before(answer: Step, step: Step) -> bool:
+    """Whether the stream of an answer had ended when another request arrived."""
+    exchange = answer.exchange
+    ended = exchange.ended
+    return ended is not None and exchange.clock + ended <= step.exchange.clock
+
+
+def _abandoned_before(answer: Step, step: Step) -> bool:
+    """Whether the client had disconnected before the end of a stream when another request
+    arrived."""
+    exchange = answer.exchange
+    if not exchange.client_gone or exchange.ended is not None:
+        return False
+    return exchange.clock + exchange.duration <= step.exchange.clock
+
+
+def results_too_early(record: JudgedSession) -> LocatedViolations:
+    """Results that arrive before the stream of their calls has ended."""
+    for step, trip, answers in _continuations(record):
+        if any(_ended_before(answer, step) for answer in answers):
+            continue
+        streaming = [answer for answer in answers if not _abandoned_before(answer, step)]
+        if streaming:
+            message = (
+                f"results arrive while the answer to request {streaming[-1].number}, which made "
+                "the calls, is still being streamed; a client waits for the end of the stream, as "
+                "more calls may come"
+            )
+            yield trip.location, Violation("tools-after-end", step.number, message)
+
+
+def cancel_stops(record: JudgedSession) -> LocatedViolations:
+    """Results for the calls of a stream that the client left."""
+    for step, trip, answers in _continuations(record):
+        if not trip.user_follows and all(_abandoned_before(answer, step) for answer in answers):
+            message = (
+                f"results are sent for calls of the answer to request {answers[-1].number}, "
+                "which the client had left before its end; after a cancellation a client sends "
+                "no continuation"
+            )
+            yield trip.location, Violation("cancel-stops", step.number, message)
+
+
+_TIME_TO_LEAVE = 1.0
+"""How long a client may take to leave a stream after its cancellation, in seconds."""
+
+
+def stream_abandoned(record: JudgedSession) -> LocatedViolations:
+    """Streams that a client read on, although the user went on without waiting for their end.
+
+    A turn that is in the history of a later request, with a message of the user after it, was
+    cancelled if its stream was still open when that request arrived.
+    """
+    for step in record.history.steps:
+        trip = step.last
+        if trip is None or not trip.user_follows or trip.results or trip.stored:
+            continue
+        answers = [answer for answer in trip.answers if answer.turn is not None]
+        if answers and all(_read_on(answer, step) for answer in answers):
+            message = (
+                f"the user went on while the answer to request {answers[-1].number} was still "
+                "being streamed, and the client read that stream to its end; after a cancellation "
+                "a client closes the stream"
+            )
+            yield trip.location, Violation("stream-abandoned", step.number, message)
+
+
+def _read_on(answer: Step, step: Step) -> bool:
+    """Whether the stream of an answer went on well after another request arrived."""
+    exchange = answer.exchange
+    if not exchange.clock or not step.exchange.clock or exchange.client_gone:
+        return False
+    ended = exchange.ended
+    return ended is not None and (exchange.clock + ended >= step.exchange.clock + _TIME_TO_LEAVE)
