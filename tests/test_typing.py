@@ -60,11 +60,54 @@ category: type[UserWarning] = CollisionWarning
 """
 
 
+PLUGIN = """
+from typing import assert_type
+
+import pytest
+from mockllm_pytest import MockCase, MockService, MockSession, error, parallel, text, tool
+
+from mockllm import Scenario
+from mockllm.checking import Outcome
+
+
+@pytest.mark.mockllm("weather", match=False)
+def test_session(mockllm_session: MockSession) -> None:
+    mockllm_session.reply("It rains.", text("Much.", split=3), finish="length", repeat=True)
+    mockllm_session.reply(parallel(tool("f", {"a": 1}), tool("g")), match={"user": "f"})
+    mockllm_session.reply(error("Broken.", code="oops"), usage={"output": 3})
+    mockllm_session.reply(http={"status": 503}, attempts=[{"http": 429}])
+    assert_type(mockllm_session.use("weather", quirks="sse-crlf"), tuple[Scenario, ...])
+    assert_type(mockllm_session.add({"scenario": "a", "turns": []}), tuple[Scenario, ...])
+    assert_type(mockllm_session.base_urls["chat"], str)
+    assert_type(mockllm_session.openai_url, str)
+    assert_type(mockllm_session.session, str)
+    assert_type(mockllm_session.journal[0].status, int)
+    mockllm_session.quirks = ("sse-crlf",)
+    mockllm_session.verify(extra_requests=True, violations=["multi-hop"])
+    mockllm_session.reply(5)  # type: ignore[arg-type]
+    mockllm_session.reply("a", finnish="stop")  # type: ignore[call-arg]
+    mockllm_session.use("weather", macth=False)  # type: ignore[call-arg]
+    mockllm_session.openai_ur  # type: ignore[attr-defined]
+    tool({"a": 1})  # type: ignore[arg-type]
+
+
+def test_others(mockllm_server: MockService, mockllm_case: MockCase) -> None:
+    assert_type(mockllm_server.url, str)
+    assert_type(mockllm_case.expected, Outcome)
+"""
+
+
+def example() -> str:
+    """The example of docs/pytest.md."""
+    return (ROOT / "docs" / "pytest.md").read_text().split("```python\n")[1].split("```")[0]
+
+
 @pytest.mark.slow
-def test_a_program_that_uses_the_public_names(tmp_path):
+@pytest.mark.parametrize("text", [PROGRAM, PLUGIN, example()], ids=["mockllm", "plugin", "docs"])
+def test_a_program_that_uses_the_public_names(tmp_path, text: str):
     """mypy --strict accepts right uses and reports wrong ones."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", program],
         cwd=ROOT,

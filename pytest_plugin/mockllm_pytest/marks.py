@@ -19,6 +19,9 @@ __all__ = [
     "RecordedMark",
     "allowed",
     "cases_mark",
+    "read_cases",
+    "read_recorded",
+    "read_session",
     "recorded_mark",
     "session_mark",
 ]
@@ -39,6 +42,7 @@ class Allowed:
         violations: the names of the conversation invariants that may be broken; True: all.
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
+        extra_requests: requests for an answer that was given already.
     """
 
     unplayed: bool = False
@@ -46,6 +50,7 @@ class Allowed:
     invalid: bool = False
     violations: bool | frozenset[str] = frozenset()
     depth: int = 50
+    extra_requests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Mark:
         names: of the scenarios that answer.
         given: the keyword arguments, as they were written.
         speed: None if the marker does not set it.
+        match: whether the `match` of the scenarios counts.
     """
 
     names: tuple[str, ...] = ()
@@ -64,6 +70,7 @@ class Mark:
     quirks: tuple[str, ...] = ()
     speed: float | None = None
     scenarios: tuple[Any, ...] = ()
+    match: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +107,11 @@ def session_mark(node: pytest.Item) -> Mark:
     for mark in node.iter_markers("mockllm"):
         names = names or mark.args
         given = {**mark.kwargs, **given}
-    _check("mockllm", given, _read_session)
-    return _read_session(names, given, **given)
+    _check("mockllm", given, read_session)
+    return read_session(names, given, **given)
 
 
-def _read_session(
+def read_session(
     names: tuple[str, ...],
     given: Mapping[str, Any],
     *,
@@ -113,17 +120,46 @@ def _read_session(
     invalid: bool = False,
     violations: bool | str | Iterable[str] = (),
     depth: int = 50,
+    extra_requests: bool = False,
+    match: bool = True,
     quirks: str | Iterable[str] = (),
     speed: float | None = None,
     scenarios: Any = (),
 ) -> Mark:
+    """Gives a test a session, also where it does not name the fixture, and sets what answers and
+    which mistakes are allowed. Markers of a class or module count, too; for each argument, the one
+    closest to the test takes precedence.
+
+    Args:
+        names: of the scenarios that answer, or paths, as in `MockSession.use`.
+        unplayed: whether turns may be left unplayed.
+        unmatched: whether requests may be without an answer.
+        invalid: whether requests may be refused.
+        violations: the names of the conversation invariants that may be broken; `True`: all.
+        depth: how many requests in a row a client may make for a model that never stops
+            calling tools.
+        extra_requests: whether an answer that was given may be requested again.
+        match: whether the `match` of the scenarios counts.
+        quirks: the names of quirks in every streamed answer.
+        speed: of timed streams: 2 is twice as fast, 0 leaves out all pauses; default:
+            `--mockllm-speed`.
+        scenarios: paths of files in which the names are looked up, too; without names, all of
+            their scenarios answer.
+    """
+    if not match and not (names or scenarios):
+        raise pytest.UsageError(
+            "@pytest.mark.mockllm: match=False concerns the scenarios that the marker names, and "
+            'it names none: @pytest.mark.mockllm("NAME", match=False), or '
+            'mockllm_session.use("NAME", match=False)'
+        )
     return Mark(
         names,
         given,
-        allowed(unplayed, unmatched, invalid, violations, depth),
+        allowed(unplayed, unmatched, invalid, violations, depth, extra_requests),
         _several(quirks),
         speed,
         _several(scenarios),
+        match,
     )
 
 
@@ -133,11 +169,13 @@ def allowed(
     invalid: bool,
     violations: bool | str | Iterable[str],
     depth: int,
+    extra_requests: bool,
 ) -> Allowed:
     """An `Allowed` from more convenient values: `violations` may be a single name."""
     if not isinstance(violations, bool):
         violations = frozenset(_several(violations))
-    return Allowed(unplayed, unmatched, invalid, violations or frozenset(), depth)
+    violations = violations or frozenset()
+    return Allowed(unplayed, unmatched, invalid, violations, depth, extra_requests)
 
 
 def recorded_mark(node: pytest.Item) -> RecordedMark | None:
@@ -157,16 +195,25 @@ def recorded_mark(node: pytest.Item) -> RecordedMark | None:
                 '@pytest.mark.mockllm_recorded(mode="once")'
             )
         given = {**mark.kwargs, **given}
-    _check("mockllm_recorded", given, _read_recorded)
-    return _read_recorded(**given) if marks else None
+    _check("mockllm_recorded", given, read_recorded)
+    return read_recorded(**given) if marks else None
 
 
-def _read_recorded(
+def read_recorded(
     *,
     mode: str | None = None,
     upstream: str | Iterable[str] = (),
     match: str | Iterable[str] = (),
 ) -> RecordedMark:
+    """Plays what real services answered the test when it was recorded.
+
+    Args:
+        mode: when the test is recorded, `none`, `once`, `new_episodes` or `all`; default:
+            `--mockllm-record`.
+        upstream: the real service, `[API=]URL`; default: `--mockllm-upstream`.
+        match: which conditions new recordings have, of `user`, `system`, `model` and `tools`;
+            default: the text of the user.
+    """
     _one_of("mode", () if mode is None else (mode,), MODES)
     _one_of("match", _several(match), CONDITIONS)
     return RecordedMark(mode, _several(upstream), _several(match))
@@ -192,15 +239,15 @@ def cases_mark(node: pytest.Item | pytest.Function) -> CasesMark:
             f"{node.nodeid} uses mockllm_case and does not say which: add "
             '@pytest.mark.mockllm_cases(api="chat")'
         )
-    _check("mockllm_cases", mark.kwargs, _read_cases)
+    _check("mockllm_cases", mark.kwargs, read_cases)
     try:
-        signature(_read_cases).bind(*mark.args, **mark.kwargs)
+        signature(read_cases).bind(*mark.args, **mark.kwargs)
     except TypeError as error:
         raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.mockllm_cases: {error}") from None
-    return _read_cases(*mark.args, **mark.kwargs)
+    return read_cases(*mark.args, **mark.kwargs)
 
 
-def _read_cases(
+def read_cases(
     api: str | Iterable[str],
     *,
     scenarios: Any = None,
@@ -209,6 +256,16 @@ def _read_cases(
     level: Literal["payloads", "bytes"] = "payloads",
     seed: str | int | None = None,
 ) -> CasesMark:
+    """Runs a test with `mockllm_case` once for each case that a client of the API may meet.
+
+    Args:
+        api: the names of one or several APIs.
+        scenarios: names, paths and scenarios; default: all that the run knows.
+        variations: how many ways to cut each answer; default: `--mockllm-variations`.
+        quirks: whether to play the quirks of real servers.
+        level: `"payloads"`, or `"bytes"` for cases that are special in their bytes only, too.
+        seed: of the variations; default: `--mockllm-seed`.
+    """
     if level not in ("payloads", "bytes"):
         raise pytest.UsageError(f"level must be 'payloads' or 'bytes', got {level!r}")
     seed = None if seed is None else str(seed)

@@ -19,10 +19,11 @@ __all__ = ["MARKERS", "MODES", "add_options", "chosen", "flag", "paths", "upstre
 _T = TypeVar("_T")
 
 MARKERS = (
-    "mockllm(*names, unplayed=False, unmatched=False, invalid=False, violations=(), depth=50, "
-    "quirks=(), speed=None, scenarios=()): the scenarios that answer the test, by name; and what "
-    "is allowed to be left unplayed, to match nothing, to be refused, and which conversation "
-    "invariants may be broken (names, or True for all).",
+    "mockllm(*names, unplayed=False, unmatched=False, invalid=False, extra_requests=False, "
+    "violations=(), depth=50, match=True, quirks=(), speed=None, scenarios=()): the scenarios that "
+    "answer the test, by name, with match=False whatever their match; and what is allowed: turns "
+    "that are not played, requests that match nothing, are refused, or repeat one that was "
+    "answered, and conversation invariants that are broken (names, or True for all).",
     "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
     "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
     "mockllm_recorded(mode=None, upstream=(), match=()): plays what real services answered the "
@@ -95,7 +96,7 @@ _PARSERS = {name: parse for name, parse, _, _ in _VALUES}
 def add_options(parser: pytest.Parser) -> None:
     """Adds the options to the command line and to the ini file."""
     group = parser.getgroup("mockllm-harness", "mockllm: a mock server for LLM streams")
-    text = "Scenario files and folders that tests may name."
+    text = "Scenario files and folders. A scenario of them answers a test that names it."
     # Not Path: pytest-xdist sends only plain values to its workers.
     group.addoption(
         "--mockllm-scenarios",

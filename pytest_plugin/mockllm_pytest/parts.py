@@ -52,6 +52,7 @@ def text(
         split: how it is cut into fragments.
         every: the pause between fragments, such as `"20ms"`.
         citations: mappings with `url`, `title` and `cited_text`.
+        logprobs: whether the answer has log probabilities, in APIs that have them.
     """
     return _part({"text": text}, split=split, every=every, citations=citations, logprobs=logprobs)
 
@@ -64,13 +65,23 @@ def reasoning(
     signature: str | None = None,
     summary: bool = False,
 ) -> Part:
-    """Reasoning, or a summary of it; `split` and `every` as in `text`."""
+    """Reasoning, or a summary of it.
+
+    Args:
+        split, every: as in `text`.
+        signature: the service's opaque proof of the reasoning, which clients send back.
+        summary: whether the text is a summary of hidden reasoning.
+    """
     keys = {"split": split, "every": every, "signature": signature, "summary": summary}
     return _part({"reasoning": text}, **keys)
 
 
 def refusal(text: str, *, split: Split | None = None, every: str | None = None) -> Part:
-    """A refusal; `split` and `every` as in `text`."""
+    """A refusal.
+
+    Args:
+        split, every: as in `text`.
+    """
     return _part({"refusal": text}, split=split, every=every)
 
 
@@ -88,9 +99,9 @@ def tool(
 
     Args:
         arguments: a mapping, or text that is sent verbatim; None: a call without arguments.
-        id: default: derived from the scenario's seed.
-        signature: the provider's opaque proof of the reasoning before the call.
-        malformed: whether the arguments may be something else than a JSON object.
+        id: of the call; default: derived from the scenario's seed.
+        signature: the service's opaque proof of the reasoning before the call.
+        malformed: whether the arguments may be text that is no JSON object.
         split, every: as in `text`, for the arguments.
     """
     keys = {"id": id, "signature": signature, "malformed": malformed, "split": split}
@@ -118,7 +129,11 @@ def interleaved(*parts: Part, order: Sequence[int]) -> Part:
 
 
 def pause(duration: str) -> Part:
-    """A pause of the stream, such as `"300ms"`."""
+    """A pause of the stream.
+
+    Args:
+        duration: such as `"300ms"` or `"2s"`.
+    """
     return {"pause": duration}
 
 
@@ -149,10 +164,15 @@ def frame(
 
 
 def error(message: str | None = None, *, type: str | None = None, code: str | None = None) -> Part:
-    """An error inside the stream; it ends the stream."""
+    """An error inside the stream, in the form of the API; it ends the stream.
+
+    Args:
+        message, type, code: the fields of the error; default: those that the API uses.
+    """
     return {"error": _part({}, message=message, type=type, code=code)}
 
 
 def auto() -> Part:
-    """An answer made from the request."""
+    """An answer made from the request: the tool call that `tool_choice` demands, an object that
+    satisfies the requested schema, or an echo."""
     return {"auto": True}

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from mockllm.errors import UsageError
+from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.recording import Recording
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
+    from mockllm.core.request import Request
     from mockllm.replay.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm_pytest.report import Verdict
@@ -43,14 +45,7 @@ class RecordedSession(MockSession):
         if mark.names or mark.scenarios:
             self._refuse()
         super().__init__(service, node.nodeid, node.path.parent, mark, speed)
-        self._thread.ask(
-            self._thread.server.assign,
-            self.session,
-            self.scenarios,
-            quirks=self._quirks,
-            record=self._options,
-            in_order=True,
-        )
+        self._serve(Answering(self.scenarios), record=self._options, in_order=True)
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
@@ -62,10 +57,12 @@ class RecordedSession(MockSession):
         return {} if self._options is None else os.environ
 
     def _assign(self) -> None:
-        assign = self._thread.server.assign
-        self._thread.ask(assign, self.session, self.scenarios, quirks=self._quirks, in_order=True)
+        self._serve(Answering(self.scenarios), in_order=True)
 
-    def _add(self, scenarios: Iterable[Scenario]) -> NoReturn:
+    def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:
+        return list(self._recording.hints([request.api]))
+
+    def _add(self, scenarios: Iterable[Scenario], match: bool = True) -> NoReturn:
         self._refuse()
 
     def reply(self, *parts: Any, **keys: Any) -> NoReturn:
@@ -89,7 +86,7 @@ class RecordedSession(MockSession):
         if self._options is not None:
             return super().verdict(replace(what, unplayed=True, violations=True))
         found = super().verdict(what)
-        return found if found.good else replace(found, record=self._record_hints(self.journal))
+        return found if found.good else replace(found, hints=self._record_hints(self.journal))
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, and how to record those that nothing answered."""

@@ -1,4 +1,4 @@
-"""The verdict on the session of a test, and its exchanges as text.
+"""The verdict on the session of a test.
 
 Nothing here depends on pytest, except for the marker that a verdict suggests.
 """
@@ -6,43 +6,18 @@ Nothing here depends on pytest, except for the marker that a verdict suggests.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.core.request import Request
-from mockllm.core.text import shorten
-from mockllm.errors import RequestError
-from mockllm.framing.sse import decode
-from mockllm.matching.select import Selection
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
-from mockllm.replay.compile import Replayer
-from mockllm.replay.session import Exchange, Session
-from mockllm.scenario.model import (
-    AnyPart,
-    AutoPart,
-    ErrorPart,
-    ParallelPart,
-    ReasoningPart,
-    RefusalPart,
-    Scenario,
-    TextPart,
-    ToolPart,
-)
+from mockllm.replay.session import Session
+from mockllm.scenario.model import Scenario
+from mockllm_pytest.exchanges import format_exchanges
 from mockllm_pytest.marks import Allowed, Mark
+from mockllm_pytest.replies import is_inline
 
-__all__ = ["Verdict", "format_exchanges", "judge"]
-
-_MOST_EXCHANGES = 30
-_LONGEST_QUOTE = 70
-_OUTCOMES = {
-    "unmatched": "nothing answers it",
-    "invalid": "refused",
-    "error": "the error that the scenario asks for",
-    "forwarded": "from the service",
-}
+__all__ = ["Verdict", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +28,13 @@ class Verdict:
         mistakes: what was not correct, in the order of the requests.
         exchanges: all exchanges as text.
         allow: the marker that would allow the mistakes.
-        record: the commands that would record the test again.
+        hints: lines about other ways out, such as the commands that record the test again.
     """
 
     mistakes: tuple[str, ...]
     exchanges: str
     allow: str
-    record: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -71,7 +46,7 @@ class Verdict:
         lines = [f"mockllm: {first}", "", self.exchanges, ""]
         if more:
             lines += [f"Also: {more[0]}", *(f"      {mistake}" for mistake in more[1:]), ""]
-        lines += [*self.record, f"To allow it: {self.allow}"]
+        lines += [*self.hints, f"To allow it: {self.allow}"]
         return "\n".join(lines)
 
 
@@ -107,7 +82,13 @@ def judge(
     every = allowed.violations is True
     leave_out = frozenset(CONVERSATION_INVARIANTS) if every else allowed.violations
     assert not isinstance(leave_out, bool)
-    found = verify(session, scenarios, depth=allowed.depth, leave_out=leave_out)
+    found = verify(
+        session,
+        scenarios,
+        depth=allowed.depth,
+        leave_out=leave_out,
+        once=not allowed.extra_requests,
+    )
     mistakes = sorted(
         _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
     )
@@ -118,6 +99,18 @@ def judge(
         tuple(mistake.message for mistake in kept),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
+        _repeat_hints(session, kept),
+    )
+
+
+def _repeat_hints(session: Session, mistakes: Sequence[_Mistake]) -> tuple[str, ...]:
+    """What to write where a reply of the test was requested again."""
+    extra = {mistake.number for mistake in mistakes if mistake.argument == "extra_requests"}
+    if not any(one.number in extra and is_inline(one.scenario) for one in session.journal):
+        return ()
+    return (
+        "To give a reply again: mockllm_session.reply(..., repeat=True)",
+        'To answer another question: mockllm_session.reply(..., match={"user": "..."})',
     )
 
 
@@ -131,10 +124,12 @@ def _mistakes(
     for one in found.violations:
         where = "" if one.exchange is None else f" (request {one.exchange})"
         message = f"{one.invariant}{where}: {one.message}"
-        yield _Mistake(one.exchange or 0, message, "violations", one.invariant)
+        extra = one.invariant == "extra-request"
+        argument = "extra_requests" if extra else "violations"
+        yield _Mistake(one.exchange or 0, message, argument, True if extra else one.invariant)
     for name in ("unmatched", "invalid"):
         for number in getattr(found, name):
-            problem = "; ".join(exchanges[number].problems)
+            problem = "; ".join(exchanges[number].problems).partition("\n")[0]
             outcome = "matches nothing" if name == "unmatched" else "was refused"
             yield _Mistake(number, f"request {number} {outcome}: {problem}", name)
     for number, exchange in exchanges.items():
@@ -215,119 +210,3 @@ def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
 
 def _repr(value: Any) -> str:
     return str(value) if isinstance(value, float | int) else repr(value)
-
-
-# Exchanges as text
-
-
-def format_exchanges(
-    name: str, journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]
-) -> str:
-    """The requests and answers of a session, two lines for each.
-
-    Args:
-        name: of the session.
-        scenarios: those that were served, by name.
-    """
-    count = len(journal)
-    if not count:
-        return f"No request came in session {name}."
-    lines = [f"{count} request{'s' * (count > 1)} in session {name}:"]
-    for exchange in journal[:_MOST_EXCHANGES]:
-        lines += _exchange_lines(exchange, scenarios)
-    if count > _MOST_EXCHANGES:
-        lines.append(f"  ... and {count - _MOST_EXCHANGES} more")
-    return "\n".join(lines)
-
-
-def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
-    request = _request(exchange)
-    summary = "" if request is None else _request_summary(request)
-    yield f"  {exchange.number}. {exchange.method} {exchange.path}{summary and '  ' + summary}"
-    scenario = scenarios.get(exchange.scenario or "")
-    answer = [str(exchange.status)]
-    if scenario is not None and exchange.turn is not None:
-        answer.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
-        if exchange.attempt > 1:
-            answer.append(f"attempt {exchange.attempt}")
-    if exchange.outcome == "error" and exchange.scenario is None:
-        answer.append("no service answers")
-    elif exchange.outcome in _OUTCOMES:
-        answer.append(_OUTCOMES[exchange.outcome])
-    answer += _answer_summary(exchange, scenario, request)
-    if exchange.client_gone:
-        answer.append("the client left before its end")
-    yield f"     -> {', '.join(answer)}"
-    for problem in exchange.problems:
-        yield from (f"        {line}" for line in problem.splitlines())
-
-
-def _request(exchange: Exchange) -> Request | None:
-    """The parsed request; None if it cannot be parsed."""
-    if exchange.api is None or exchange.target is None:
-        return None
-    try:
-        return PROTOCOLS[exchange.api].parse(parse_object(exchange.body), exchange.target, False)
-    except RequestError:
-        return None
-
-
-def _request_summary(request: Request) -> str:
-    """What is new in a request: the results of calls, or the user's message."""
-    results: list[str] = []
-    for message in reversed(request.messages):
-        if message.role != "tool":
-            user = _quoted(message.text) if message.role == "user" and not results else ""
-            break
-        results.insert(0, message.call_id or message.name)
-    else:
-        user = ""
-    return f"results for {', '.join(results)}" if results else user
-
-
-def _answer_summary(
-    exchange: Exchange, scenario: Scenario | None, request: Request | None
-) -> Iterator[str]:
-    """The contents of an answer: its parts, its chunks and its bytes."""
-    if exchange.outcome == "played" and scenario is not None and request is not None:
-        assert exchange.api is not None
-        assert exchange.turn is not None
-        yield from _parts(scenario.turns[exchange.turn].for_api(exchange.api).reply)
-        chunks = _chunks(exchange, scenario, request)
-        if chunks is not None:
-            yield f"{chunks} chunks"
-    yield f"{exchange.bytes_sent:,} bytes"
-
-
-def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | None:
-    """The number of events in the answer; None if it is not streamed."""
-    if not exchange.stream or exchange.position is None or exchange.turn is None:
-        return None
-    selection = Selection(scenario, exchange.position, exchange.turn)
-    request = replace(request, stream=True)
-    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.quirks)
-    return sum(frame.data is not None for frame in decode(b"".join(answer.data)))
-
-
-def _parts(parts: Sequence[AnyPart]) -> Iterator[str]:
-    for part in parts:
-        match part:
-            case TextPart(text=text):
-                yield f"text {_quoted(text)}"
-            case ReasoningPart():
-                yield "reasoning"
-            case RefusalPart(text=text):
-                yield f"refusal {_quoted(text)}"
-            case ToolPart(name=name):
-                yield f"calls {name}"
-            case ParallelPart(calls=calls):
-                yield f"calls {', '.join(call.name for call in calls)}"
-            case ErrorPart():
-                yield "an error in the stream"
-            case AutoPart():
-                yield "an answer made from the request"
-
-
-def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return f'"{shorten(line, _LONGEST_QUOTE, keep=_LONGEST_QUOTE - 1)}"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import count
@@ -47,10 +48,16 @@ class Library:
 
         return load([shipped_scenarios()])
 
+    @cached_property
+    def by_name(self) -> tuple[Scenario, ...]:
+        """All scenarios without `match`: they answer requests that name them."""
+        return tuple(replace(one, match=None) for one in self.every)
+
     @property
     def served(self) -> tuple[Scenario, ...]:
-        """The scenarios for a test that names none: the run's own, or else the shipped ones."""
-        return self.own or self.shipped
+        """The scenarios of the server: the run's own answer by their `match`, the shipped ones
+        only requests that name them."""
+        return (*self.own, *self.by_name[len(self.own) :])
 
     @property
     def every(self) -> tuple[Scenario, ...]:
@@ -107,9 +114,11 @@ class Library:
 
 
 class MockService:
-    """The mock server of a test run, in a thread of its own.
+    """The mock server of a test run, in a thread of its own. It starts when it is first used.
 
-    It starts to listen when it is first used.
+    Requests to these URLs belong to no test, so they are not judged. Scenarios of
+    `--mockllm-scenarios` answer by their `match`, those that come with mockllm only requests that
+    name them.
 
     Args:
         speed: of timed streams.
@@ -131,7 +140,7 @@ class MockService:
 
     @property
     def base_urls(self) -> dict[str, str]:
-        """The base URL to give to a client of each API."""
+        """The base URL for a client of each API, by the name of the API."""
         return self.thread().server.base_urls
 
     def thread(self, speed: float | None = None) -> ServerThread:

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm_pytest.marks import Allowed, Mark, allowed
 from mockllm_pytest.parts import Part
+from mockllm_pytest.replies import INLINE, Replies, as_yaml, turn_of
 
 if TYPE_CHECKING:
+    from mockllm.core.request import Request
     from mockllm.replay.session import Exchange
     from mockllm.scenario.model import Scenario
+    from mockllm_pytest.answering import Answering
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 
 __all__ = ["MockSession"]
 
-_INLINE = "inline"
-# JSON allows these characters unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
-# of a line.
-_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-
-
-def _as_yaml(value: Any) -> str:
-    """A value as JSON text that is also YAML."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
-    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
 
 class MockSession:
     """A session of the mock server, for one test: its URLs, its scenarios, its journal.
 
-    A single scenario answers every request. Of several scenarios, the one that matches answers.
-    Without any, all scenarios of the run are served.
+    It answers with what the test writes: replies (`reply`) and scenarios (`use`, `add`, or the
+    marker). A reply answers any request, a scenario those that meet its `match`. A request that
+    names a scenario, by the model `mock/NAME` for example, is answered by it. Every other request
+    is refused, which fails the test.
     """
+
+    session: str
+    """The name of the session, unique in the run."""
+    url: str
+    """The beginning of every URL of the session."""
 
     def __init__(
         self, service: MockService, nodeid: str, folder: Path, mark: Mark, speed: float
@@ -48,25 +46,25 @@ class MockSession:
         self._folder = folder
         self._mark = mark
         self._used: list[Scenario] = []
-        self._turns: list[Part] = []
-        self._inline: tuple[Scenario, ...] = ()
+        self._anything: dict[str, None] = {}
+        self._given: dict[str, str] = {}
+        self._replies = Replies()
         self._quirks = _checked(mark.quirks)
         self.passed = False
         """Whether the test has passed."""
         self.recording_summary = ""
         """What was recorded, for the report; set when the session is closed."""
         self.session = service.session_name(nodeid)
-        """The name of the session."""
         self.url = f"{self._thread.url}/s/{self.session}"
-        """The beginning of every URL of the session."""
         if mark.names or mark.scenarios:
-            self.use(*(mark.names or mark.scenarios))
-        elif mark.quirks:
+            self.use(*(mark.names or mark.scenarios), match=mark.match)
+        else:
             self._assign()
 
     @property
     def base_urls(self) -> dict[str, str]:
-        """The base URL to give to a client of each API, by the API's name."""
+        """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
+        `anthropic`, `gemini`, `agui`."""
         from mockllm.protocols import PROTOCOLS
         from mockllm.server.control import base_urls
 
@@ -94,7 +92,8 @@ class MockSession:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that lead SDKs to the session."""
+        """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
+        `NO_PROXY`. A subprocess inherits them."""
         from mockllm.protocols.environment import client_environment, unproxied
 
         variables = client_environment(self.base_urls, self._credentials)
@@ -107,7 +106,8 @@ class MockSession:
 
     @property
     def journal(self) -> list[Exchange]:
-        """The exchanges so far: each request, and how it was answered."""
+        """The exchanges so far: each request, as `path`, `headers` and `body`, and its outcome, as
+        `status`, `scenario`, `turn` and `outcome`."""
         return self._thread.ask(self._exchanges)
 
     def _exchanges(self) -> list[Exchange]:
@@ -118,12 +118,13 @@ class MockSession:
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """The scenarios of this test; empty if all scenarios of the run are served."""
-        return (*self._used, *self._inline)
+        """The scenarios that this test uses: of `use`, `add` and `reply`."""
+        return (*self._used, *self._replies.scenarios)
 
     @property
     def quirks(self) -> tuple[str, ...]:
-        """The names of the quirks in every streamed answer of the session; they may be set."""
+        """The names of the quirks in every streamed answer of the session. They may be set, also
+        between two requests."""
         return self._quirks
 
     @quirks.setter
@@ -132,42 +133,53 @@ class MockSession:
         self._assign()
 
     def use(
-        self, *scenarios: str | PathLike[str] | Scenario, quirks: str | Iterable[str] = ()
+        self,
+        *scenarios: str | PathLike[str] | Scenario,
+        match: bool = True,
+        quirks: str | Iterable[str] = (),
     ) -> tuple[Scenario, ...]:
         """Adds scenarios to those of the session, and returns the ones that were found.
 
         Args:
             scenarios: names, paths (relative to the folder of the test) or scenarios.
-            quirks: names of quirks, added to those of the session.
+            match: whether the `match` of the scenario counts; False: it answers any request that
+                no other scenario of the test answers.
+            quirks: the names of quirks to add to those of the session.
 
         Raises:
-            UsageError: there is no such scenario, or no such quirk.
+            UsageError: there is no such scenario or quirk; or several scenarios would
+                answer any request.
             ScenarioError: a file cannot be loaded; with every problem in it.
         """
         library = self._service.library
         more = [one for path in self._mark.scenarios for one in library.find(path, self._folder)]
-        found = [
-            one for given in scenarios for one in library.find(given, self._folder, tuple(more))
-        ]
+        found: list[Scenario] = []
+        for given in scenarios:
+            some = library.find(given, self._folder, tuple(more))
+            if isinstance(given, str | PathLike):
+                self._given.update({one.name: str(given) for one in some})
+            found += some
         added = (quirks,) if isinstance(quirks, str) else tuple(quirks)
         self._quirks = _checked((*self._quirks, *added))
-        return self._add(found)
+        return self._add(found, match)
 
     def add(self, scenario: str | Mapping[str, Any]) -> tuple[Scenario, ...]:
         """Adds scenarios that the test itself contains, and returns them.
 
+        A scenario without `match`, if it is the only one of the test, answers any request.
+
         Args:
-            scenario: YAML text, or the same as a mapping.
+            scenario: YAML text, or one scenario as a mapping.
 
         Raises:
             ScenarioError: with every problem in them.
         """
         from mockllm.replay.loading import loads
 
-        text = scenario if isinstance(scenario, str) else _as_yaml(scenario)
+        text = scenario if isinstance(scenario, str) else as_yaml(scenario)
         return self._add(loads(text, "<add>"))
 
-    def _add(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
+    def _add(self, scenarios: Iterable[Scenario], match: bool = True) -> tuple[Scenario, ...]:
         from mockllm.errors import UsageError
 
         new = tuple(scenarios)
@@ -178,6 +190,8 @@ class MockSession:
                     f"this session has a scenario {scenario.name!r} already; rename one of them"
                 )
         self._used += [one for one in new if all(one is not other for other in self._used)]
+        if not match:
+            self._anything.update(dict.fromkeys(one.name for one in new))
         self._assign()
         return new
 
@@ -193,45 +207,79 @@ class MockSession:
         wire: Mapping[str, Any] | None = None,
         attempts: Iterable[Mapping[str, Any]] | None = None,
         repeat: bool = False,
+        match: Mapping[str, Any] | None = None,
     ) -> None:
-        """Adds the next turn of a scenario that exists only in this test.
+        """Adds the next turn of the model to a conversation that the test itself writes.
+
+        The first reply answers the first request of a conversation, the second one the request
+        that continues it, and so on. Each is given once.
 
         Args:
-            parts: the parts of the reply, from `mockllm_pytest.text`, `tool` and so on; a string
-                is text.
-            finish, finish_raw, usage, timing, request, http, wire, attempts, repeat: the keys
-                of a turn in a scenario file; `http` excludes parts.
+            parts: the parts of the reply, from `text`, `tool` and the other functions of
+                `mockllm_pytest`; a string is text.
+            finish: why the answer ends: `stop`, `tool_calls`, `length`, `content_filter`,
+                `refusal` or `none`; default: what follows from the parts.
+            finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+            usage: tokens, as in `{"input": 3, "output": 4}`, or `"none"`; default: counted from
+                the text.
+            timing: when the fragments are sent, as in `{"ttft": "300ms", "every": "15ms"}`.
+            request: what the client must send to get this turn, as in
+                `{"results": {"call_1": "42"}}`. Any other request is refused, which fails the test.
+            http: an HTTP error instead of parts: a status, or a mapping as in
+                `{"status": 503, "retry_after": "1s"}`.
+            wire: how the bytes are sent, as in `{"line_end": "crlf"}`.
+            attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
+            repeat: whether this turn also answers every further request.
+            match: begins another conversation, which answers requests that meet these conditions,
+                as in `{"user": "weather"}`; later replies continue it. Default: any request.
 
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
         """
-        from mockllm.replay.loading import loads
-
-        keys = {
-            "request": request,
-            "reply": [{"text": part} if isinstance(part, str) else part for part in parts] or None,
-            "http": http,
-            "finish": finish,
-            "finish_raw": finish_raw,
-            "usage": usage,
-            "timing": timing,
-            "wire": wire,
-            "attempts": None if attempts is None else list(attempts),
-            "repeat": repeat or None,
-        }
-        turn = {key: value for key, value in keys.items() if value is not None}
-        turns = [*self._turns, turn]
-        text = _as_yaml({"scenario": _INLINE, "match": "any", "turns": turns})
-        self._inline = loads(text, "<reply>")
-        self._turns = turns
+        turn = turn_of(
+            parts,
+            request=request,
+            http=http,
+            finish=finish,
+            finish_raw=finish_raw,
+            usage=usage,
+            timing=timing,
+            wire=wire,
+            attempts=None if attempts is None else list(attempts),
+            repeat=repeat or None,
+        )
+        self._replies.add(turn, match)
         self._assign()
 
     def _assign(self) -> None:
         """Serves the scenarios of the session from the next request on."""
-        scenarios = self.scenarios or self._service.library.served
-        named = scenarios[0].name if len(self.scenarios) == 1 else None
-        assign = self._thread.server.assign
-        self._thread.ask(assign, self.session, scenarios, named=named, quirks=self._quirks)
+        from mockllm_pytest.answering import Answering
+
+        anything = set(self._anything)
+        if self._replies.answers_any:
+            anything.add(INLINE)
+        by_name = self._service.library.by_name
+        self._serve(Answering.of(self.scenarios, anything, by_name))
+
+    def _serve(self, answering: Answering, **options: Any) -> None:
+        """Serves scenarios.
+
+        Args:
+            options: further arguments of `MockServer.assign`.
+        """
+        from mockllm_pytest.answering import serve
+
+        lone = answering.lone
+        advice = partial(self._advice, None if lone is None else self._given.get(lone.name))
+        serve = partial(serve, quirks=self._quirks, **options)
+        self._thread.ask(serve, self._thread.server, self.session, answering, advice)
+
+    def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:
+        """What to do about a request that nothing answers, as lines of its error message."""
+        from mockllm_pytest.answering import suggestions
+
+        known, another = self._service.library.every, bool(self._replies.conversations)
+        return suggestions(request, headers, known, used, another=another)
 
     # Verdict
 
@@ -243,16 +291,20 @@ class MockSession:
         invalid: bool = False,
         violations: bool | str | Iterable[str] = (),
         depth: int = 50,
+        extra_requests: bool = False,
     ) -> None:
-        """Checks the requests so far, as the end of the test does.
+        """Checks the requests so far, as the plugin does at the end of the test.
 
         Args:
-            unplayed, unmatched, invalid, violations, depth: what is allowed, as in the marker.
+            unplayed, unmatched, invalid, violations, depth, extra_requests: what is allowed, as
+                in the marker. Those of the marker do not count here.
 
         Raises:
-            AssertionError: there is a mistake; the message has the exchanges.
+            AssertionError: there is a mistake; the message has all exchanges, and the marker that
+                would allow it.
         """
-        verdict = self.verdict(allowed(unplayed, unmatched, invalid, violations, depth))
+        what = allowed(unplayed, unmatched, invalid, violations, depth, extra_requests)
+        verdict = self.verdict(what)
         if not verdict.good:
             raise AssertionError(str(verdict))
 
@@ -275,7 +327,7 @@ class MockSession:
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""
-        from mockllm_pytest.report import format_exchanges
+        from mockllm_pytest.exchanges import format_exchanges
 
         player = self._thread.server.player_of(self.session)
         return format_exchanges(self.session, self.journal, player.served.by_name)

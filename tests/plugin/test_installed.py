@@ -174,7 +174,7 @@ def test_the_wheel_registers_the_plugin(project, tmp_path_factory):
 
         @pytest.mark.mockllm("tick-tock", unplayed=True)
         def test_it():
-            assert reply_to("Hello")
+            assert reply_to("play the clock")
             for module in (mockllm, mockllm_pytest):
                 assert module.__file__.startswith({str(site)!r})
         """

@@ -97,7 +97,7 @@ MANY = """
         assert reply_to("Hello") == str(number)
         assert len(mockllm_session.journal) == 1
 
-    @pytest.mark.mockllm_cases(api="chat", scenarios="unicode", variations=5)
+    @pytest.mark.mockllm_cases(api="chat", scenarios="unicode", variations=5, quirks=False)
     def test_case(mockllm_case):
         mockllm_case.check(mockllm_case.expected) if mockllm_case.case.reaction == "same" else None
 """

@@ -62,14 +62,20 @@ def test_scenarios_of_the_command_line_replace_those_of_the_ini(project, run):
     project.makeini(f"{INI}    mockllm_scenarios = greetings.yaml\n")
     project.makefile(".yaml", other="scenario: other\nmatch: any\nturns: [{reply: {text: Other}}]")
     text = """
+        import pytest
         from client import reply_to
 
-        def test_it(mockllm_session):
+        @pytest.mark.parametrize("name", ["greeting", "other"])
+        def test_it(mockllm_session, name):
+            mockllm_session.use(name)
             print("reply:", reply_to("hello"))
     """
-    run(text, "-s").stdout.fnmatch_lines(["*reply: Hi there.*"])
-    given = "--mockllm-scenarios=other.yaml"
-    run(text, "-s", given).stdout.fnmatch_lines(["*reply: Other*"])
+    result = run(text, "-s")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*reply: Hi there.*", "*there is no scenario 'other'*"])
+    result = run(text, "-s", "--mockllm-scenarios=other.yaml")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*reply: Other*", "*there is no scenario 'greeting'*"])
 
 
 def test_a_broken_scenario_file_is_reported_with_all_its_problems(project, run):

@@ -346,6 +346,34 @@ def test_the_same_question_twice_is_replayed_in_order(run, service):
     result.stdout.fnmatch_lines(expected)
 
 
+def test_a_recorded_exchange_is_replayed_once(run, service):
+    """A replay with more requests than were recorded fails, and shows how to record it again; the
+    marker allows it."""
+    text = """
+    import pytest
+    from client import message, post, user
+
+    @pytest.mark.mockllm_recorded
+    {marker}
+    def test_it():
+        assert {{message(post(user("Roll a die")))["content"] for _ in range({count})}}
+    """
+    run(text.format(marker="", count=2), *recording("once", service)).assert_outcomes(passed=1)
+    run(text.format(marker="", count=2)).assert_outcomes(passed=1)
+    result = run(text.format(marker="", count=4))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "mockllm: extra-request (request 3): *",
+            "Also: extra-request (request 4): *",
+            "To record it all again: pytest *",
+            "To allow it: @pytest.mark.mockllm(extra_requests=True)",
+        ]
+    )
+    allowed = "@pytest.mark.mockllm(extra_requests=True)"
+    run(text.format(marker=allowed, count=4)).assert_outcomes(passed=1)
+
+
 def test_shared_turns_and_given_turns_need_not_be_played(run, service):
     """A turn that two conversations share is played once, and a turn in the history of the
     first request was never requested: neither counts as unplayed."""

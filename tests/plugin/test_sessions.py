@@ -100,21 +100,8 @@ def test_a_session_is_removed_after_its_test(run):
     ).assert_outcomes(passed=2)
 
 
-def test_without_a_scenario_all_loaded_scenarios_answer(run):
-    """A session without its own scenarios is served from all loaded ones."""
-    run(
-        """
-        from client import reply_to
-
-        def test_it(mockllm_session):
-            assert reply_to("hello") == "Hi there."
-        """,
-        "--mockllm-scenarios=greetings.yaml",
-    ).assert_outcomes(passed=1)
-
-
-def test_one_scenario_answers_everything(run):
-    """`use` of one scenario ignores its conditions; several match as usual."""
+def test_scenarios_answer_by_their_match(run):
+    """Scenarios are used by name or path, and each answers what meets its `match`."""
     run(
         """
         from client import reply_to
@@ -122,7 +109,7 @@ def test_one_scenario_answers_everything(run):
         def test_one(mockllm_session):
             (scenario,) = mockllm_session.use("farewell")
             assert scenario.name == "farewell"
-            assert reply_to("whatever") == "See you."
+            assert reply_to("good bye") == "See you."
 
         def test_two(mockllm_session):
             mockllm_session.use("farewell", "greeting")
@@ -185,6 +172,7 @@ def test_quirks_are_played(run):
             assert "\\r\\n\\r\\n" in body()
 
         def test_set(mockllm_session):
+            mockllm_session.reply("Hi", repeat=True)
             assert "\\r" not in body()
             mockllm_session.quirks = ["sse-crlf"]
             assert "\\r\\n\\r\\n" in body()

@@ -30,7 +30,7 @@ def test_the_marker_gives_a_session_without_the_fixture(run):
 
         @pytest.fixture
         def answer():
-            return reply_to("Hello")
+            return reply_to("hello")
 
         @pytest.mark.mockllm("greeting")
         def test_it(answer):
@@ -39,11 +39,11 @@ def test_the_marker_gives_a_session_without_the_fixture(run):
         @pytest.mark.mockllm("farewell")
         class TestThem:
             def test_class(self):
-                assert reply_to("x") == "See you."
+                assert reply_to("bye") == "See you."
 
             @pytest.mark.mockllm("greeting")
             def test_nearest(self):
-                assert reply_to("x") == "Hi there."
+                assert reply_to("hello") == "Hi there."
 
         @pytest.mark.mockllm(scenarios="greetings.yaml")
         def test_file():
@@ -64,7 +64,7 @@ def test_unittest_classes_are_served_too(run):
         class Tests(unittest.TestCase):
             @pytest.mark.mockllm("tick-tock", unplayed=True)
             def test_it(self):
-                self.assertTrue(reply_to("Hello"))
+                self.assertTrue(reply_to("play the clock"))
 
             @pytest.mark.mockllm("tick-tock")
             def test_strict(self):
@@ -134,6 +134,7 @@ FAILURES = {
     'post_user("bye"); post_user("what?")',
     "invalid": 'mockllm_session.use("greeting"); post_user("hello"); post(user("x"), n=-1)',
     "unplayed": 'mockllm_session.use("greeting")',
+    "extra_requests": 'mockllm_session.reply("Hi"); post_user("x"); post_user("y")',
     "violations": 'turns(mockllm_session); post(user("x")); post(user("x"), FORGED, RESULT)',
 }
 FORGED = """

@@ -121,7 +121,7 @@ def test_xfail_marks_known_failures(run):
         xfail = {"delta-is-fragments": "?"}
     """,
         "-k",
-        "delta_is_fragment or id_kept",
+        "delta_is_fragment or test_id_kept",
         "-rxf",
     )
     result.assert_outcomes(xfailed=1, failed=3, deselected=2 * len(INVARIANTS) - 4)

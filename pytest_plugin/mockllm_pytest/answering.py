@@ -1,0 +1,218 @@
+"""Which scenarios answer a test, and what a request without an answer gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mockllm.core.request import OfferedTool, Request
+from mockllm.core.text import display
+from mockllm.errors import NoMatchError, UsageError
+from mockllm.matching.conditions import check_match, last_user_text
+from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.matching.mismatch import nearest_scenarios
+from mockllm.matching.naming import named_scenario
+from mockllm.replay.body import parse_object
+from mockllm.replay.call import Call
+from mockllm.replay.player import Player
+from mockllm.replay.request_cache import Decision
+from mockllm.replay.schema_sample import UnsatisfiableError, sample
+from mockllm.scenario.model import Match, Scenario
+from mockllm_pytest.replies import is_inline
+
+if TYPE_CHECKING:
+    from mockllm.server.app import MockServer
+
+__all__ = ["Answering", "NoMatchRule", "serve", "suggestions"]
+
+Advice = Callable[[Request, Mapping[str, str]], list[str]]
+"""From a request, and its headers with lower-case names, to the lines of a message."""
+
+_MOST_SUGGESTED = 3
+_LONGEST_TEXT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The scenarios that answer in a session.
+
+    Args:
+        scenarios: all that are served.
+        named: the name of the one that answers every request that names none.
+        lone: the only one that the test has, if its `match` counts.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    named: str | None = None
+    lone: Scenario | None = None
+
+    @classmethod
+    def of(
+        cls, own: Iterable[Scenario], anything: Collection[str], others: Iterable[Scenario]
+    ) -> Answering:
+        """The scenarios of a test, which answer by their `match`; and others, which answer
+        requests that name them.
+
+        Args:
+            anything: names of scenarios of the test whose `match` does not count.
+            others: those of the run, without `match`.
+
+        Raises:
+            UsageError: several scenarios would answer anything.
+        """
+        own = tuple(own)
+        names = {one.name for one in own}
+        rest = tuple(one for one in others if one.name not in names)
+        if len(own) == 1:
+            (lone,) = own
+            named = lone.name in anything or lone.match is None
+            return cls((*own, *rest), *((lone.name, None) if named else (None, lone)))
+        _check_anything([one.name for one in own if one.name in anything])
+        any_match = Match(anything=True)
+        matched = (replace(one, match=any_match) if one.name in anything else one for one in own)
+        return cls((*matched, *rest))
+
+
+def _check_anything(names: list[str]) -> None:
+    if len(names) > 1:
+        raise UsageError(
+            f"{' and '.join(names)} would answer the same requests: with match=False, and of "
+            "replies, only one scenario may answer anything; leave match=False out for the others"
+        )
+
+
+class NoMatchRule:
+    """Decides about the requests of a session that no scenario answers.
+
+    The only scenario of a test answers a request that meets its `match` although the history has
+    other tool calls: the verdict then names the mistake in the history. Every other request is
+    refused, with a message that shows which reply to write.
+
+    Args:
+        advice: the lines of the message for a request: what to do next.
+    """
+
+    def __init__(self, player: Player, lone: Scenario | None, advice: Advice) -> None:
+        self._player = player
+        self._lone = lone
+        self._advice = advice
+
+    def __call__(self, call: Call, error: NoMatchError) -> Decision:
+        """The decision for a request.
+
+        Raises:
+            NoMatchError: no scenario answers the request.
+        """
+        if error.code == "no_turn" and any(map(is_inline, self._player.served.by_name)):
+            message = f"{error.message}\nFor a further turn: mockllm_session.reply(...)"
+            raise NoMatchError(message, status=404, code="no_turn")
+        request = call.protocol.parse(parse_object(call.exchange.body), call.target, False)
+        names_one = named_scenario(self._player.served, request, call.headers)
+        if error.code != "no_scenario" or names_one:
+            raise error
+        lone = self._lone
+        if (
+            lone is not None
+            and lone.plays_over(request.api)
+            and _holds(lone, request, call.headers)
+        ):
+            named = replace(call, headers={**call.headers, SCENARIO_HEADER: lone.name})
+            return self._player.decide(named, self._player.strict)
+        raise NoMatchError(self._message(request, call.headers), status=404, code="no_scenario")
+
+    def _message(self, request: Request, headers: Mapping[str, str]) -> str:
+        return "\n".join(
+            [
+                f"Nothing in this test answers the request (model {display(request.model)}, user "
+                f"message {display(last_user_text(request))}).",
+                *nearest_scenarios(self._player.served, request, headers),
+                *self._advice(request, headers),
+            ]
+        )
+
+
+def serve(
+    server: MockServer, session: str, answering: Answering, advice: Advice, **options: Any
+) -> None:
+    """Serves a session from now on; to be called in the server's thread.
+
+    Args:
+        advice: as of `NoMatchRule`.
+        options: further arguments of `MockServer.assign`.
+    """
+    server.assign(session, answering.scenarios, named=answering.named, **options)
+    player = server.player_of(session)
+    player.no_match = NoMatchRule(player, answering.lone, advice)
+
+
+def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
+    """Whether the request meets the scenario's `match` at one of its user messages."""
+    if scenario.match is None:
+        return False
+    users: set[str | None] = {
+        message.text for message in request.messages if message.role == "user" and message.text
+    }
+    return any(
+        all(problem is None for problem in check_match(scenario.match, request, headers, user=user))
+        for user in users or {None}
+    )
+
+
+def suggestions(
+    request: Request,
+    headers: Mapping[str, str],
+    known: Iterable[Scenario],
+    used: str | None,
+    *,
+    another: bool,
+) -> list[str]:
+    """Lines of Python that would answer a request.
+
+    Args:
+        known: scenarios that the test may name.
+        used: the name or path of the only scenario that the test uses, if its `match` counts.
+        another: whether the test has replies already, to other questions.
+    """
+    user = last_user_text(request)[:_LONGEST_TEXT]
+    match = f', match={{"user": {json.dumps(user)}}}' if another and user else ""
+    return [
+        "To answer it, write into the test one of:",
+        *(f"  mockllm_session.reply({reply}{match})" for reply in _replies(request)),
+        *(f"  mockllm_session.use({use})" for use in _uses(request, headers, known, used)),
+    ]
+
+
+def _replies(request: Request) -> Iterator[str]:
+    """The parts of a reply to a request: a text, or a call of the first tool that is offered."""
+    yield '"..."'
+    if request.tools and request.messages and request.messages[-1].role == "user":
+        yield _call(request.tools[0])
+
+
+def _call(tool: OfferedTool) -> str:
+    arguments = _arguments(dict(tool.parameters))
+    return f"tool({json.dumps(tool.name)}{', ' if arguments else ''}{arguments or ''})"
+
+
+def _arguments(schema: dict[str, Any]) -> Any:
+    """Arguments that satisfy the schema of a tool; None where none are found."""
+    try:
+        return sample(schema if "$ref" in schema else {"type": "object", **schema})
+    except UnsatisfiableError:
+        return None
+
+
+def _uses(
+    request: Request, headers: Mapping[str, str], known: Iterable[Scenario], used: str | None
+) -> Iterator[str]:
+    """The arguments of `use` for a request."""
+    if used is not None:
+        yield f"{json.dumps(used)}, match=False"
+    found = [
+        one.name
+        for one in known
+        if one.match is not None and one.plays_over(request.api) and _holds(one, request, headers)
+    ]
+    yield from map(json.dumps, found[:_MOST_SUGGESTED])
