@@ -13,7 +13,7 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-@mutant("arguments-concatenate", api="agui")
+@mutant("arguments-concatenate", api="agui", family="call identity")
 class AppendsToTheLastCall(AGUIAccumulator):
     """Appends arguments to the call that began last (`agui-parallel-calls`,
     `agui-args-wrong-id`)."""
@@ -23,7 +23,7 @@ class AppendsToTheLastCall(AGUIAccumulator):
 
 
 # It no longer notices that a dropped call has not ended.
-@mutant("surface-once", "truncated-is-not-complete", api="agui")
+@mutant("surface-once", "truncated-is-not-complete", api="agui", family="emission")
 class OneCallAtATime(AGUIAccumulator):
     """Drops a call that begins while another is open (`agui-parallel-calls`)."""
 
@@ -35,7 +35,7 @@ class OneCallAtATime(AGUIAccumulator):
             super()._call(stage, value)
 
 
-@mutant("arguments-concatenate", api="agui")
+@mutant("surface-once", api="agui", family="argument fragments")
 class ChunksUnknown(AGUIAccumulator):
     """Ignores TOOL_CALL_CHUNK, which is a start and arguments in one
     (`agui-chunk-interleave`)."""
@@ -44,7 +44,7 @@ class ChunksUnknown(AGUIAccumulator):
         pass
 
 
-@mutant("truncated-is-not-complete", api="agui")
+@mutant("truncated-is-not-complete", api="agui", family="cut streams")
 class NoEndNeeded(AGUIAccumulator):
     """Treats calls and messages that are open at the end of the run as complete
     (`agui-open-call-at-finish`)."""
@@ -56,7 +56,7 @@ class NoEndNeeded(AGUIAccumulator):
         super()._finished(value)
 
 
-@mutant("truncated-is-not-complete", api="agui")
+@mutant("truncated-is-not-complete", api="agui", family="cut streams")
 class EndOfInputIsTheEnd(AGUIAccumulator):
     """Treats a stream that stops as a run that has finished (`agui-no-run-finished`)."""
 
@@ -65,7 +65,7 @@ class EndOfInputIsTheEnd(AGUIAccumulator):
         super().close()
 
 
-@mutant("zero-arguments", api="agui")
+@mutant("zero-arguments", api="agui", family="zero arguments")
 class ParsesEmptyArguments(AGUIAccumulator):
     """Parses arguments that were never sent (`agui-zero-arg`)."""
 
@@ -75,7 +75,7 @@ class ParsesEmptyArguments(AGUIAccumulator):
         super()._end(id)
 
 
-@mutant("text-accumulates", api="agui")
+@mutant("text-accumulates", api="agui", family="null and absent")
 class EmptyDeltaRefused(AGUIAccumulator):
     """Raises on an empty delta (`agui-empty-delta`)."""
 
@@ -85,7 +85,7 @@ class EmptyDeltaRefused(AGUIAccumulator):
         super()._message(kind, stage, value)
 
 
-@mutant("text-accumulates", api="agui")
+@mutant("text-accumulates", api="agui", family="text")
 class LastMessageOnly(AGUIAccumulator):
     """Starts again with every message; an answer may have several."""
 
@@ -94,7 +94,7 @@ class LastMessageOnly(AGUIAccumulator):
         super()._open_message(id, role)
 
 
-@mutant("unknown-event", api="agui")
+@mutant("unknown-event", api="agui", family="unknown events")
 class UnknownEventRaises(AGUIAccumulator):
     """Raises on unknown events (`agui-unknown-event`)."""
 
@@ -105,7 +105,7 @@ class UnknownEventRaises(AGUIAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("surface-once", api="agui")
+@mutant("surface-once", api="agui", family="null and absent")
 class ParentMakesAMessage(AGUIAccumulator):
     """Requires the parent message of a call, and drops the call without it
     (`agui-phantom-parent`)."""
@@ -117,7 +117,7 @@ class ParentMakesAMessage(AGUIAccumulator):
             self._calls[id].closed = True
 
 
-@mutant("finish-and-usage", api="agui")
+@mutant("finish-and-usage", api="agui", family="usage")
 class FirstUsageOnly(AGUIAccumulator):
     """Ignores the usage of a run that finishes with an outcome (`agui-success-pending`)."""
 
@@ -125,7 +125,7 @@ class FirstUsageOnly(AGUIAccumulator):
         super()._usage({**value, "usage": None} if value.get("outcome") else value)
 
 
-@mutant("error-ends", api="agui")
+@mutant("error-ends", api="agui", family="errors")
 class RunErrorIsAnEnd(AGUIAccumulator):
     """Treats RUN_ERROR as the end of a successful run."""
 

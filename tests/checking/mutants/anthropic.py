@@ -14,7 +14,7 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class InputOfTheStart(AnthropicAccumulator):
     """Reads the `input` of the block's start alone, which is `{}` (`anth-input-in-start`)."""
 
@@ -23,7 +23,7 @@ class InputOfTheStart(AnthropicAccumulator):
             super()._delta(index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class InputOfTheStartLost(AnthropicAccumulator):
     """Reads the `input` of the deltas alone (`anth-input-in-start`)."""
 
@@ -31,7 +31,7 @@ class InputOfTheStartLost(AnthropicAccumulator):
         super()._start(index, {**block, "input": {}})
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", "text-accumulates", api="anthropic", family="call identity")
 class IndexIsAPosition(AnthropicAccumulator):
     """Uses the index as a position in a list of blocks (`anth-index-gap`)."""
 
@@ -39,7 +39,7 @@ class IndexIsAPosition(AnthropicAccumulator):
         super()._start(len(self._blocks), block)
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", "text-accumulates", api="anthropic", family="call identity")
 class DeltasToTheOpenBlock(AnthropicAccumulator):
     """Appends every fragment to the block that began last (`anth-interleaved`)."""
 
@@ -47,7 +47,7 @@ class DeltasToTheOpenBlock(AnthropicAccumulator):
         super()._delta(list(self._blocks)[-1] if self._blocks else index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", api="anthropic", family="call identity")
 class FirstBlockOfAnIndex(AnthropicAccumulator):
     """Ignores a start whose index was used before (`anth-index-all-zero`)."""
 
@@ -56,7 +56,7 @@ class FirstBlockOfAnIndex(AnthropicAccumulator):
             super()._start(index, block)
 
 
-@mutant("arguments-concatenate", api="anthropic")
+@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class ParsesEachFragment(AnthropicAccumulator):
     """Parses every `partial_json` alone (`anth-parse-each-fragment`)."""
 
@@ -66,7 +66,7 @@ class ParsesEachFragment(AnthropicAccumulator):
         super()._delta(index, delta)
 
 
-@mutant("zero-arguments", api="anthropic")
+@mutant("zero-arguments", api="anthropic", family="zero arguments")
 class ParsesEmptyArguments(AnthropicAccumulator):
     """Parses a `partial_json` that is empty (`anth-zero-arg`)."""
 
@@ -76,7 +76,7 @@ class ParsesEmptyArguments(AnthropicAccumulator):
         super()._end(block)
 
 
-@mutant("zero-arguments", api="anthropic")
+@mutant("zero-arguments", api="anthropic", family="zero arguments")
 class DropsFalsyInput(AnthropicAccumulator):
     """Drops calls without any input (`anth-zero-arg`)."""
 
@@ -86,7 +86,7 @@ class DropsFalsyInput(AnthropicAccumulator):
         super()._end(block)
 
 
-@mutant("text-accumulates", api="anthropic")
+@mutant("text-accumulates", api="anthropic", family="reasoning")
 class ThinkingIsText(AnthropicAccumulator):
     """Adds thinking to the text."""
 
@@ -97,7 +97,7 @@ class ThinkingIsText(AnthropicAccumulator):
             super()._delta(index, delta)
 
 
-@mutant("text-accumulates", api="anthropic")
+@mutant("text-accumulates", api="anthropic", family="text")
 class TextOfTheStartLost(AnthropicAccumulator):
     """Reads text of deltas alone (`anth-text-in-start`)."""
 
@@ -105,7 +105,7 @@ class TextOfTheStartLost(AnthropicAccumulator):
         super()._start(index, {**block, "text": ""})
 
 
-@mutant("text-accumulates", api="anthropic")
+@mutant("text-accumulates", api="anthropic", family="text")
 class SecondStartGoesOn(AnthropicAccumulator):
     """Joins two attempts of a proxy (`anth-message-start-twice`)."""
 
@@ -114,7 +114,7 @@ class SecondStartGoesOn(AnthropicAccumulator):
         super()._message_start(message)
 
 
-@mutant("finish-and-usage", api="anthropic")
+@mutant("finish-and-usage", api="anthropic", family="usage")
 class SumsUsage(AnthropicAccumulator):
     """Adds the tokens of `message_delta` to those of `message_start`."""
 
@@ -124,7 +124,7 @@ class SumsUsage(AnthropicAccumulator):
         super()._count_tokens({**usage, "output_tokens": output and output + more})
 
 
-@mutant("finish-and-usage", api="anthropic")
+@mutant("finish-and-usage", api="anthropic", family="finish")
 class LastStopReason(AnthropicAccumulator):
     """Keeps the last `stop_reason`, even if it is null (`anth-two-message-delta`)."""
 
@@ -133,7 +133,7 @@ class LastStopReason(AnthropicAccumulator):
         self._answer.finish = value["delta"].get("stop_reason")
 
 
-@mutant("finish-and-usage", api="anthropic")
+@mutant("finish-and-usage", api="anthropic", family="usage")
 class InputTokensAlone(AnthropicAccumulator):
     """Leaves the tokens of the cache out of the input tokens."""
 
@@ -142,7 +142,7 @@ class InputTokensAlone(AnthropicAccumulator):
         super()._count_tokens({**usage, **dict.fromkeys(cached)})
 
 
-@mutant("unknown-event", api="anthropic")
+@mutant("unknown-event", api="anthropic", family="unknown events")
 class UnknownEventRaises(AnthropicAccumulator):
     """Raises on unknown events (`anth-unknown-types`)."""
 
@@ -153,7 +153,7 @@ class UnknownEventRaises(AnthropicAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("unknown-event", api="anthropic")
+@mutant("unknown-event", api="anthropic", family="unknown events")
 class UnknownBlockRaises(AnthropicAccumulator):
     """Raises on unknown blocks (`anth-unknown-types`)."""
 
@@ -164,7 +164,7 @@ class UnknownBlockRaises(AnthropicAccumulator):
 
 
 # The exception is a KeyError, so the report names `null-tolerant`.
-@mutant("null-tolerant", api="anthropic")
+@mutant("null-tolerant", api="anthropic", family="unknown events")
 class PingIsADelta(AnthropicAccumulator):
     """Expects a delta in every event after the start of a block (`anth-ping`)."""
 
@@ -174,7 +174,7 @@ class PingIsADelta(AnthropicAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("null-tolerant", api="anthropic")
+@mutant("null-tolerant", api="anthropic", family="null and absent")
 class InputRequired(AnthropicAccumulator):
     """Raises where the start of a call has no `input` (`anth-input-missing`)."""
 
@@ -184,7 +184,7 @@ class InputRequired(AnthropicAccumulator):
         super()._start(index, block)
 
 
-@mutant("null-tolerant", api="anthropic")
+@mutant("null-tolerant", api="anthropic", family="null and absent")
 class UsageRequired(AnthropicAccumulator):
     """Raises where `message_delta` has no usage (`anth-usage-missing`)."""
 
@@ -193,7 +193,7 @@ class UsageRequired(AnthropicAccumulator):
         super()._message_delta(value)
 
 
-@mutant("surface-complete", api="anthropic")
+@mutant("surface-complete", api="anthropic", family="malformed arguments")
 class CutCallComesOut(AnthropicAccumulator):
     """Repairs a call that the token limit cut off (`anth-tool-cut-by-limit`)."""
 
@@ -206,7 +206,7 @@ class CutCallComesOut(AnthropicAccumulator):
         super()._message_delta(value)
 
 
-@mutant("error-ends", api="anthropic")
+@mutant("error-ends", api="anthropic", family="errors")
 class ErrorIsAnEnd(AnthropicAccumulator):
     """Treats an error as the end of the message (`anth-error-event`)."""
 
@@ -214,7 +214,7 @@ class ErrorIsAnEnd(AnthropicAccumulator):
         return super().feed({"type": "message_stop"} if "error" in payload else payload, event)
 
 
-@mutant("truncated-is-not-complete", api="anthropic")
+@mutant("truncated-is-not-complete", api="anthropic", family="cut streams")
 class EndOfInputIsTheEnd(AnthropicAccumulator):
     """Treats a stream that stops as complete (`anth-cut`)."""
 
@@ -224,7 +224,7 @@ class EndOfInputIsTheEnd(AnthropicAccumulator):
 
 
 # Errors without an event line are dropped as well.
-@mutant("truncated-is-not-complete", "error-ends", api="anthropic")
+@mutant("truncated-is-not-complete", "error-ends", api="anthropic", family="null and absent")
 class EventLinesRequired(AnthropicAccumulator):
     """Drops events without an event line and ends as complete (`anth-no-event-lines`)."""
 

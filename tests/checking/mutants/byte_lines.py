@@ -29,7 +29,7 @@ class _SplitLines(Lines):
         return [part for line in super().feed(data) for part in line.splitlines() or [""]]
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="line ends")
 class SplitLines(Chat):
     """Splits lines with `str.splitlines`, which splits at more characters than SSE does
     (`sse-unicode-line-separators`)."""
@@ -49,7 +49,7 @@ class _NoDecoder:
         return data.decode(errors=self._errors)
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="characters")
 class DecodesEachChunk(Chat):
     """Decodes the bytes of each chunk alone, with U+FFFD where it cannot (`sse-utf8-split`)."""
 
@@ -58,7 +58,7 @@ class DecodesEachChunk(Chat):
         self._lines._utf8 = _NoDecoder("replace")  # type: ignore[assignment]
 
 
-@mutant("chunking-free", api="gemini", level="bytes")
+@mutant("chunking-free", api="gemini", level="bytes", family="characters")
 class DecodesEachChunkStrictly(ReferenceBytes):
     """Decodes the bytes of each chunk alone, and raises where it cannot (`sse-utf8-split`)."""
 
@@ -67,7 +67,7 @@ class DecodesEachChunkStrictly(ReferenceBytes):
         self._lines._utf8 = _NoDecoder("strict")  # type: ignore[assignment]
 
 
-@mutant("chunking-free", api="responses", level="bytes")
+@mutant("chunking-free", api="responses", level="bytes", family="line ends")
 class SplitsOnTwoNewlines(ReferenceBytes):
     r"""Splits on "\n\n" alone, and not on other ends of an event (`sse-crlf`)."""
 
@@ -82,7 +82,7 @@ class SplitsOnTwoNewlines(ReferenceBytes):
         return None
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="fields")
 class SpaceRequired(Chat):
     """Reads `data: ` and not `data:` (`sse-no-space`)."""
 
@@ -90,7 +90,7 @@ class SpaceRequired(Chat):
         return None if line[:5] == "data:" and line[:6] != "data: " else super()._line(line)
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="fields")
 class LastDataLine(Chat):
     """Reads the last `data` line of an event alone (`sse-multiline-data`)."""
 
@@ -100,7 +100,7 @@ class LastDataLine(Chat):
         return super()._line(line)
 
 
-@mutant("chunking-free", api="agui", level="bytes")
+@mutant("chunking-free", api="agui", level="bytes", family="events")
 class EachDataLine(ReferenceBytes):
     """Reads each `data` line as an event (`sse-multiline-data`)."""
 
@@ -112,7 +112,7 @@ class EachDataLine(ReferenceBytes):
         return self._dispatch() if line.startswith("data:") else delta
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="characters")
 class MarkIsText(Chat):
     """Keeps a byte order mark at the beginning of the stream (`sse-bom`)."""
 
@@ -121,7 +121,7 @@ class MarkIsText(Chat):
         self._lines._started = True
 
 
-@mutant("chunking-free", api="chat", level="bytes")
+@mutant("chunking-free", api="chat", level="bytes", family="buffers")
 class ChunkIsAnEvent(Chat):
     """Expects every chunk of bytes to hold whole events (`sse-chunk-boundaries`)."""
 
@@ -132,7 +132,7 @@ class ChunkIsAnEvent(Chat):
         return delta if not rest else self._line(rest)
 
 
-@mutant("chunking-free", api="anthropic", level="bytes")
+@mutant("chunking-free", api="anthropic", level="bytes", family="buffers")
 class LongEventsLost(Messages):
     """Ignores lines of more than 64 KiB (`sse-huge-event`)."""
 
@@ -140,7 +140,7 @@ class LongEventsLost(Messages):
         return super()._line(line) if len(line) < 65536 else None
 
 
-@mutant("unknown-event", api="chat", level="bytes")
+@mutant("unknown-event", api="chat", level="bytes", family="fields")
 class CommentsAreData(Chat):
     """Reads the text of a comment as data (`sse-comments`)."""
 
@@ -148,7 +148,7 @@ class CommentsAreData(Chat):
         return super()._line(f"data{line}" if line[:1] == ":" else line)
 
 
-@mutant("unknown-event", api="chat", level="bytes")
+@mutant("unknown-event", api="chat", level="bytes", family="events")
 class IdMakesAnEvent(Chat):
     """Dispatches an event for an id alone, whose empty data are not JSON
     (`sse-id-then-comment`)."""
@@ -161,7 +161,7 @@ class IdMakesAnEvent(Chat):
         return super()._line(line)
 
 
-@mutant("unknown-event", api="anthropic", level="bytes")
+@mutant("unknown-event", api="anthropic", level="bytes", family="events")
 class EmptyDataParsed(Messages):
     """Parses the data of an event that has none (`sse-event-without-data`)."""
 
@@ -171,7 +171,7 @@ class EmptyDataParsed(Messages):
         return super()._dispatch()
 
 
-@mutant("error-ends", api="chat", level="bytes")
+@mutant("error-ends", api="chat", level="bytes", family="errors")
 class BrokenDataPassedOver(Chat):
     """Ignores an event whose data are not JSON (`sse-malformed-json`)."""
 
@@ -179,7 +179,7 @@ class BrokenDataPassedOver(Chat):
         pass
 
 
-@mutant("finish-and-usage", api="chat", level="bytes")
+@mutant("finish-and-usage", api="chat", level="bytes", family="end marker")
 class SentinelToTheLetter(Chat):
     """Reads `[DONE]` only without trailing spaces (`sse-done-variants`)."""
 
@@ -187,7 +187,7 @@ class SentinelToTheLetter(Chat):
         return super()._is_sentinel(data) if data == "[DONE]" else False
 
 
-@mutant("unknown-event", api="anthropic", level="bytes")
+@mutant("unknown-event", api="anthropic", level="bytes", family="end marker")
 class SentinelUnknown(Messages):
     """Parses `[DONE]` as JSON (`anth-done-sentinel`)."""
 
@@ -195,7 +195,7 @@ class SentinelUnknown(Messages):
         return False
 
 
-@mutant("text-accumulates", api="chat", level="bytes")
+@mutant("text-accumulates", api="chat", level="bytes", family="end marker")
 class GoesOnAfterDone(Chat):
     """Appends the data after `[DONE]` (`chat-data-after-done`)."""
 
@@ -205,7 +205,7 @@ class GoesOnAfterDone(Chat):
         return sentinel
 
 
-@mutant("truncated-is-not-complete", api="chat", level="bytes")
+@mutant("truncated-is-not-complete", api="chat", level="bytes", family="cut streams")
 class EndOfInputIsTheEnd(Chat):
     """Treats the end of the input as the end of the answer (`sse-cut`)."""
 

@@ -23,7 +23,7 @@ def _function(entry: Entry) -> Mapping[str, Any]:
 # Which call a fragment belongs to
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="call identity")
 class KeyedById(ChatAccumulator):
     """Keeps calls by their id, which only the first fragment has (`chat-index-first-only`)."""
 
@@ -32,7 +32,7 @@ class KeyedById(ChatAccumulator):
 
 
 # The index that it ignores also gives the order.
-@mutant("arguments-concatenate", "order-by-index", api="chat")
+@mutant("arguments-concatenate", "order-by-index", api="chat", family="call identity")
 class KeyedByPlaceInList(ChatAccumulator):
     """Uses the position in the chunk's list as the index (`chat-calls-interleaved`)."""
 
@@ -42,7 +42,7 @@ class KeyedByPlaceInList(ChatAccumulator):
         super()._delta({**delta, "tool_calls": positioned})
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="call identity")
 class AppendsToLastCall(ChatAccumulator):
     """Appends every fragment without an id to the last call (`chat-calls-interleaved`)."""
 
@@ -50,7 +50,7 @@ class AppendsToLastCall(ChatAccumulator):
         return super()._find_call(index, id, name) if id else self._last
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="call identity")
 class FirstEntryOnly(ChatAccumulator):
     """Reads the first entry of a chunk's list alone (`chat-two-calls-one-chunk`)."""
 
@@ -58,7 +58,7 @@ class FirstEntryOnly(ChatAccumulator):
         super()._delta({**delta, "tool_calls": sequence(delta.get("tool_calls"))[:1]})
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="call identity")
 class MergesSameIndex(ChatAccumulator):
     """Relies on the index, which some servers send as 0 for all calls (`chat-index-all-zero`)."""
 
@@ -67,7 +67,7 @@ class MergesSameIndex(ChatAccumulator):
         return next(same, None) or super()._find_call(index, id, name)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class IndexRequired(ChatAccumulator):
     """Raises where there is no index (`chat-index-missing`, `chat-index-first-only`)."""
 
@@ -76,7 +76,7 @@ class IndexRequired(ChatAccumulator):
 
 
 # A gap in the indexes and an index that arrives late are two promises, and this breaks both.
-@mutant("arguments-concatenate", "order-by-index", api="chat")
+@mutant("arguments-concatenate", "order-by-index", api="chat", family="call identity")
 class IndexIsAPosition(ChatAccumulator):
     """Uses the index as a position in its list of calls (`chat-index-from-one`)."""
 
@@ -86,7 +86,7 @@ class IndexIsAPosition(ChatAccumulator):
             self._calls[entry["index"]]
 
 
-@mutant("order-by-index", api="chat")
+@mutant("order-by-index", api="chat", family="call order")
 class SortsByArrival(ChatAccumulator):
     """Reports calls in the order in which they began (`chat-index-reversed`)."""
 
@@ -96,7 +96,7 @@ class SortsByArrival(ChatAccumulator):
         self._last.position = (0, self._last.number)
 
 
-@mutant("order-by-index", api="chat")
+@mutant("order-by-index", api="chat", family="call order")
 class SortsIndexesAsText(ChatAccumulator):
     """Sorts indexes as text, so that 10 is before 2; seen where JSON keys are sorted."""
 
@@ -109,7 +109,7 @@ class SortsIndexesAsText(ChatAccumulator):
 # Ids and names
 
 
-@mutant("name-kept", api="chat")
+@mutant("name-kept", api="chat", family="call names")
 class AppendsTheName(ChatAccumulator):
     """Joins the names of all fragments (`chat-name-repeated`)."""
 
@@ -121,7 +121,7 @@ class AppendsTheName(ChatAccumulator):
         self._last.name = "".join(names)
 
 
-@mutant("name-kept", api="chat")
+@mutant("name-kept", api="chat", family="call names")
 class EmptyNameErases(ChatAccumulator):
     """Keeps the name of the last fragment that has the key, even if it is empty
     (`chat-id-empty-later`)."""
@@ -133,7 +133,7 @@ class EmptyNameErases(ChatAccumulator):
             self._last.name = _function(entry)["name"] or "unknown"
 
 
-@mutant("name-kept", api="chat")
+@mutant("name-kept", api="chat", family="call names")
 class LastPieceOfTheName(ChatAccumulator):
     """Keeps the last name that is not empty (`chat-name-split`)."""
 
@@ -143,7 +143,7 @@ class LastPieceOfTheName(ChatAccumulator):
         self._last.name = _function(entry).get("name") or self._last.name
 
 
-@mutant("id-kept", api="chat")
+@mutant("id-kept", api="chat", family="call ids")
 class AppendsTheId(ChatAccumulator):
     """Joins the ids of all fragments (`chat-id-repeated`)."""
 
@@ -162,7 +162,7 @@ class AppendsTheId(ChatAccumulator):
         super()._surface()
 
 
-@mutant("id-kept", api="chat")
+@mutant("id-kept", api="chat", family="call ids")
 class LastIdWins(ChatAccumulator):
     """Keeps the last id of a call (`chat-id-new-every-chunk`)."""
 
@@ -172,7 +172,7 @@ class LastIdWins(ChatAccumulator):
         self._last.id = entry.get("id") or self._last.id
 
 
-@mutant("id-kept", api="chat")
+@mutant("id-kept", api="chat", family="call ids")
 class EmptyIdErases(ChatAccumulator):
     """Keeps the id of the last fragment, even if it is empty (`chat-id-empty-later`)."""
 
@@ -182,7 +182,7 @@ class EmptyIdErases(ChatAccumulator):
         self._last.id = entry.get("id", self._last.id) or ""
 
 
-@mutant("missing-id", api="chat")
+@mutant("missing-id", api="chat", family="call ids")
 class NoIdMadeUp(ChatAccumulator):
     """Reports calls without an id, to which no result can be sent (`chat-id-never`)."""
 
@@ -201,7 +201,7 @@ class NoIdMadeUp(ChatAccumulator):
         )
 
 
-@mutant("missing-id", api="chat", policy=Policy(missing_id="error"))
+@mutant("missing-id", api="chat", policy=Policy(missing_id="error"), family="call ids")
 class NoErrorWithoutId(ChatAccumulator):
     """Promises an error for calls without an id, and reports none (`chat-id-never`)."""
 
@@ -209,7 +209,7 @@ class NoErrorWithoutId(ChatAccumulator):
 # Arguments
 
 
-@mutant("zero-arguments", api="chat")
+@mutant("zero-arguments", api="chat", family="zero arguments")
 class DropsFalsyArguments(ChatAccumulator):
     """Drops calls whose arguments are empty text (`chat-args-empty-zero`)."""
 
@@ -219,7 +219,7 @@ class DropsFalsyArguments(ChatAccumulator):
         super().close()
 
 
-@mutant("zero-arguments", api="chat")
+@mutant("zero-arguments", api="chat", family="zero arguments")
 class ParsesEmptyArguments(ChatAccumulator):
     """Parses arguments that are empty text (`chat-args-empty-zero`)."""
 
@@ -229,7 +229,7 @@ class ParsesEmptyArguments(ChatAccumulator):
         super().close()
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class NullArgumentsBreak(ChatAccumulator):
     """Concatenates null arguments with text (`chat-args-null-first`)."""
 
@@ -239,7 +239,7 @@ class NullArgumentsBreak(ChatAccumulator):
         super()._fragment(entry)
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class ParsesEachFragment(ChatAccumulator):
     """Parses every fragment alone, which works where servers send them whole
     (`chat-args-whole`)."""
@@ -251,7 +251,7 @@ class ParsesEachFragment(ChatAccumulator):
         super()._fragment(entry)
 
 
-@mutant("arguments-concatenate", api="chat")
+@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class LastFragmentWins(ChatAccumulator):
     """Overwrites the arguments with each fragment (`chat-args-whole`)."""
 
@@ -262,7 +262,7 @@ class LastFragmentWins(ChatAccumulator):
         self._last.arguments = fragment if isinstance(fragment, str) else self._last.arguments
 
 
-@mutant("chunking-free", api="chat")
+@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class DropsRepeatedFragments(ChatAccumulator):
     """Drops a fragment that the arguments already end with (`chat-dedupe-by-overlap`)."""
 
@@ -275,7 +275,7 @@ class DropsRepeatedFragments(ChatAccumulator):
         super()._fragment({**entry, "function": function})
 
 
-@mutant("surface-complete", api="chat", policy=WATCHED)
+@mutant("surface-complete", api="chat", policy=WATCHED, family="emission")
 class EmitsWhatParses(ChatAccumulator):
     """Reports a call as soon as its arguments so far parse (`chat-args-truncated` lists such
     parsers)."""
@@ -287,7 +287,7 @@ class EmitsWhatParses(ChatAccumulator):
             self._answer.surface(self._last)
 
 
-@mutant("surface-complete", api="chat")
+@mutant("surface-complete", api="chat", family="malformed arguments")
 class RepairsArguments(ChatAccumulator):
     """Closes the quotes and braces of arguments that were cut off (`chat-args-truncated`)."""
 
@@ -299,7 +299,7 @@ class RepairsArguments(ChatAccumulator):
         super().close()
 
 
-@mutant("malformed-contained", api="chat")
+@mutant("malformed-contained", api="chat", family="malformed arguments")
 class MalformedLosesAll(ChatAccumulator):
     """Drops all calls where the arguments of one do not parse."""
 
@@ -308,7 +308,7 @@ class MalformedLosesAll(ChatAccumulator):
         return Outcome.of(outcome.text, errors=outcome.errors) if outcome.errors else outcome
 
 
-@mutant("malformed-contained", api="chat")
+@mutant("malformed-contained", api="chat", family="malformed arguments")
 class MalformedRaises(ChatAccumulator):
     """Raises the parser's exception, which does not name the call."""
 
@@ -318,7 +318,9 @@ class MalformedRaises(ChatAccumulator):
         super().close()
 
 
-@mutant("malformed-contained", api="chat", policy=Policy(malformed="skip"))
+@mutant(
+    "malformed-contained", api="chat", policy=Policy(malformed="skip"), family="malformed arguments"
+)
 class MalformedNotSkipped(ChatAccumulator):
     """Promises to drop calls whose arguments do not parse, and reports them as errors."""
 
@@ -326,12 +328,12 @@ class MalformedNotSkipped(ChatAccumulator):
 # Tools that were not offered
 
 
-@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="skip"))
+@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="skip"), family="unknown tools")
 class UnofferedToolKept(ChatAccumulator):
     """Promises to drop calls of tools that were not offered, and keeps them."""
 
 
-@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="error"))
+@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="error"), family="unknown tools")
 class UnofferedToolLosesAll(ChatAccumulator):
     """Drops all calls where one is of a tool that was not offered."""
 

@@ -9,13 +9,13 @@ from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import ChatAccumulator
 from mockllm.checking.reference.answer import StagedCall
-from tests.checking.mutants.declared import mutant
+from tests.checking.mutants.declared import SHARED, mutant
 
 Object = Mapping[str, Any]
 
 
 # One line loses both text and usage.
-@mutant("text-accumulates", "finish-and-usage", api="chat")
+@mutant("text-accumulates", "finish-and-usage", api="chat", family="finish")
 class StopsAtFinish(ChatAccumulator):
     """Ignores everything after the finish reason (`chat-delta-after-finish`)."""
 
@@ -23,7 +23,7 @@ class StopsAtFinish(ChatAccumulator):
         return None if self._answer.complete else super().feed(payload, event)
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class NoDeltaAfterFinish(ChatAccumulator):
     """Ignores deltas after the finish reason (`chat-delta-after-finish`)."""
 
@@ -33,7 +33,7 @@ class NoDeltaAfterFinish(ChatAccumulator):
 
 
 # How much text is in the chunk of the finish reason depends on how chunks are joined.
-@mutant("delta-first", "chunking-free", api="chat")
+@mutant("delta-first", "chunking-free", api="chat", family="text")
 class FinishBeforeDelta(ChatAccumulator):
     """Ignores the delta in the chunk of the finish reason (`chat-finish-with-last-delta`)."""
 
@@ -42,7 +42,7 @@ class FinishBeforeDelta(ChatAccumulator):
         super()._choice({**choice, "delta": delta}, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="finish")
 class LastFinishWins(ChatAccumulator):
     """Keeps the finish reason of the last chunk, even if it is null
     (`chat-delta-after-finish`)."""
@@ -52,7 +52,7 @@ class LastFinishWins(ChatAccumulator):
         self._answer.finish = choice.get("finish_reason")
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="finish")
 class AppendsTheFinish(ChatAccumulator):
     """Joins the finish reasons of all chunks: "stopstop" (`chat-finish-twice`)."""
 
@@ -63,7 +63,7 @@ class AppendsTheFinish(ChatAccumulator):
             self._answer.finish = before + choice["finish_reason"]
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="finish")
 class FinishFromAList(ChatAccumulator):
     """Raises on a finish reason that is not documented (`chat-finish-foreign-value`)."""
 
@@ -74,7 +74,7 @@ class FinishFromAList(ChatAccumulator):
         super()._choice(choice, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="finish")
 class CallsByFinish(ChatAccumulator):
     """Drops the calls where the finish reason is `stop` (`chat-finish-stop-with-tools`)."""
 
@@ -84,7 +84,7 @@ class CallsByFinish(ChatAccumulator):
         super()._surface()
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class FinishKeyRequired(ChatAccumulator):
     """Raises where a choice has no `finish_reason` key (`chat-finish-key-absent`)."""
 
@@ -93,7 +93,7 @@ class FinishKeyRequired(ChatAccumulator):
         super()._choice(choice, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="usage")
 class SumsUsage(ChatAccumulator):
     """Adds up counts that are already cumulative (`usage-cumulative`)."""
 
@@ -107,7 +107,7 @@ class SumsUsage(ChatAccumulator):
             self._answer.usage = now or before
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="usage")
 class NullWipesUsage(ChatAccumulator):
     """Keeps the usage of the last chunk, even if it has none
     (`usage-wiped-by-trailing-chunk`)."""
@@ -117,7 +117,7 @@ class NullWipesUsage(ChatAccumulator):
         super()._usage(chunk)
 
 
-@mutant("finish-and-usage", api="chat")
+@mutant("finish-and-usage", api="chat", family="usage")
 class UsageWithoutChoices(ChatAccumulator):
     """Reads the usage only of chunks without choices (`usage-in-finish-chunk`)."""
 
@@ -126,7 +126,7 @@ class UsageWithoutChoices(ChatAccumulator):
             super()._usage(chunk)
 
 
-@mutant("truncated-is-not-complete", api="chat")
+@mutant("truncated-is-not-complete", api="chat", family="cut streams")
 class EndOfInputIsTheEnd(ChatAccumulator):
     """Treats a stream that stops as complete (`chat-finish-never`, `sse-cut`)."""
 
@@ -135,7 +135,7 @@ class EndOfInputIsTheEnd(ChatAccumulator):
         super().close()
 
 
-@mutant("error-ends", api="chat")
+@mutant("error-ends", api="chat", family="errors")
 class ErrorPassedOver(ChatAccumulator):
     """Ignores errors in a stream (`err-in-stream`, `err-with-choices`)."""
 
@@ -143,7 +143,7 @@ class ErrorPassedOver(ChatAccumulator):
         return super().feed({**payload, "error": None}, None)
 
 
-@mutant("error-ends", api="chat")
+@mutant("error-ends", api="chat", family="errors")
 class ErrorNeedsItsEventLine(ChatAccumulator):
     """Reads errors only of events named `error` (`err-with-choices`)."""
 
@@ -151,7 +151,7 @@ class ErrorNeedsItsEventLine(ChatAccumulator):
         return super().feed(payload if event == "error" else {**payload, "error": None}, event)
 
 
-@mutant("error-ends", api="chat")
+@mutant("error-ends", api="chat", family="errors")
 class ErrorSurfacesCalls(ChatAccumulator):
     """Reports the staged calls when an error arrives, and does not report the error."""
 
@@ -167,12 +167,12 @@ _SHARED: list[StagedCall] = []
 
 
 def forget_streams() -> None:
-    """Clears what the mutants below keep from one stream to the next."""
-    _STAGE.clear()
-    _SHARED.clear()
+    """Clears what mutants keep from one stream to the next."""
+    for kept in (_STAGE, _SHARED, *SHARED):
+        kept.clear()
 
 
-@mutant("stage-empties", api="chat")
+@mutant("stage-empties", api="chat", family="shared state")
 class SharesTheStage(ChatAccumulator):
     """Keeps the calls in one list for all streams."""
 
@@ -181,7 +181,7 @@ class SharesTheStage(ChatAccumulator):
         self._calls = _STAGE
 
 
-@mutant("stage-empties", api="chat")
+@mutant("stage-empties", api="chat", family="shared state")
 class ClearsTheStageAtTheEnd(ChatAccumulator):
     """Shares the stage between streams, and clears it whenever one of them ends."""
 

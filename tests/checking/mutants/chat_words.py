@@ -13,7 +13,7 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class RoleIsText(ChatAccumulator):
     """Joins every string in a delta, the role included (`chat-role-every-chunk`)."""
 
@@ -22,7 +22,7 @@ class RoleIsText(ChatAccumulator):
         super()._delta(delta)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class NullIsAWord(ChatAccumulator):
     """Converts any content to text: "None" where it is null."""
 
@@ -32,7 +32,7 @@ class NullIsAWord(ChatAccumulator):
             self._answer.add("text", str(delta["content"]))
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class TrimsFragments(ChatAccumulator):
     """Trims the text of each chunk (`sse-trim`, a level higher)."""
 
@@ -42,7 +42,7 @@ class TrimsFragments(ChatAccumulator):
         super()._delta({**delta, "content": trimmed})
 
 
-@mutant("chunking-free", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class DropsRepeatedText(ChatAccumulator):
     """Drops a fragment that the text already ends with (`chat-dedupe-by-overlap`)."""
 
@@ -53,7 +53,7 @@ class DropsRepeatedText(ChatAccumulator):
         super()._delta({**delta, "content": content})
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class PartsAsText(ChatAccumulator):
     """Converts a list of content parts to text (`chat-content-parts`)."""
 
@@ -62,7 +62,7 @@ class PartsAsText(ChatAccumulator):
         super()._delta({**delta, "content": str(content) if content else content})
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="reasoning")
 class SumsReasoning(ChatAccumulator):
     """Joins both fields of reasoning, which hold the same text (`chat-reasoning-fields`)."""
 
@@ -72,7 +72,7 @@ class SumsReasoning(ChatAccumulator):
             self._answer.add("reasoning", delta.get("reasoning") or "")
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class MergesChoices(ChatAccumulator):
     """Joins the texts of all choices (`chat-n-choices`)."""
 
@@ -81,7 +81,7 @@ class MergesChoices(ChatAccumulator):
         return super().feed({**payload, "choices": choices}, event)
 
 
-@mutant("text-accumulates", api="chat")
+@mutant("text-accumulates", api="chat", family="text")
 class NewIdNewMessage(ChatAccumulator):
     """Starts again where the id of the chunk changes (`chat-chunk-id-changes`)."""
 
@@ -92,7 +92,7 @@ class NewIdNewMessage(ChatAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class FirstChoice(ChatAccumulator):
     """Reads `choices[0]`, which the chunk of the usage does not have (`usage-empty-choices`)."""
 
@@ -102,7 +102,7 @@ class FirstChoice(ChatAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class DeltaRequired(ChatAccumulator):
     """Raises where a choice has no delta (`chat-delta-null`, `chat-object-empty`)."""
 
@@ -111,7 +111,7 @@ class DeltaRequired(ChatAccumulator):
         super()._choice(choice, failing=failing)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class ToolCallsRequired(ChatAccumulator):
     """Iterates over `tool_calls` wherever the key is present (`chat-tool-calls-null`)."""
 
@@ -119,7 +119,7 @@ class ToolCallsRequired(ChatAccumulator):
         super()._delta({**delta, "tool_calls": list(delta.get("tool_calls", ()))})
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class RoleChecked(ChatAccumulator):
     """Raises on a role other than `assistant` (`chat-role-null-empty-never`)."""
 
@@ -129,7 +129,7 @@ class RoleChecked(ChatAccumulator):
         super()._delta(delta)
 
 
-@mutant("null-tolerant", api="chat")
+@mutant("null-tolerant", api="chat", family="null and absent")
 class TypeRequired(ChatAccumulator):
     """Requires `type` in every call (`chat-type-missing`)."""
 
@@ -139,7 +139,7 @@ class TypeRequired(ChatAccumulator):
         super()._fragment(entry)
 
 
-@mutant("unknown-event", api="chat")
+@mutant("unknown-event", api="chat", family="unknown events")
 class FieldsChecked(ChatAccumulator):
     """Raises on a choice with unknown fields (`chat-object-empty`)."""
 
@@ -150,7 +150,7 @@ class FieldsChecked(ChatAccumulator):
         super()._choice(choice, failing=failing)
 
 
-@mutant("input-untouched", api="chat")
+@mutant("input-untouched", api="chat", family="modified input")
 class TakesApart(ChatAccumulator):
     """Removes the delta from the chunk that it is fed."""
 

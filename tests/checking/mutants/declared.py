@@ -4,14 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mockllm.checking import Policy
 from mockllm.checking.judging.running import Level
 from mockllm.checking.probes import ByteProbe, Probe
 from mockllm.scenario.model import Api
 
-__all__ = ["MUTANTS", "WATCHED", "Mutant", "mutant"]
+__all__ = ["FAMILIES", "MUTANTS", "SHARED", "WATCHED", "Mutant", "mutant"]
+
+FAMILIES: dict[str, str] = {
+    "call identity": "a fragment is added to the wrong call, or two calls become one",
+    "call order": "calls come out in the wrong order",
+    "call ids": "the id of a call is lost, joined, replaced or another field",
+    "call names": "the name of a call is lost, joined or replaced",
+    "argument fragments": "fragments are lost, repeated, changed or put in the wrong order",
+    "argument values": "arguments are unescaped, converted, repaired or flattened",
+    "raw arguments": "arguments that are kept as text are not the joined fragments",
+    "zero arguments": "a call without arguments is dropped, or breaks the client",
+    "malformed arguments": "arguments that do not parse harm more than their own call",
+    "emission": "a call surfaces early, late, twice or never",
+    "unknown tools": "a call of a tool that was not offered harms others",
+    "text": "text is lost, repeated, trimmed or mixed with something else",
+    "reasoning": "reasoning is lost, repeated or mixed with the text",
+    "opaque values": "signatures and encrypted values are lost, joined or changed",
+    "role and ids of the answer": "role, model or id of the answer is lost, joined or changed",
+    "null and absent": "a field that is null or absent breaks the client",
+    "unknown events": "an event, part, block or field that is not known breaks the client",
+    "final values": "a value that is final is appended, ignored or taken for a fragment",
+    "finish": "the finish reason is lost, changed or decides too much",
+    "usage": "usage is lost, summed or taken from the wrong event",
+    "errors": "an error in the stream is ignored, or its message is lost",
+    "cut streams": "a stream that was cut is taken for a complete one",
+    "shared state": "streams share something",
+    "modified input": "what is handed in is changed",
+    "deltas": "what is passed on for an event is not what the event adds",
+    "line ends": "an end of a line, or of an event, is not recognised",
+    "characters": "bytes become characters wrongly",
+    "fields": "a field of an event stream is read wrongly",
+    "events": "lines become the wrong event",
+    "end marker": "the end marker is missed, or taken where there is none",
+    "buffers": "reads, lines or events of some length are lost",
+}
+"""The kinds of mistakes, which group the mutants in tables."""
 
 WATCHED = Policy(intermediate=True)
 _M = TypeVar("_M", bound=type[Probe] | type[ByteProbe])
@@ -23,6 +58,7 @@ class Mutant:
 
     Args:
         breaks: the invariants that the kit must report for it, and no others.
+        family: the kind of mistake, one of `FAMILIES`.
     """
 
     make: type[Probe | ByteProbe]
@@ -30,6 +66,7 @@ class Mutant:
     api: Api
     level: Level
     policy: Policy
+    family: str = ""
 
     def __str__(self) -> str:
         return f"{self.api}-{self.level}-{self.make.__name__}"
@@ -39,13 +76,22 @@ MUTANTS: list[Mutant] = []
 """All mutants; a module adds its own when it is imported."""
 
 
+SHARED: list[list[Any] | dict[Any, Any]] = []
+"""What mutants keep from one stream to the next. `chat_ends.forget_streams` clears it."""
+
+
 def mutant(
-    *breaks: str, api: Api, level: Level = "payloads", policy: Policy | None = None
+    *breaks: str,
+    api: Api,
+    level: Level = "payloads",
+    policy: Policy | None = None,
+    family: str = "",
 ) -> Callable[[_M], _M]:
     """Declares a class to be a mutant that breaks these invariants."""
 
     def declare(make: _M) -> _M:
-        MUTANTS.append(Mutant(make, frozenset(breaks), api, level, policy or Policy()))
+        declared = Mutant(make, frozenset(breaks), api, level, policy or Policy(), family)
+        MUTANTS.append(declared)
         return make
 
     return declare

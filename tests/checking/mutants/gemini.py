@@ -14,7 +14,7 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-@mutant("surface-once", api="gemini")
+@mutant("surface-once", api="gemini", family="call identity")
 class KeyedByName(GeminiAccumulator):
     """Keys calls by the name of their tool, and so keeps the last call of each
     (`gem-same-name-no-id`)."""
@@ -25,7 +25,7 @@ class KeyedByName(GeminiAccumulator):
         return Outcome(**{**_fields(outcome), "tool_calls": tuple(calls.values())})
 
 
-@mutant("missing-id", api="gemini")
+@mutant("missing-id", api="gemini", family="call ids")
 class NameIsTheId(GeminiAccumulator):
     """Uses the name of the tool as the id of the call (`gem-same-name-no-id`)."""
 
@@ -33,7 +33,7 @@ class NameIsTheId(GeminiAccumulator):
         super()._call({**value, "id": value.get("id") or value.get("name")})
 
 
-@mutant("null-tolerant", api="gemini")
+@mutant("zero-arguments", api="gemini", family="null and absent")
 class ArgsRequired(GeminiAccumulator):
     """Raises where a call has no `args` (`gem-args-absent`)."""
 
@@ -43,7 +43,7 @@ class ArgsRequired(GeminiAccumulator):
         super()._call(value)
 
 
-@mutant("chunking-free", api="gemini")
+@mutant("text-accumulates", "opaque-kept", api="gemini", family="text")
 class TextOfTheFinishLost(GeminiAccumulator):
     """Ignores text in the chunk with the finish reason (`gem-stop-for-tools`)."""
 
@@ -56,7 +56,7 @@ class TextOfTheFinishLost(GeminiAccumulator):
 
 
 # Whether a call is in that chunk also depends on how chunks are joined.
-@mutant("finish-and-usage", "chunking-free", api="gemini")
+@mutant("surface-once", api="gemini", family="emission")
 class CallOfTheFinishLost(GeminiAccumulator):
     """Ignores calls in the chunk with the finish reason (`gem-stop-for-tools`)."""
 
@@ -70,7 +70,7 @@ class CallOfTheFinishLost(GeminiAccumulator):
         )
 
 
-@mutant("surface-once", api="gemini")
+@mutant("surface-once", api="gemini", family="finish")
 class CallsByFinish(GeminiAccumulator):
     """Drops the calls where the finish reason is STOP, which Gemini also sends for calls
     (`gem-stop-for-tools`)."""
@@ -81,7 +81,7 @@ class CallsByFinish(GeminiAccumulator):
         return Outcome(**{**_fields(outcome), "tool_calls": calls})
 
 
-@mutant("arguments-concatenate", api="gemini")
+@mutant("arguments-concatenate", api="gemini", family="argument fragments")
 class PartialArgsUnknown(GeminiAccumulator):
     """Reports a call for every fragment of one (`gem-partial-args`)."""
 
@@ -89,7 +89,7 @@ class PartialArgsUnknown(GeminiAccumulator):
         super()._call({"name": value.get("name") or "unknown", "args": value.get("args")})
 
 
-@mutant("malformed-contained", api="gemini")
+@mutant("malformed-contained", api="gemini", family="malformed arguments")
 class ArgsOfAString(GeminiAccumulator):
     """Accepts arguments that are a string (`gem-args-string`)."""
 
@@ -98,7 +98,7 @@ class ArgsOfAString(GeminiAccumulator):
         super()._call({**value, "args": {"value": args}} if isinstance(args, str) else value)
 
 
-@mutant("null-tolerant", api="gemini")
+@mutant("null-tolerant", api="gemini", family="null and absent")
 class PartsRequired(GeminiAccumulator):
     """Raises where a candidate has no parts (`gem-empty-candidate`)."""
 
@@ -107,7 +107,7 @@ class PartsRequired(GeminiAccumulator):
         super()._candidate(candidate)
 
 
-@mutant("text-accumulates", api="gemini")
+@mutant("text-accumulates", api="gemini", family="reasoning")
 class ThoughtsAreText(GeminiAccumulator):
     """Adds thoughts to the text."""
 
@@ -115,7 +115,7 @@ class ThoughtsAreText(GeminiAccumulator):
         super()._part({**part, "thought": False})
 
 
-@mutant("finish-and-usage", api="gemini")
+@mutant("finish-and-usage", api="gemini", family="usage")
 class SumsUsage(GeminiAccumulator):
     """Adds up counts that are already cumulative (`usage-cumulative`)."""
 
@@ -125,7 +125,7 @@ class SumsUsage(GeminiAccumulator):
         super()._usage({**usage, "candidatesTokenCount": self.__dict__["sum"]})
 
 
-@mutant("error-ends", api="gemini")
+@mutant("error-ends", api="gemini", family="errors")
 class ErrorIsAnEnd(GeminiAccumulator):
     """Treats an error as the end of the answer."""
 
@@ -136,7 +136,7 @@ class ErrorIsAnEnd(GeminiAccumulator):
             super()._chunk(chunk)
 
 
-@mutant("truncated-is-not-complete", api="gemini")
+@mutant("truncated-is-not-complete", api="gemini", family="cut streams")
 class EndOfInputIsTheEnd(GeminiAccumulator):
     """Treats a stream that stops as complete (`gem-no-finish`)."""
 
@@ -145,7 +145,7 @@ class EndOfInputIsTheEnd(GeminiAccumulator):
         super().close()
 
 
-@mutant("stage-empties", api="gemini")
+@mutant("stage-empties", api="gemini", family="shared state")
 class SharesCalls(GeminiAccumulator):
     """Keeps one list of calls for all streams, and clears it when the next one begins."""
 

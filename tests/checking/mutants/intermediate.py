@@ -17,7 +17,7 @@ from mockllm.checking.reference import (
 from tests.checking.mutants.declared import WATCHED, mutant
 
 
-@mutant("delta-is-fragment", api="chat", policy=WATCHED)
+@mutant("delta-is-fragment", api="chat", policy=WATCHED, family="deltas")
 class HandsOnTheSum(ChatAccumulator):
     """Reports all text so far as the delta of each chunk."""
 
@@ -26,7 +26,7 @@ class HandsOnTheSum(ChatAccumulator):
         return None if delta is None else replace(delta, text=self.outcome().text)
 
 
-@mutant("delta-is-fragment", api="anthropic", policy=WATCHED)
+@mutant("delta-is-fragment", api="anthropic", policy=WATCHED, family="deltas")
 class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
     """Reports all thinking so far as the delta of each event."""
 
@@ -35,7 +35,7 @@ class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
         return delta and replace(delta, reasoning=self.outcome().reasoning)
 
 
-@mutant("delta-first", api="gemini", policy=WATCHED)
+@mutant("delta-first", api="gemini", policy=WATCHED, family="deltas")
 class HandsOnLate(GeminiAccumulator):
     """Reports a fragment one chunk late."""
 
@@ -48,7 +48,7 @@ class HandsOnLate(GeminiAccumulator):
         return late
 
 
-@mutant("delta-is-fragment", api="responses", policy=WATCHED)
+@mutant("delta-is-fragment", api="responses", policy=WATCHED, family="deltas")
 class HandsOnFinalText(ResponsesAccumulator):
     """Reports the final text once more, after all its deltas."""
 
@@ -58,7 +58,7 @@ class HandsOnFinalText(ResponsesAccumulator):
         return Delta(payload["text"]) if done else delta
 
 
-@mutant("surface-once", api="chat", policy=WATCHED)
+@mutant("surface-once", api="chat", policy=WATCHED, family="emission")
 class SurfacesTwice(ChatAccumulator):
     """Reports the calls when they are complete, and once more with the usage."""
 
@@ -68,7 +68,7 @@ class SurfacesTwice(ChatAccumulator):
         return Delta(tool_calls=self.outcome().tool_calls) if again else delta
 
 
-@mutant("surface-once", api="anthropic")
+@mutant("surface-once", api="anthropic", family="emission")
 class StoppedAndFinished(AnthropicAccumulator):
     """Collects calls when their block stops, and once more at the end."""
 
@@ -78,7 +78,7 @@ class StoppedAndFinished(AnthropicAccumulator):
         return replace(outcome, tool_calls=calls)
 
 
-@mutant("surface-complete", api="anthropic", policy=WATCHED)
+@mutant("surface-complete", api="anthropic", policy=WATCHED, family="emission")
 class SurfacesAtTheStart(AnthropicAccumulator):
     """Reports a call when its block begins, with the `{}` of the start
     (`anth-input-in-start`)."""
@@ -90,7 +90,7 @@ class SurfacesAtTheStart(AnthropicAccumulator):
             self._answer.surface(call)
 
 
-@mutant("text-accumulates", api="chat", policy=WATCHED)
+@mutant("text-accumulates", api="chat", policy=WATCHED, family="deltas")
 class ForgetsInBetween(ChatAccumulator):
     """Shows the latest fragment as the text until the stream is over."""
 
@@ -100,7 +100,7 @@ class ForgetsInBetween(ChatAccumulator):
         return outcome if outcome.finish or not parts else replace(outcome, text=parts[-1])
 
 
-@mutant("stage-empties", api="agui", policy=WATCHED)
+@mutant("stage-empties", api="agui", policy=WATCHED, family="deltas")
 class KeepsTheStage(AGUIAccumulator):
     """Keeps calls in the stage after they have surfaced."""
 

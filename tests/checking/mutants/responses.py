@@ -18,7 +18,7 @@ from tests.checking.mutants.declared import mutant
 Object = Mapping[str, Any]
 
 
-@mutant("id-kept", api="responses")
+@mutant("id-kept", api="responses", family="call ids")
 class ItemIdForCallId(ResponsesAccumulator):
     """Uses the id of the item as the id of the call; the service refuses results with it."""
 
@@ -29,7 +29,7 @@ class ItemIdForCallId(ResponsesAccumulator):
         return replace(outcome, tool_calls=calls)
 
 
-@mutant("id-kept", api="responses")
+@mutant("id-kept", api="responses", family="call identity")
 class KeyedByItemId(ResponsesAccumulator):
     """Keys calls by the id of their item (`resp-item-id-rotates`)."""
 
@@ -40,7 +40,7 @@ class KeyedByItemId(ResponsesAccumulator):
         super()._arguments(stage, value)
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class AppendsFinalText(ResponsesAccumulator):
     """Appends every final text to its deltas."""
 
@@ -48,7 +48,7 @@ class AppendsFinalText(ResponsesAccumulator):
         self._answer.add(kind, str(whole or ""), slot)
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class AppendsFinalArguments(ResponsesAccumulator):
     """Appends the final arguments to their deltas."""
 
@@ -57,7 +57,7 @@ class AppendsFinalArguments(ResponsesAccumulator):
             call.arguments += whole if isinstance(whole, str) else ""
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class DeltasOnly(ResponsesAccumulator):
     """Reads the deltas of arguments alone (`resp-args-done-only`)."""
 
@@ -65,7 +65,7 @@ class DeltasOnly(ResponsesAccumulator):
         pass
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class AppendsToGivenArguments(ResponsesAccumulator):
     """Appends deltas to the arguments of `output_item.added` (`resp-args-in-added`)."""
 
@@ -80,7 +80,7 @@ class AppendsToGivenArguments(ResponsesAccumulator):
             super()._final_arguments(call, whole)
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class DeltasAfterDone(ResponsesAccumulator):
     """Appends deltas after the final text (`resp-delta-after-done`)."""
 
@@ -93,7 +93,7 @@ class DeltasAfterDone(ResponsesAccumulator):
         pass
 
 
-@mutant("final-replaces", api="responses")
+@mutant("final-replaces", api="responses", family="final values")
 class GoesOnAfterTheEnd(ResponsesAccumulator):
     """Appends deltas after the terminal event (`resp-after-completed`)."""
 
@@ -103,7 +103,7 @@ class GoesOnAfterTheEnd(ResponsesAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("text-accumulates", api="responses")
+@mutant("text-accumulates", "opaque-kept", api="responses", family="final values")
 class FinalOutputOnly(ResponsesAccumulator):
     """Reads the answer of `response.completed` alone, whose output may be empty
     (`resp-completed-output-empty`)."""
@@ -114,7 +114,7 @@ class FinalOutputOnly(ResponsesAccumulator):
         return super().feed(payload, event) if ending else None
 
 
-@mutant("text-accumulates", api="responses")
+@mutant("text-accumulates", api="responses", family="reasoning")
 class ReasoningByItemId(ResponsesAccumulator):
     """Keeps only the reasoning of the first item id (`resp-reasoning-ids`)."""
 
@@ -130,7 +130,7 @@ class ReasoningByItemId(ResponsesAccumulator):
             super()._final_part(item, slot, part)
 
 
-@mutant("arguments-concatenate", api="responses")
+@mutant("arguments-concatenate", api="responses", family="call identity")
 class LastItemGetsAll(ResponsesAccumulator):
     """Appends every fragment to the item that began last (`resp-interleaved`)."""
 
@@ -144,7 +144,7 @@ class LastItemGetsAll(ResponsesAccumulator):
             super()._final_arguments(call, whole)
 
 
-@mutant("order-by-index", api="responses")
+@mutant("order-by-index", api="responses", family="call order")
 class ItemsByArrival(ResponsesAccumulator):
     """Reports calls in the order in which they began (`resp-output-index`)."""
 
@@ -155,7 +155,7 @@ class ItemsByArrival(ResponsesAccumulator):
         return item
 
 
-@mutant("surface-once", api="responses")
+@mutant("surface-once", api="responses", family="emission")
 class DoneMakesACall(ResponsesAccumulator):
     """Reports a call for every `output_item.done`, also a repeated one (`resp-dup-done`)."""
 
@@ -168,7 +168,7 @@ class DoneMakesACall(ResponsesAccumulator):
         calls.append(item.get("call_id"))
 
 
-@mutant("zero-arguments", api="responses")
+@mutant("zero-arguments", api="responses", family="zero arguments")
 class ParsesEmptyArguments(ResponsesAccumulator):
     """Parses arguments that are empty text (`resp-zero-arg`)."""
 
@@ -178,7 +178,7 @@ class ParsesEmptyArguments(ResponsesAccumulator):
         super()._surface(item)
 
 
-@mutant("null-tolerant", api="responses")
+@mutant("null-tolerant", api="responses", family="null and absent")
 class SequenceNumberRequired(ResponsesAccumulator):
     """Raises where an event has no sequence number (`resp-required-missing`)."""
 
@@ -188,7 +188,7 @@ class SequenceNumberRequired(ResponsesAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("null-tolerant", api="responses")
+@mutant("null-tolerant", api="responses", family="null and absent")
 class ItemIdRequired(ResponsesAccumulator):
     """Raises where the id of an item is null (`resp-item-id-null`)."""
 
@@ -198,7 +198,7 @@ class ItemIdRequired(ResponsesAccumulator):
         super()._added(value)
 
 
-@mutant("unknown-event", api="responses")
+@mutant("unknown-event", api="responses", family="unknown events")
 class UnknownEventRaises(ResponsesAccumulator):
     """Raises on unknown events (`resp-keepalive`, `resp-unknown-event`)."""
 
@@ -208,7 +208,7 @@ class UnknownEventRaises(ResponsesAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("unknown-event", api="responses")
+@mutant("unknown-event", api="responses", family="unknown events")
 class UnknownItemRaises(ResponsesAccumulator):
     """Raises on unknown items (`resp-unknown-event`)."""
 
@@ -218,7 +218,7 @@ class UnknownItemRaises(ResponsesAccumulator):
         super()._added(value)
 
 
-@mutant("error-ends", api="responses")
+@mutant("error-ends", api="responses", family="errors")
 class FlatErrorOnly(ResponsesAccumulator):
     """Reads the documented shape of an error, and treats any other as the end of the answer
     (`resp-error-shape`)."""
@@ -229,7 +229,7 @@ class FlatErrorOnly(ResponsesAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("error-ends", api="responses")
+@mutant("error-ends", api="responses", family="errors")
 class FailedIsAnEnd(ResponsesAccumulator):
     """Treats `response.failed` as a successful end (`resp-error-shape`)."""
 
@@ -237,7 +237,7 @@ class FailedIsAnEnd(ResponsesAccumulator):
         super()._end("completed" if status == "failed" else status, {**response, "error": None})
 
 
-@mutant("finish-and-usage", api="responses")
+@mutant("finish-and-usage", api="responses", family="finish")
 class IncompleteIsAnError(ResponsesAccumulator):
     """Treats an answer at its token limit as failed (`resp-incomplete`)."""
 
@@ -245,7 +245,7 @@ class IncompleteIsAnError(ResponsesAccumulator):
         super()._end("failed" if status == "incomplete" else status, response)
 
 
-@mutant("finish-and-usage", api="responses")
+@mutant("finish-and-usage", api="responses", family="finish")
 class IncompleteIsCompleted(ResponsesAccumulator):
     """Reports every end as `completed` (`resp-incomplete`)."""
 
@@ -253,7 +253,7 @@ class IncompleteIsCompleted(ResponsesAccumulator):
         super()._end("completed", {**response, "incomplete_details": None})
 
 
-@mutant("truncated-is-not-complete", api="responses")
+@mutant("truncated-is-not-complete", api="responses", family="cut streams")
 class EndOfInputIsTheEnd(ResponsesAccumulator):
     """Treats a stream that stops as complete (`resp-no-terminal`)."""
 
