@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import (
@@ -36,7 +36,7 @@ def call_differences(
         yield count(case, expected, got, outcome, policy)
         yield from _of_same_call(case, expected, got)
         return
-    if policy.order == "any" or _only_order_differs(expected, got):
+    if policy.order == "any" or _only_order_differs(case, expected, got):
         if policy.order != "any":
             yield Difference(
                 "tool_calls",
@@ -60,10 +60,15 @@ def _names(calls: Sequence[Call]) -> str:
     return ", ".join(f"{call.name} ({call.id})" for call in calls)
 
 
-def _only_order_differs(expected: Sequence[Call], got: Sequence[Call]) -> bool:
-    """Whether the calls are those expected, ids aside, in another order."""
-    expected_keys, got_keys = list(map(call_key, expected)), list(map(call_key, got))
-    return expected_keys != got_keys and Counter(expected_keys) == Counter(got_keys)
+def _only_order_differs(case: Case, expected: Sequence[Call], got: Sequence[Call]) -> bool:
+    """Whether the calls are those expected in another order: with their ids, or ids aside."""
+
+    def sorts(key: Callable[[Call], object]) -> bool:
+        wanted, have = list(map(key, expected)), list(map(key, got))
+        return wanted != have and Counter(wanted) == Counter(have)
+
+    with_ids = case.ids and all(call.id for call in expected)
+    return sorts(call_key) or (with_ids and sorts(lambda call: (call_key(call), call.id)))
 
 
 def _in_expected_order(expected: Sequence[Call], got: Sequence[Call]) -> list[Call]:
@@ -71,7 +76,8 @@ def _in_expected_order(expected: Sequence[Call], got: Sequence[Call]) -> list[Ca
     remaining = list(got)
     ordered = []
     for want in expected:
-        have = next((c for c in remaining if call_key(c) == call_key(want)), remaining[0])
+        same = [c for c in remaining if call_key(c) == call_key(want)] or remaining
+        have = next((c for c in same if c.id == want.id), same[0])
         remaining.remove(have)
         ordered.append(have)
     return ordered
@@ -113,12 +119,17 @@ def _too_many(
     elif any(call.name in _unoffered(case, policy) for call in extra):
         invariant = "unknown-tool"
     elif _malformed(case) and any(isinstance(call.arguments, dict) for call in extra):
-        invariant = "surface-complete"
+        invariant = "malformed-contained"
     description = (
         f"{len(got)} calls, not {len(expected)}: "
         f"{format_calls(got)} instead of {format_calls(expected)}"
     )
-    return Difference("tool_calls", description, invariant, alternatives=("arguments-concatenate",))
+    return Difference(
+        "tool_calls",
+        description,
+        invariant,
+        alternatives=("arguments-concatenate", "surface-complete"),
+    )
 
 
 def _too_few(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mockllm.checking.judging.values import Foreign, canonical, comparable_value
 from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome
@@ -13,6 +14,7 @@ from mockllm.core.text import shorten
 __all__ = [
     "Difference",
     "call_key",
+    "calls_of",
     "comparable",
     "describe",
     "format_calls",
@@ -77,6 +79,11 @@ def comparable(call: Call) -> Call:
 def call_key(call: Call) -> str:
     """Name and arguments of a call as text: equal for calls that differ only in their ids."""
     return f"{call.name} {canonical(call.arguments)}"
+
+
+def calls_of(got: Any) -> tuple[Call, ...]:
+    """The calls of an outcome; none where the client has no place for them."""
+    return got.tool_calls if isinstance(got.tool_calls, tuple) else ()
 
 
 def format_calls(calls: Sequence[Call]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
+from mockllm.checking.cases.simple import simple_form
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.judging.allowed import allowed_name, check_allowed
 from mockllm.checking.judging.attribution import Attribution, Forms, attribute
@@ -60,13 +61,16 @@ class _Examination:
     def report(self, skipped: Iterable[str] = ()) -> Report:
         """The report on all cases."""
         check_allowed(self.policy.allow, (one.case.name for one in self.results))
+        self.results = list(map(self._with_lost_counts, self.results))
         excused = {id(one.case) for one in self.excused}
+        judged = [one for one in self.results if id(one.case) not in excused]
+        judged += self._unlisted_plain_forms(judged)
         failed = [
-            (one.case, one.judgement.differences, self._known(one.case))
-            for one in self.results
-            if one.judgement.differences and id(one.case) not in excused
+            (one.case, self._explained(one), self._known(one.case))
+            for one in judged
+            if one.judgement.differences
         ]
-        judgements = {id(one.case): one.judgement for one in self.results}
+        judgements = {id(one.case): one.judgement for one in judged}
         failures = tuple(
             _failure(one, judgements[id(one.case)])
             for one in attribute(failed, Forms(self._payload_form, self._unvaried_form))
@@ -74,6 +78,48 @@ class _Examination:
         return Report(
             len(self.results), tuple(skipped), failures, tuple(self.results), tuple(self.excused)
         )
+
+    def _with_lost_counts(self, result: Result) -> Result:
+        """The result, with a difference for each count that the client reports elsewhere."""
+        reported = {name for one in self.results for name in one.judgement.counts}
+        lost = [name for name in result.judgement.lost_counts if name in reported]
+        if not lost:
+            return result
+        names = ", ".join(lost)
+        description = f"usage: {names} is lost, although it is reported for other answers"
+        found = Difference("usage", description, "finish-and-usage")
+        differences = (*result.judgement.differences, found)
+        return replace(
+            result, judgement=replace(result.judgement, verdict="wrong", differences=differences)
+        )
+
+    def _unlisted_plain_forms(self, judged: Iterable[Result]) -> list[Result]:
+        """The plain forms that fail and are no cases themselves: those of scenarios with `wire`."""
+        listed = {one.case.name for one in self.results}
+        forms = {
+            one.case.plain.name: one.case.plain
+            for one in judged
+            if one.judgement.differences and one.case.plain is not None
+        }
+        return [
+            Result(form, self._form(form)) for name, form in forms.items() if name not in listed
+        ]
+
+    def _explained(self, result: Result) -> tuple[Difference, ...]:
+        """The differences of a case, those of lost calls with their cause.
+
+        A client that leaves out malformed calls loses a call, too, where it joins the arguments
+        wrongly. It does not lose it if the calls come one after the other, in one fragment each.
+        """
+        found = result.judgement.differences
+        if self.policy.malformed != "skip" or not any(map(_is_lost_call, found)):
+            return found
+        simple = simple_form(result.case)
+        if simple is None or any(
+            one.subject == "tool_calls" for one in self._form(simple).differences
+        ):
+            return found
+        return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)
 
     def _known(self, case: Case) -> tuple[Difference, ...]:
         return () if case.plain is None else self._form(case.plain).differences
@@ -93,6 +139,14 @@ class _Examination:
             return self._form(plain).differences
         form = compile_case(plain.scenario, plain.api, variation, quirk, plain=plain)
         return self._form(form).differences
+
+
+def _is_lost_call(difference: Difference) -> bool:
+    return difference.invariant == "surface-once" and difference.subject == "tool_calls"
+
+
+def _joined_wrongly(difference: Difference) -> Difference:
+    return replace(difference, invariant="arguments-concatenate", alternatives=("surface-once",))
 
 
 def _failure(attribution: Attribution, judgement: Judgement) -> Failure:

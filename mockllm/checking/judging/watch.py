@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.difference import Difference, comparable, format_value
+from mockllm.checking.judging.difference import Difference, calls_of, comparable, format_value
 from mockllm.checking.judging.received import received
 from mockllm.checking.judging.values import canonical, comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
@@ -80,12 +80,24 @@ class Watch:
                 yield self._of_text(description, "delta-is-fragment")
         if not outcome.errors:
             yield from self._joined_fragments()
+            yield from self._surfaced_under_other_ids(outcome)
         pending = getattr(self._probe, "pending", None)
         if pending is not None and not outcome.errors:
             count = pending()
             if count:
                 description = f"{count} calls are still waiting after the end"
                 yield Difference("chunk", description, "stage-empties", conclusive=True)
+
+    def _surfaced_under_other_ids(self, outcome: Outcome) -> Iterator[Difference]:
+        """A call keeps the id under which it was passed on: its result is sent back by it."""
+        calls = calls_of(outcome)
+        ids = {call.id for call in calls}
+        for call in self._surfaced:
+            names = [one.name for one in calls]
+            if call.id is not None and call.id not in ids and call.name in names:
+                final = calls[names.index(call.name)].id
+                description = f"{call.name} is passed on as {call.id}, and is {final} in the end"
+                yield Difference("chunk", description, "id-kept", conclusive=True)
 
     def _joined_fragments(self) -> Iterator[Difference]:
         """The fragments of arguments that were passed on join to the arguments of their calls."""

@@ -287,7 +287,7 @@ class EmitsWhatParses(ChatAccumulator):
             self._answer.surface(self._last)
 
 
-@mutant("surface-complete", api="chat", family="malformed arguments")
+@mutant("malformed-contained", api="chat", family="malformed arguments")
 class RepairsArguments(ChatAccumulator):
     """Closes the quotes and braces of arguments that were cut off (`chat-args-truncated`)."""
 

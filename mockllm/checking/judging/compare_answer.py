@@ -1,0 +1,162 @@
+"""Compares an outcome with the expected one, where the stream can be read. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.compare_calls import call_differences
+from mockllm.checking.judging.compare_fields import (
+    finish_differences,
+    identity_differences,
+    opaque_differences,
+    text_differences,
+    usage_differences,
+)
+from mockllm.checking.judging.difference import Difference, call_key, calls_of, comparable
+from mockllm.checking.judging.exceptions import unexpected_errors
+from mockllm.checking.outcome import Call, Outcome, is_kept
+from mockllm.checking.policy import Policy
+
+__all__ = ["follows", "from_expected"]
+
+
+def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
+    """How an outcome differs from the expected one of a case, under the client's policy.
+
+    What follows from an error of the client is left out.
+    """
+    expected = case.expected
+    kept, excluded = _apply_policy(policy, case)
+    errors = list(unexpected_errors(case, got, policy, excluded))
+    found: list[Difference] = []
+    for name in ("text", "reasoning", "refusal"):
+        if name not in policy.ignore and is_kept(getattr(got, name)):
+            found += text_differences(name, getattr(expected, name), getattr(got, name))
+    if "tool_calls" not in policy.ignore and isinstance(got.tool_calls, tuple):
+        found += call_differences(case, kept, got, policy)
+    if not errors and not any(one.subject == "tool_calls" for one in found):
+        found += _unreported(got, policy, excluded)
+    found = _doubted(found, got)
+    found += finish_differences(case, got, policy)
+    found += usage_differences(expected.usage, got.usage, policy)
+    found += identity_differences(expected, got, policy)
+    found += opaque_differences(expected, got, policy, found)
+    if errors:
+        return _beside_errors(errors, found, case, got)
+    if excluded and got.errors and got.finish is None:
+        # The error about one call is required, but the rest of the answer is lost with it.
+        return [
+            replace(one, invariant=excluded[0][2]) if follows(one, case, got) else one
+            for one in found
+        ]
+    return found
+
+
+def _doubted(found: list[Difference], got: Outcome) -> list[Difference]:
+    """The differences of calls; a name or an id is not conclusive where calls are put together
+    wrongly, since it may be that of another call."""
+    calls = [one for one in found if one.subject == "tool_calls"]
+    wrong = [one for one in calls if not one.conclusive]
+    if not wrong and not got.errors:
+        return found
+    causes = tuple(name for one in wrong[:1] for name in (one.invariant, *one.alternatives))
+    return [
+        replace(one, conclusive=False, alternatives=(*one.alternatives, *causes))
+        if one in calls and one.conclusive and one.invariant in ("name-kept", "id-kept")
+        else one
+        for one in found
+    ]
+
+
+def _beside_errors(
+    errors: list[Difference], found: list[Difference], case: Case, got: Outcome
+) -> list[Difference]:
+    """The differences of an outcome with errors, less those that follow from the errors."""
+    rest = [replace(one, conclusive=False) for one in found if not follows(one, case, got)]
+    calls = [one for one in found if one.subject == "tool_calls"]
+    if calls and _names_a_call(case, got):
+        # An error that names a call: what is wrong with the call is its likely cause.
+        errors = [
+            one if one.field == "crash" or one.conclusive else _caused_by(one, calls[0])
+            for one in errors
+        ]
+    return [*errors, *rest]
+
+
+def _caused_by(error: Difference, call: Difference) -> Difference:
+    alternatives = (*call.alternatives, error.invariant, *error.alternatives)
+    return replace(error, invariant=call.invariant, alternatives=alternatives)
+
+
+def _names_a_call(case: Case, got: Outcome) -> bool:
+    names = {name for call in case.expected.tool_calls for name in (call.name, call.id) if name}
+    return any(name in trouble.message for trouble in got.errors for name in names)
+
+
+def follows(difference: Difference, case: Case, got: Outcome) -> bool:
+    """Whether a difference follows from an error: what came after the error is missing."""
+    match difference.subject:
+        case "finish":
+            return got.finish is None
+        case "usage":
+            return True
+        case "tool_calls":
+            return all(_begins_a_call(call, case) for call in calls_of(got))
+        case "text" | "reasoning" | "refusal" as name:
+            return str(getattr(case.expected, name)).startswith(str(getattr(got, name)))
+        case "role" | "model" | "response_id" as name:
+            return getattr(got, name) is None
+        case "opaque":
+            return not Counter(got.opaque or ()) - Counter(case.expected.opaque or ())  # type: ignore[arg-type]  # both are kept, or there is no difference
+        case _:
+            return False
+
+
+def _begins_a_call(call: Call, case: Case) -> bool:
+    """Whether a call is one of the expected ones, or its beginning."""
+    same = [one for one in case.expected.tool_calls if one.name == call.name]
+    have = comparable(call)
+    return any(
+        call_key(have) == call_key(one)
+        or isinstance(have.arguments, str)
+        or have.arguments in ({}, None)
+        for one in same
+    )
+
+
+def _apply_policy(policy: Policy, case: Case) -> tuple[list[Call], list[tuple[int, Call, str]]]:
+    """The calls that a client keeps under its policy, and those that it leaves out or reports:
+    their index, the call, and the invariant."""
+    offered = {tool.name for tool in case.tools}
+    kept: list[Call] = []
+    excluded: list[tuple[int, Call, str]] = []
+    for index, call in enumerate(case.expected.tool_calls):
+        if not isinstance(call.arguments, dict) and policy.malformed != "keep":
+            excluded.append((index, call, "malformed-contained"))
+        elif offered and call.name not in offered and policy.unknown_tool != "keep":
+            excluded.append((index, call, "unknown-tool"))
+        else:
+            kept.append(call)
+    return kept, excluded
+
+
+def _unreported(
+    got: Outcome, policy: Policy, excluded: Sequence[tuple[int, Call, str]]
+) -> Iterator[Difference]:
+    """Calls that the policy requires to be reported as errors, and that are not."""
+    choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
+    for index, call, invariant in excluded:
+        if choices[invariant] != "error":
+            continue
+        reported = any(
+            trouble.tool == index
+            or call.name in trouble.message
+            or (call.id and call.id in trouble.message)
+            for trouble in got.errors
+        )
+        if not reported:
+            description = f"no error names the call {call.name} ({call.id})"
+            yield Difference("unreported", description, invariant, conclusive=True)
