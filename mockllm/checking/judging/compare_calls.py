@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import (
@@ -14,7 +15,7 @@ from mockllm.checking.judging.difference import (
     format_calls,
     format_value,
 )
-from mockllm.checking.judging.values import canonical
+from mockllm.checking.judging.values import canonical, comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 
@@ -118,7 +119,7 @@ def _too_many(
         invariant = "surface-complete" if early else "surface-once"
     elif any(call.name in _unoffered(case, policy) for call in extra):
         invariant = "unknown-tool"
-    elif _malformed(case) and any(isinstance(call.arguments, dict) for call in extra):
+    elif _malformed(case):
         invariant = "malformed-contained"
     description = (
         f"{len(got)} calls, not {len(expected)}: "
@@ -193,7 +194,7 @@ def _json_forms(call: Call) -> list[str]:
 def _call(
     case: Case, index: int, want: Call, have: Call, expected: Sequence[Call]
 ) -> Iterator[Difference]:
-    same = canonical(have.arguments) == canonical(want.arguments)
+    same = canonical(have.arguments) in _accepted(want)
     if not same:
         yield Difference(
             f"tool_calls[{index}]",
@@ -209,6 +210,16 @@ def _call(
         yield from _name(index, want, have)
         yield from _raw_arguments(index, want, have)
     yield from _id(case, index, want, have)
+
+
+def _accepted(want: Call) -> set[str]:
+    """The canonical forms of correct arguments. JSON that is no object may be kept as text or as
+    the value."""
+    accepted = {canonical(want.arguments)}
+    if isinstance(want.arguments, str):
+        with suppress(ValueError, RecursionError):
+            accepted.add(canonical(comparable_value(json.loads(want.arguments))))
+    return accepted
 
 
 def _name(index: int, want: Call, have: Call) -> Iterator[Difference]:

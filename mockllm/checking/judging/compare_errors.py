@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +63,7 @@ def from_error(
     yield from _texts_before_error(case, got, policy)
     yield from (
         one
-        for one in identity_differences(case.expected, got, policy)
+        for one in identity_differences(case, got, policy)
         if getattr(got, one.field) is not None
     )
 
@@ -133,6 +134,8 @@ def _pretended_end(
     values = {*_COMPLETE, *(v for f in _COMPLETE for v in _finish_values_of(case, f))}
     if "finish" in policy.ignore or got.finish not in values:
         return
+    if invariant != "malformed-contained" and case.expected.finish is not None:
+        return
     if invariant != "malformed-contained" and _is_stated(case, str(got.finish), whole=True):
         return
     description = f"finish is {format_value(got.finish)}, although the answer failed"
@@ -162,19 +165,20 @@ def _incomplete_calls(case: Case, got: Outcome, invariant: str) -> Iterator[Diff
     for call in map(comparable, calls_of(got)):
         if isinstance(call.arguments, dict) and call_key(call) not in known:
             description = f"a call that is not complete comes out: {format_calls([call])}"
-            alternatives = ("arguments-concatenate",) if call.name in names else ()
+            others = ("arguments-concatenate",) if call.name in names else ()
+            alternatives = ("surface-complete", *others)
             yield Difference("tool_calls", description, invariant, alternatives=alternatives)
 
 
 def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
-    """Text that was read before the error is a beginning of the text that was sent."""
+    """What came before the error has no characters that were not sent, and none twice."""
     for name in ("text", "reasoning", "refusal"):
         have: Any = getattr(got, name)
         if name in policy.ignore or not isinstance(have, str):
             continue
         whole = [getattr(one.expected, name) for one in (case, case.plain) if one is not None]
-        if not any(text.startswith(have) for text in whole):
+        if all(Counter(have) - Counter(text) for text in whole):
             description = (
-                f"{name} is {format_value(have)}, which does not begin {format_value(whole[0])}"
+                f"{name} is {format_value(have)}, and only {format_value(whole[-1])} was sent"
             )
             yield Difference(name, description, invariant_of_text(whole[0], have))

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.arrival import is_in_order_of_arrival
 from mockllm.checking.judging.difference import Difference, format_value
 from mockllm.checking.outcome import Outcome, Usage, is_kept
 from mockllm.checking.policy import Policy
+from mockllm.protocols import PROTOCOLS
 
 __all__ = [
     "COUNTS",
@@ -27,9 +29,10 @@ COUNTS = ("input", "output", "reasoning", "cached")
 _NULL_AS_TEXT = re.compile(r"None|null|undefined|\[object Object\]")
 
 
-def text_differences(name: str, expected: str, got: str) -> Iterator[Difference]:
+def text_differences(case: Case, name: str, got: str) -> Iterator[Difference]:
     """How a text, a reasoning or a refusal differs; `name` is its field."""
-    if expected != got:
+    expected = getattr(case.expected, name)
+    if expected != got and not is_in_order_of_arrival(case, name, got):
         description = f"{name} is {format_value(got)}, not {format_value(expected)}"
         invariant = invariant_of_text(expected, got)
         others = () if invariant == "text-accumulates" else ("text-accumulates",)
@@ -84,14 +87,15 @@ def usage_differences(
 _IDENTITY = {"role": "role-kept", "model": "answer-id-kept", "response_id": "answer-id-kept"}
 
 
-def identity_differences(expected: Outcome, got: Outcome, policy: Policy) -> Iterator[Difference]:
+def identity_differences(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
     """Role, model and id of the answer, where the client keeps them."""
     for name, invariant in _IDENTITY.items():
-        want, have = getattr(expected, name), getattr(got, name)
+        want, have = getattr(case.expected, name), getattr(got, name)
         if (
             not (is_kept(want) and is_kept(have))
             or want is None
             or want == have
+            or (name == "role" and have == PROTOCOLS[case.api].role)
             or name in policy.ignore
         ):
             continue

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from mockllm.checking.cases.case import Case
@@ -61,7 +61,8 @@ class _Examination:
     def report(self, skipped: Iterable[str] = ()) -> Report:
         """The report on all cases."""
         check_allowed(self.policy.allow, (one.case.name for one in self.results))
-        self.results = list(map(self._with_lost_counts, self.results))
+        counts = {name for one in self.results for name in one.judgement.counts}
+        self.results = [_with_lost_counts(one, counts) for one in self.results]
         excused = {id(one.case) for one in self.excused}
         judged = [one for one in self.results if id(one.case) not in excused]
         judged += self._unlisted_plain_forms(judged)
@@ -77,20 +78,6 @@ class _Examination:
         )
         return Report(
             len(self.results), tuple(skipped), failures, tuple(self.results), tuple(self.excused)
-        )
-
-    def _with_lost_counts(self, result: Result) -> Result:
-        """The result, with a difference for each count that the client reports elsewhere."""
-        reported = {name for one in self.results for name in one.judgement.counts}
-        lost = [name for name in result.judgement.lost_counts if name in reported]
-        if not lost:
-            return result
-        names = ", ".join(lost)
-        description = f"usage: {names} is lost, although it is reported for other answers"
-        found = Difference("usage", description, "finish-and-usage")
-        differences = (*result.judgement.differences, found)
-        return replace(
-            result, judgement=replace(result.judgement, verdict="wrong", differences=differences)
         )
 
     def _unlisted_plain_forms(self, judged: Iterable[Result]) -> list[Result]:
@@ -139,6 +126,20 @@ class _Examination:
             return self._form(plain).differences
         form = compile_case(plain.scenario, plain.api, variation, quirk, plain=plain)
         return self._form(form).differences
+
+
+def _with_lost_counts(result: Result, reported: Collection[str]) -> Result:
+    """The result, with a difference for the counts that the client reports elsewhere."""
+    lost = [name for name in result.judgement.lost_counts if name in reported]
+    if not lost:
+        return result
+    names = ", ".join(lost)
+    description = f"usage: {names} is lost, although it is reported for other answers"
+    found = Difference("usage", description, "finish-and-usage")
+    differences = (*result.judgement.differences, found)
+    return replace(
+        result, judgement=replace(result.judgement, verdict="wrong", differences=differences)
+    )
 
 
 def _is_lost_call(difference: Difference) -> bool:

@@ -29,6 +29,13 @@ _FRAMING = re.compile(
 """What a client raises that reads lines, events or characters wrongly: the data it gets is then no
 JSON, or no UTF-8."""
 
+_IS_CUT = re.compile(
+    r"\bcut\b|truncated|incomplete|ended (early|without)|unexpected end of (the )?(stream|input)|"
+    r"closed before|without (a |an )?(end|finish)",
+    re.IGNORECASE,
+)
+"""A client that reports a complete stream as cut has missed its end."""
+
 _NO_ARGUMENTS = re.compile(
     r"JSON object must be str|expected string or bytes|Expecting value: line 1 column 1 \(char 0\)|"
     r"Unexpected end of JSON input|EOF while parsing a value"
@@ -87,6 +94,7 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
     first, *others = [
         *([certain] if certain else []),
         *(["null-tolerant"] if trouble.crash and not certain else []),
+        *(["finish-and-usage"] if _IS_CUT.search(trouble.message) and not certain else []),
         *_possible_causes(case, excluded),
         *(["chunking-free"] if about_framing(trouble) else []),
     ]

@@ -90,7 +90,7 @@ class SpaceRequired(Chat):
         return None if line[:5] == "data:" and line[:6] != "data: " else super()._line(line)
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="fields")
+@mutant("chunking-free", "unknown-event", api="chat", level="bytes", family="fields")
 class LastDataLine(Chat):
     """Reads the last `data` line of an event alone (`sse-multiline-data`)."""
 
@@ -100,7 +100,7 @@ class LastDataLine(Chat):
         return super()._line(line)
 
 
-@mutant("chunking-free", api="agui", level="bytes", family="events")
+@mutant("chunking-free", "unknown-event", api="agui", level="bytes", family="events")
 class EachDataLine(ReferenceBytes):
     """Reads each `data` line as an event (`sse-multiline-data`)."""
 

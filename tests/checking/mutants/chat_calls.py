@@ -275,7 +275,7 @@ class DropsRepeatedFragments(ChatAccumulator):
         super()._fragment({**entry, "function": function})
 
 
-@mutant("surface-complete", api="chat", policy=WATCHED, family="emission")
+@mutant("surface-complete", "name-kept", api="chat", policy=WATCHED, family="emission")
 class EmitsWhatParses(ChatAccumulator):
     """Reports a call as soon as its arguments so far parse (`chat-args-truncated` lists such
     parsers)."""

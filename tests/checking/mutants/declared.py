@@ -11,7 +11,17 @@ from mockllm.checking.judging.running import Level
 from mockllm.checking.probes import ByteProbe, Probe
 from mockllm.scenario.model import Api
 
-__all__ = ["FAMILIES", "MUTANTS", "SHARED", "WATCHED", "Mutant", "mutant"]
+__all__ = [
+    "ESCAPED",
+    "EXACT",
+    "FAMILIES",
+    "MUTANTS",
+    "SHARED",
+    "TOLERATED",
+    "WATCHED",
+    "Mutant",
+    "mutant",
+]
 
 FAMILIES: dict[str, str] = {
     "call identity": "a fragment is added to the wrong call, or two calls become one",
@@ -31,11 +41,11 @@ FAMILIES: dict[str, str] = {
     "role and ids of the answer": "role, model or id of the answer is lost, joined or changed",
     "null and absent": "a field that is null or absent breaks the client",
     "unknown events": "an event, part, block or field that is not known breaks the client",
-    "final values": "a value that is final is appended, ignored or taken for a fragment",
+    "final values": "a value that is final is appended, ignored or treated as a fragment",
     "finish": "the finish reason is lost, changed or decides too much",
-    "usage": "usage is lost, summed or taken from the wrong event",
+    "usage": "usage is lost, summed or read from the wrong event",
     "errors": "an error in the stream is ignored, or its message is lost",
-    "cut streams": "a stream that was cut is taken for a complete one",
+    "cut streams": "a stream that was cut is treated as a complete one",
     "shared state": "streams share something",
     "modified input": "what is handed in is changed",
     "deltas": "what is passed on for an event is not what the event adds",
@@ -43,12 +53,32 @@ FAMILIES: dict[str, str] = {
     "characters": "bytes become characters wrongly",
     "fields": "a field of an event stream is read wrongly",
     "events": "lines become the wrong event",
-    "end marker": "the end marker is missed, or taken where there is none",
+    "end marker": "the end marker is missed, or found where there is none",
     "buffers": "reads, lines or events of some length are lost",
 }
 """The kinds of mistakes, which group the mutants in tables."""
 
 WATCHED = Policy(intermediate=True)
+EXACT = (
+    "agui",
+    "anthropic",
+    "byte_lines",
+    "chat_calls",
+    "chat_ends",
+    "chat_words",
+    "gemini",
+    "intermediate",
+    "responses",
+)
+"""The modules whose mutants are reported with the declared invariants and no others. The kit has to
+catch the mutants of all modules; a mistake of the others may break more than it declares."""
+
+ESCAPED: dict[str, str] = {}
+"""The mutants that the kit does not catch, by name, each with the reason."""
+
+TOLERATED: dict[str, str] = {}
+"""The mutants whose outcomes the kit accepts, by name, each with the reason."""
+
 _M = TypeVar("_M", bound=type[Probe] | type[ByteProbe])
 
 
@@ -57,7 +87,7 @@ class Mutant:
     """An accumulator with one mistake.
 
     Args:
-        breaks: the invariants that the kit must report for it, and no others.
+        breaks: the invariants that the mistake breaks.
         family: the kind of mistake, one of `FAMILIES`.
     """
 
@@ -67,6 +97,11 @@ class Mutant:
     level: Level
     policy: Policy
     family: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the kit must report the declared invariants and no others."""
+        return self.make.__module__.rpartition(".")[2] in EXACT
 
     def __str__(self) -> str:
         return f"{self.api}-{self.level}-{self.make.__name__}"

@@ -155,7 +155,7 @@ class ItemsByArrival(ResponsesAccumulator):
         return item
 
 
-@mutant("surface-once", api="responses", family="emission")
+@mutant("surface-once", "missing-id", api="responses", family="emission")
 class DoneMakesACall(ResponsesAccumulator):
     """Reports a call for every `output_item.done`, also a repeated one (`resp-dup-done`)."""
 
@@ -245,7 +245,7 @@ class IncompleteIsAnError(ResponsesAccumulator):
         super()._end("failed" if status == "incomplete" else status, response)
 
 
-@mutant("finish-and-usage", api="responses", family="finish")
+@mutant("finish-and-usage", "error-ends", api="responses", family="finish")
 class IncompleteIsCompleted(ResponsesAccumulator):
     """Reports every end as `completed` (`resp-incomplete`)."""
 
