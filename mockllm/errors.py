@@ -128,7 +128,7 @@ class NotExpressibleError(MockLLMError):
 
 class ProbeError(MockLLMError):
     """A client under test cannot be run: a missing import, a constructor that fails, a probe
-    without `feed`. This says nothing about streams, so no case is judged."""
+    without `feed`. No case is judged, because no stream was read."""
 
 
 class UpstreamError(MockLLMError):

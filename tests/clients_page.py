@@ -1,4 +1,7 @@
-"""Generates docs/clients.md: how real clients handle each quirk. `python -m tests.clients_page`
+"""Generates docs/clients.md: how real clients handle each quirk.
+
+    python -m tests.clients_page            measures every cell, in minutes
+    python -m tests.clients_page NAME ...   measures these quirks and those that are not on the page
 
 Every cell is measured here: the client, used as its documentation recommends, receives the quirk's
 sample over HTTP, and the outcome that its user gets is compared with the right one.
@@ -8,15 +11,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mockllm.checking import Case, Outcome, Policy, differences
 from mockllm.checking.cases.compile import quirk_cases
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.examine import outcome_of
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
+from mockllm.quirks import QUIRKS, find
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.conformance.client import Client, NotInstalledError
@@ -59,17 +63,31 @@ def policy_of(client: Client) -> Policy:
     return Policy(ignore=client.unseen, malformed="keep")
 
 
-def measured(clients: Iterable[Client]) -> Iterator[tuple[Client, Case, Cell]]:
-    """Every client on every variant of every quirk of its API."""
+Known = Mapping[tuple[str, str], Cell]
+"""Cells by the names of client and quirk."""
+
+
+def measured(
+    clients: Iterable[Client], known: Known | None = None
+) -> Iterator[tuple[Client, Case, Cell]]:
+    """Every client on every variant of every quirk of its API.
+
+    Args:
+        known: cells that are not measured again.
+    """
+    known = known or {}
     cases: dict[str, list[Case]] = {}
     with ServerThread([], ServerOptions(speed=0)) as server:
         for number, client in enumerate(clients):
+            session = f"client-{number}"
             if client.api not in cases:
                 cases[client.api] = list(quirk_cases(client.api))
             for case in cases[client.api]:
                 if client.name == _FRAMED_FOR and QUIRKS[_plain(case.quirk)].group in "FG":
                     continue
-                session = f"client-{number}"
+                if (client.name, case.quirk) in known:
+                    yield client, case, known[client.name, case.quirk]
+                    continue
                 server.server.assign(session, [case.scenario], named=case.scenario.name)
                 url = f"{server.url}/s/{session}{PROTOCOLS[case.api].base_path}"
                 yield client, case, cell(client, case, outcome_of(client.run, url, case))
@@ -89,12 +107,15 @@ def cell(client: Client, case: Case, outcome: Outcome) -> Cell:
         return Cell("ok" if not outcome.errors else "error")
     messages = [trouble.message for trouble in outcome.errors]
     messages = messages or [difference.description for difference in found]
-    return Cell(_wrong(case, outcome), _short("; ".join(messages)))
+    return Cell(_wrong(case, outcome, found), _short("; ".join(messages)))
 
 
-def _wrong(case: Case, outcome: Outcome) -> str:
+def _wrong(case: Case, outcome: Outcome, found: Collection[Difference]) -> str:
     if any(trouble.crash for trouble in outcome.errors):
         return "**breaks**"
+    if outcome.errors and case.reaction == "error":
+        vague = all(difference.field == "error_message" for difference in found)
+        return "**vague**" if vague else "**wrong**"
     if outcome.errors:
         return "**error**"
     return "**silent**" if case.reaction == "error" else "**wrong**"
@@ -128,9 +149,10 @@ again.
 |---|---|
 | ok | the right outcome |
 | error | a clear error, or a finish reason that reports one; right for this quirk |
-| **wrong** | a different outcome, and no error |
+| **wrong** | a different outcome; no error, or one with a wrong outcome beside it |
 | **silent** | no error, although one is due |
 | **error** | an error, although the stream can be read |
+| **vague** | an error without the message that the service sent |
 | **breaks** | an exception that points to a bug in the client (`KeyError`, `TypeError`, ...) |
 | – | not measured: the quirk is in a layer that the package does not have |
 
@@ -143,11 +165,53 @@ again.
 """
 
 
-def page(clients: list[Client]) -> str:
-    """The whole page."""
+_ROW = re.compile(r"- `([^`]+)`: ")
+_DESCRIPTION = re.compile(r"  - (.+?) \((\w+)\): (.*)")
+
+
+def written() -> dict[tuple[str, str], Cell]:
+    """The cells that are on the page."""
+    cells: dict[tuple[str, str], Cell] = {}
+    names: list[str] = []
+    quirk = ""
+    for line in PAGE.read_text().splitlines():
+        row = [text.strip() for text in line.strip("|").split("|")]
+        if line.startswith("| quirk | right |"):
+            names = row[2:]
+        elif line.startswith("| `") and names:
+            quirk = row[0].strip("`")
+            marks = zip(names, row[2:], strict=True)
+            cells |= {(name, quirk): Cell(mark) for name, mark in marks if mark != _NOT_MEASURED}
+        elif found := _ROW.match(line):
+            quirk = found[1]
+        elif (found := _DESCRIPTION.match(line)) and (found[1], quirk) in cells:
+            mark = cells[found[1], quirk].mark
+            cells[found[1], quirk] = Cell(mark, found[3])
+    return cells
+
+
+def outdated(clients: Iterable[Client]) -> list[str]:
+    """The clients that the page measured in another version, or not at all."""
+    text = PAGE.read_text()
+    return [
+        one.name for one in clients if f"| {one.name} | {one.api} | {one.version()} |" not in text
+    ]
+
+
+def kept(again: Collection[str]) -> dict[tuple[str, str], Cell]:
+    """The cells on the page that stay as they are: those of other quirks than these."""
+    return {key: one for key, one in written().items() if again and _plain(key[1]) not in again}
+
+
+def page(clients: list[Client], known: Known | None = None) -> str:
+    """The whole page.
+
+    Args:
+        known: cells that are not measured again.
+    """
     cells: dict[str, dict[str, dict[str, Cell]]] = {}
     samples: dict[str, Case] = {}
-    for client, case, judged in measured(clients):
+    for client, case, judged in measured(clients, known):
         cells.setdefault(client.api, {}).setdefault(case.quirk, {})[client.name] = judged
         samples[case.quirk] = case
     lines = [_HEAD, "## The clients", "", "| client | API | version | right |", "|---|---|---|---|"]
@@ -195,5 +259,8 @@ if __name__ == "__main__":
     here, missing = installed()
     if missing:
         sys.exit("\n".join(missing))
-    PAGE.write_text(page(here))
+    again = {find(name)[0].name for name in sys.argv[1:]}
+    if again and (others := outdated(here)):
+        sys.exit(f"measure all, as these have other versions on the page: {', '.join(others)}")
+    PAGE.write_text(page(here, kept(again)))
     print(f"{PAGE}: {len(here)} clients")

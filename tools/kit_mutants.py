@@ -39,9 +39,11 @@ from mockllm.replay.loading import load
 from mockllm.scenario.model import Api
 from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.mutants import MUTANTS, Mutant
-from tests.checking.mutants.declared import FAMILIES
+from tests.checking.mutants.declared import ESCAPED, FAMILIES, TOLERATED
 
-__all__ = ["Result", "main", "material", "result_of", "table"]
+__all__ = ["PAGE", "Result", "main", "material", "result_of", "table"]
+
+PAGE = Path(__file__).parents[1] / "docs" / "mutants.md"
 
 Verdict = Literal["caught", "tolerated", "escaped"]
 _Factory = Callable[[], Probe | ByteProbe]
@@ -242,10 +244,12 @@ def _cells(results: Sequence[Result]) -> Iterator[str]:
 
 def _escaped(results: Iterable[Result], verdict: Verdict) -> list[str]:
     """A line for each mutant with this verdict: its mistake, and why it is not accused."""
+    declared = ESCAPED | TOLERATED
     return [
-        f"{result.mutant} ({result.mutant.family}): {_mistake(result.mutant)} {result.detail}"
-        for result in results
-        if result.verdict == verdict
+        f"{one.mutant} ({one.mutant.family}): {_mistake(one.mutant)} "
+        f"{declared.get(str(one.mutant), one.detail)}"
+        for one in results
+        if one.verdict == verdict
     ]
 
 
@@ -335,7 +339,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="stop an API at its first mutant that escapes, and exit with 1",
     )
-    parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
+    parser.add_argument("--markdown", type=Path, help=f"also write the page; it belongs at {PAGE}")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="processes; default: one a processor"
     )

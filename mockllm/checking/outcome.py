@@ -90,7 +90,8 @@ class Outcome:
         finish: why the answer ended: the value on the wire, or mockllm's neutral one.
         errors: all errors that the client reports, raised or returned. The message of an error in
             the stream contains the service's message.
-        role: the role of the message.
+        role: the role of the message: the value on the wire (`model` for Gemini), or mockllm's
+            neutral `assistant`.
         model, response_id: the model and the id of the answer, as the stream has them.
         opaque: the values that a client has to send back unchanged, in any order: signatures of
             reasoning and of calls, redacted reasoning, encrypted reasoning.

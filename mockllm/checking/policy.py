@@ -25,8 +25,8 @@ class Policy:
         ignore: the fields of `Outcome` that the client does not have.
         intermediate: also check the state after every chunk. The probe's `outcome()` must then
             work in the middle of a stream.
-        usage_requested: whether the client asks the service for usage, where the service sends it
-            on request only. None: yes; for a whole client, as its requests say.
+        usage_requested: whether the client requests usage, where the service sends it on request
+            only. None: yes; for a whole client, its requests decide.
         allow: the cases that the client may get wrong, each with the reason: names of quirks
             (`chat-name-split`, `sse-crlf:cr`) or of cases, as reports have them.
     """

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import unified_diff
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,7 @@ def _as_json(quirk: Quirk) -> dict[str, Any]:
                 "name": variant.name,
                 "says": variant.description,
                 "right": variant.right or quirk.right,
+                "sample": quirk.sample_of(variant).name,
             }
             for variant in quirk.variants
         ],
@@ -120,15 +122,16 @@ _JSON_SHOWN = 40
 
 
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
-    """What the quirk changes in the stream of its sample, as a diff of lines."""
+    """The changes of a variant in the stream of its sample, as a diff of lines."""
     from mockllm.checking.cases.compile import case
     from mockllm.checking.reports.stream_text import format_stream
 
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-    odd = case(quirk.sample, api, quirk=name)
+    odd = case(quirk.sample_of(variant), api, quirk=name)
     assert odd.plain is not None
     show = format_stream if odd.events is not None else _raw
-    before, after = (show(one).split("\n") for one in (odd.plain, odd))
+    unmarked = replace(odd, plain=None)  # the report of a failure marks what differs from `plain`
+    before, after = (show(one).split("\n") for one in (odd.plain, unmarked))
     changes = list(unified_diff(before, after, n=0, lineterm=""))[2:]
     lines = [line for line in changes if not line.startswith("@@")]
     for line in lines[:_MOST_LINES]:

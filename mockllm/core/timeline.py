@@ -126,6 +126,8 @@ class _Folding:
             case ev.PartEnd():
                 pass
             case ev.Start():
+                # A second run on one stream (AG-UI): the answer ends with the last run.
+                self._finish = None
                 self._end = max(self._end, item.at)
             case ev.Usage() | ev.Finish() | ev.StreamError():
                 self._end = item.at

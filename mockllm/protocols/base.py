@@ -192,6 +192,7 @@ class WireProtocol:
         end_data: the data of the frame that ends a stream, if they are not JSON (`[DONE]`).
         finish_values: by neutral finish reason, the values on the wire that mean it, the usual one
             first.
+        role: the role of an answer on the wire.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
     """
 
@@ -226,4 +227,5 @@ class WireProtocol:
     line_end: LineEnd = "lf"
     end_data: str | None = None
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    role: str = "assistant"
     join: Callable[[Frame, Frame], Frame | None] | None = None

@@ -19,6 +19,7 @@ from mockllm.scenario.model import (
 
 __all__ = [
     "CALL",
+    "CALL_AT_LIMIT",
     "INTERLEAVED",
     "LONG_TEXT",
     "NOT_OFFERED",
@@ -65,6 +66,11 @@ def _sample(name: str, description: str, *reply: AnyPart, reasoning: int = 0) ->
 
 TEXT = _sample("text", "A text in two fragments.", _HELLO)
 CALL = _sample("call", "One call, its arguments in two fragments.", _A1)
+CALL_AT_LIMIT = _sample(
+    "call-at-limit",
+    "A call whose arguments lack their last bracket.",
+    replace(_A1, arguments='{"city":"Paris"', split=('{"city":', '"Paris"'), malformed=True),
+)
 ZERO = _sample("zero", "A call without arguments.", _Z0)
 ZERO_IN_FRAGMENTS = _sample(
     "zero-in-fragments",
@@ -110,6 +116,7 @@ SAMPLES = {
     for scenario in (
         TEXT,
         CALL,
+        CALL_AT_LIMIT,
         ZERO,
         ZERO_IN_FRAGMENTS,
         TWO_CALLS,

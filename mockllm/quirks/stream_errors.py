@@ -1,7 +1,7 @@
 """Group G: errors in the body of an answer with status 200.
 
-The error replaces the whole answer (`first`), or its finish reason and usage (`later`). `[DONE]`
-still follows, except for servers that are known to omit it.
+The error replaces the whole answer (`first`), or its finish reason and usage (`later`), or stands
+before them (`followed`). `[DONE]` still follows, except for servers that are known to omit it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.framing.changes import is_end
 from mockllm.quirks.samples import TEXT
+from mockllm.scenario.model import Api
 
 __all__ = ["QUIRKS"]
 
@@ -30,6 +31,7 @@ REFUSED: _Json = {
     "status_code": 400,
 }
 PLAIN: _Json = {"object": "error", "message": "boom", "code": 400}
+BARE: _Json = {"code": 503, "details": "The model is loading"}
 BODY: _Json = {
     "error": {"message": "The upstream provider failed", "type": "server_error", "code": 502}
 }
@@ -37,7 +39,8 @@ BODY: _Json = {
 
 def _stream_error(error: _Json) -> StreamError:
     code = error.get("code")
-    return StreamError(error["message"], error.get("type"), None if code is None else str(code))
+    message = error.get("message") or error["details"]
+    return StreamError(message, error.get("type"), None if code is None else str(code))
 
 
 def _alone(error: _Json) -> Callable[[Turn], Turn]:
@@ -47,6 +50,12 @@ def _alone(error: _Json) -> Callable[[Turn], Turn]:
 def _after(error: _Json) -> Callable[[Turn], Turn]:
     ended = _stream_error(error)
     return lambda turn: replace(turn, finish=None, finish_raw=None, usage=None, error=ended)
+
+
+def _before_end(items: list[Item], api: Api) -> int:
+    """How many frames come before those that end the answer; `[DONE]` not counted."""
+    ends = (position for position, item in enumerate(items) if is_end(item.data, api))
+    return next(ends, sum(item.data != "[DONE]" for item in items))
 
 
 _Make = Callable[[list[Item], int], Item]
@@ -65,9 +74,18 @@ def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         sentinels = [item for item in items if item.data == "[DONE]"]
         events = [item for item in items if item.data != "[DONE]"]
-        ends = (position for position, item in enumerate(events) if is_end(item.data, context.api))
-        kept = next(ends, len(events)) if later else 0
+        kept = _before_end(events, context.api) if later else 0
         return [*events[:kept], make(events, kept), *sentinels[: int(done)]]
+
+    return change
+
+
+def _followed(make: _Make) -> FramesChange:
+    """Adds an error before the frames that end an answer."""
+
+    def change(items: list[Item], context: Context) -> list[Item]:
+        kept = _before_end(items, context.api)
+        return [*items[:kept], make(items, kept), *items[kept:]]
 
     return change
 
@@ -139,7 +157,15 @@ QUIRKS: tuple[Quirk, ...] = (
             "huggingface/text-generation-inference#2668",
             "vercel/ai#1835",
         ),
-        variants=_both(_event({"error": UPSTREAM}), UPSTREAM),
+        variants=(
+            *_both(_event({"error": UPSTREAM}), UPSTREAM),
+            Variant(
+                "followed",
+                "before the end of the answer, which follows as if nothing had happened",
+                frames=_followed(_event({"error": UPSTREAM})),
+                expected=_after(UPSTREAM),
+            ),
+        ),
     ),
     Quirk(
         name="err-json-200",
@@ -191,8 +217,19 @@ QUIRKS: tuple[Quirk, ...] = (
         faults="ignores the event name",
         invariant="error-ends",
         sample=TEXT,
-        sources=("foundation-model-stack/fms-guardrails-orchestrator#436",),
-        variants=_both(_event({"error": REFUSED}, "error"), REFUSED, usual="later", done=False),
+        sources=(
+            "foundation-model-stack/fms-guardrails-orchestrator#436",
+            "foundation-model-stack/fms-guardrails-orchestrator#410",
+        ),
+        variants=(
+            *_both(_event({"error": REFUSED}, "error"), REFUSED, usual="later", done=False),
+            Variant(
+                "bare",
+                "the data are the fields of the error, and only the name of the event shows it",
+                frames=_instead(_event(BARE, "error"), later=True, done=True),
+                expected=_after(BARE),
+            ),
+        ),
     ),
     Quirk(
         name="err-object-error",

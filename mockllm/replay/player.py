@@ -18,14 +18,13 @@ from mockllm.matching.naming import named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
-from mockllm.protocols.base import Lookup, Operation, WireProtocol
-from mockllm.protocols.records import StoredAnswers
+from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.quirks import find
-from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer, json_answer
+from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
-from mockllm.replay.exchange import not_kept_whole
+from mockllm.replay.lookups import Lookups
 from mockllm.replay.request_cache import Decision, RequestCache
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
@@ -78,6 +77,7 @@ class Player:
         """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
         self._replayer = Replayer()
+        self.lookups = Lookups(self.served, self._replayer)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER)
 
@@ -301,54 +301,12 @@ class Player:
                 raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
         return self._quirks + names
 
-    def recall(self, call: Call, id: str) -> Lookup | None:
-        """The request and the answer with an id; None where they are not, or no longer, kept.
-
-        Raises:
-            RequestError: the request was too large to be kept whole.
-        """
-        protocol = call.protocol
-        exchange = call.session.answer(id)
-        if exchange is None:
-            return None
-        if exchange.body_size is not None:
-            raise not_kept_whole(id, exchange)
-        body = parse_object(exchange.body)
-        request = replace(protocol.parse(body, call.target, False), stream=False)
-        scenario = self.served.by_name.get(exchange.scenario or "")
-        if scenario is None or exchange.position is None or exchange.turn is None:
-            return None
-        selection = Selection(scenario, exchange.position, exchange.turn)
-        if turn_at(scenario, exchange.position, protocol.name) is None:
-            return None
-        answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
-        return Lookup(call.target, request=body, answer={**answer, "id": id})
-
     def look_up(self, call: Call, operation: Operation) -> HttpAnswer:
         """The answer to an operation besides `generate`."""
-        protocol, exchange = call.protocol, call.exchange
         try:
-            stored = protocol.stored
-            if stored is not None and stored.segment in call.target.segments:
-                found = self._recalled(call, stored, operation)
-            else:
-                names, any_model = self.served.models()
-                body = parse_object(exchange.body) if operation == "count_tokens" else {}
-                found = Lookup(call.target, names, any_model, body)
-            body = protocol.lookups[operation](found)
+            return self.lookups.answer(call, operation)
         except RequestError as error:
-            return self.refuse(protocol, error, exchange)
-        exchange.outcome, exchange.status = "played", 200
-        return json_answer(200, body)
-
-    def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
-        id = call.target.segments[stored.segment]
-        found = self.recall(call, id)
-        if found is None:
-            raise stored.not_found(id)
-        if operation == "delete_response":
-            call.session.drop_answer(id)
-        return found
+            return self.refuse(call.protocol, error, call.exchange)
 
 
 def _record_selection(exchange: Exchange, request: Request, selection: Selection) -> None:

@@ -33,7 +33,7 @@ _LONGEST_QUOTE = 70
 _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
-    "error": "the error that the scenario asks for",
+    "error": "the error of the scenario",
     "forwarded": "from the service",
 }
 

@@ -131,7 +131,7 @@ class _Suite:
         if invariant == "stream-equals-body":
             return None if self._has_body else "give the suite a method body(value) to compare"
         if not report.judges(invariant):
-            return "not judged: no outcome of the client has the fields that it is about"
+            return "not judged: the client keeps none of the fields, or no case has them"
         return self._skip_reason(invariant)
 
     def _examination(self, request: pytest.FixtureRequest) -> _Examination:
@@ -268,7 +268,7 @@ class AccumulatorSuite(_Suite):
             if any(failure.invariant == "stream-equals-body" for failure in broken.failures):
                 return report_text(broken)
             small = shrunk(broken, factory, self._policy, level=self.level)
-            return report_text(small, factory, level=self.level, policy=self.policy)
+            return report_text(small, factory, level=self.level, policy=self._policy)
 
         return _Examination(report, text)
 

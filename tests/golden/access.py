@@ -57,7 +57,8 @@ from mockllm.tapes.conversion import detected
 from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
 from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS
-from tests.checking.mutants import MUTANTS, chat_ends
+from tests.checking.mutants import MUTANTS as ALL_MUTANTS
+from tests.checking.mutants import chat_ends
 from tests.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
@@ -68,6 +69,7 @@ from tools.corpus import decoded, recordings
 from tools.corpus import examine as examine_recording
 
 APIS = tuple(PROTOCOLS)
+MUTANTS = [one for one in ALL_MUTANTS if one.exact]
 
 __all__ = [
     "APIS",
@@ -126,12 +128,12 @@ def samples() -> tuple[Scenario, ...]:
 
 
 def quirk_forms(api: str) -> Iterator[tuple[str, Scenario]]:
-    """Every variant of every quirk of an API by its name, and its own sample."""
+    """Every variant of every quirk of an API by its name, and the sample that shows it best."""
     for quirk in QUIRKS.values():
         if quirk.applies_to(api):
             for variant in quirk.variants:
                 name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-                yield name, quirk.sample
+                yield name, quirk.sample_of(variant)
 
 
 def _body(api: str, model: str, scenario: Scenario, *, stream: bool) -> dict[str, Any]:

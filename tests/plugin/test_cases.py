@@ -4,30 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.cases.compile import case_specs, cases
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load
-from mockllm.scenario.shipped import shipped_scenarios
-
-APIS = tuple(PROTOCOLS)
-
-SOME = load([shipped_scenarios()])[:4]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["payloads", "bytes"])
-@pytest.mark.parametrize("api", APIS)
-def test_specs_are_the_cases_before_they_are_compiled(api, level):
-    """Specs have the names and order of the compiled cases, and compile to the same bytes."""
-    specs = list(case_specs(api, SOME, variations=2, level=level))
-    compiled = list(cases(api, SOME, variations=2, level=level))
-    assert [spec.name for spec in specs] == [case.name for case in compiled]
-    for spec, case in list(zip(specs, compiled, strict=True))[::10]:
-        again = spec.compile()
-        assert again.chunks == case.chunks
-        assert again.expected == case.expected
-
-
 CASES = """
     import httpx
     import pytest

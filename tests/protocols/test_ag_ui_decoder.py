@@ -140,6 +140,12 @@ def test_several_runs_are_one_answer() -> None:
     assert read(*runs) == Turn((Text(("a",)), Text(("b",))), "stop", TokenUsage(1, 2))
 
 
+def test_a_second_run_that_is_cut() -> None:
+    """The end of the first run is not the end of the answer, once a second run has begun."""
+    decoded = read(START, *message("m1", "a"), END, START, *message("m2", "b"))
+    assert decoded == Turn((Text(("a",)), Text(("b",))))
+
+
 def test_error_after_the_end() -> None:
     """A run that finished may still fail."""
     failed = {"type": "RUN_ERROR", "message": "late", "code": "x"}

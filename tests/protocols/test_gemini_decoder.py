@@ -147,6 +147,15 @@ def test_error_inside_the_stream() -> None:
     assert (turn.error, turn.finish) == (StreamError("Busy.", "UNAVAILABLE", "503"), None)
 
 
+def test_error_in_an_array() -> None:
+    """An error in an array of its own is the same error; an array of chunks is kept as it is."""
+    error = {"code": 503, "message": "Busy.", "status": "UNAVAILABLE"}
+    turn = read(chunk({"text": "a"}), [{"error": error}])
+    assert (turn.error, turn.finish) == (StreamError("Busy.", "UNAVAILABLE", "503"), None)
+    chunks = Frame(json.dumps([chunk({"text": "a"})]))
+    assert of_frames([chunks]) == Turn((Opaque("gemini", chunks),))
+
+
 def test_start_has_id_and_model() -> None:
     """The start event has the id and model of the first chunk."""
     first = {**chunk({"text": "a"}), "responseId": "r1", "modelVersion": "gemini-2.5-pro"}

@@ -109,13 +109,19 @@ def read(timed: list[TimedBytes], api: str) -> Turn:
     return fold(Timed(0, event) for event in [*events, *decoder.close()])
 
 
-def summary(turn: Turn) -> dict[str, Any]:
-    """The fields of a turn that do not depend on how it was cut."""
+def summary(turn: Turn, *, ids: bool = True) -> dict[str, Any]:
+    """The fields of a turn that do not depend on how it was cut.
+
+    Args:
+        ids: whether the ids of calls belong to them.
+    """
     return {
         "text": turn.text,
         "reasoning": turn.reasoning,
         "refusal": turn.refusal,
-        "calls": [(call.id, call.name, call.arguments) for call in turn.tool_calls],
+        "calls": [
+            (call.id if ids else None, call.name, call.arguments) for call in turn.tool_calls
+        ],
         "finish": turn.finish,
         "finish_raw": turn.finish_raw,
         "usage": turn.usage,

@@ -10,7 +10,8 @@ from hypothesis import given
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat.envelope import QUIRKS
+from mockllm.quirks.chat.envelope import QUIRKS as ENVELOPE
+from mockllm.quirks.chat.events import QUIRKS as EVENTS
 from mockllm.quirks.samples import (
     CALL,
     INTERLEAVED,
@@ -41,6 +42,7 @@ from tests.quirks.chat_laws import (
 from tests.quirks.playing import plain, play
 from tests.strategies import opaques, parts, turns
 
+QUIRKS = (*ENVELOPE, *EVENTS)
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
 
@@ -91,6 +93,15 @@ SAMPLES = [
             OPENING,
             chunk('{"content":[{"type":"text","text":"Hel"}]}'),
             chunk('{"content":[{"type":"text","text":"lo"}]}'),
+            *TAIL,
+        ],
+    ),
+    (
+        "chat-content-parts:several",
+        [
+            OPENING,
+            chunk('{"content":[{"type":"text","text":"H"},{"type":"text","text":"el"}]}'),
+            chunk('{"content":[{"type":"text","text":"l"},{"type":"text","text":"o"}]}'),
             *TAIL,
         ],
     ),
@@ -196,6 +207,15 @@ def test_thinking_parts(scenario: Scenario) -> None:
         assert found == [opening, *map(chunk, [*thoughts, *texts]), *REASONED]
     else:
         assert found == [OPENING, *map(chunk, texts), *TAIL]
+
+
+def test_an_event_that_is_no_chunk() -> None:
+    """It has a name, comes after the first chunk, and changes no other event."""
+    quirk = BY_NAME["chat-named-event"]
+    first, progress, *rest = play(quirk, quirk.variants[0], "chat").data
+    data = b'{"tool":"web_search","label":"Searching","status":"running"}'
+    assert progress == b"event: agent.tool.progress\ndata: " + data + b"\n\n"
+    assert (first, *rest) == plain(TEXT_AND_CALL, "chat").data
 
 
 def test_every_chunk_has_another_id() -> None:

@@ -65,6 +65,7 @@ SAMPLES = [
     ),
     ("chat-finish-never", [OPENING, HEL, LO, DONE]),
     ("chat-finish-never:end", [OPENING, HEL, LO]),
+    ("chat-finish-never:usage", [OPENING, HEL, LO, USAGE, DONE]),
     ("chat-no-done", [OPENING, HEL, LO, STOP, USAGE]),
     ("chat-data-after-done", [OPENING, HEL, LO, STOP, USAGE, DONE, chunk('{"content":"late"}')]),
     ("chat-delta-after-finish", [OPENING, HEL, STOP, LO, USAGE, DONE]),

@@ -1,6 +1,7 @@
 """Group F: the bytes of each quirk's sample."""
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -39,16 +40,25 @@ def body(name, api="chat"):
 
 
 def test_crlf():
-    """Every line ends in CRLF, or in CR, or in LF, CRLF and CR in turn."""
+    """Every line ends in CRLF, or in CR, or in LF, CR and CRLF in turn."""
     assert body("sse-crlf") == body("sse-crlf:crlf")
     assert body("sse-crlf").startswith(b'data: {"id":"chatcmpl-')
     assert body("sse-crlf").endswith(b"}\r\n\r\ndata: [DONE]\r\n\r\n")
     assert body("sse-crlf").count(b"\r\n") == body("sse-crlf").count(b"\n") == 12
     assert body("sse-crlf:cr").endswith(b"}\r\rdata: [DONE]\r\r")
     mixed = sample("sse-crlf:mixed")
-    assert mixed[0].endswith(b"}\r\n\n")
-    assert mixed[1].endswith(b"}\r\r\n")
-    assert mixed[2].endswith(b"}\n\r")
+    assert mixed[0].endswith(b"}\n\r")
+    assert mixed[1].endswith(b"}\r\n\r")
+    assert mixed[2].endswith(b"}\r\n\n")
+    assert mixed[3].endswith(b"}\r\r\n")
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_mixed_line_ends_separate_events(api):
+    """Before its last event, the sample has a blank line whose two line ends are LF and CR: a
+    reader that looks for two equal ones does not see it."""
+    *before, _ = sample("sse-crlf:mixed", api)
+    assert any(re.search(rb"[^\r\n]\n\r\Z", write) for write in before)
 
 
 def test_crlf_in_two_writes():
@@ -74,6 +84,16 @@ def test_comments():
     assert writes[1::2] == (b": keep-alive\n\n",) * 5
     assert sample("sse-comments:processing")[0] == b": OPENROUTER PROCESSING\n\n"
     assert sample("sse-comments", "gemini")[1] == b": keep-alive\r\n\r\n"
+
+
+def test_comments_without_a_blank_line():
+    """The comment is a line of the event that follows, or stands between the lines of an event."""
+    first, second, *_ = sample("sse-comments:no-blank", "anthropic")
+    assert first.startswith(b"event: message_start\n")
+    assert second.startswith(b": ping\nevent: content_block_start\ndata: {")
+    first, *_ = sample("sse-comments:inside", "anthropic")
+    assert first.startswith(b"event: message_start\ndata: {\n: ping\ndata: ")
+    assert first.endswith(b"\ndata: }\n: ping\n\n")
 
 
 def test_bare_colon():

@@ -232,6 +232,23 @@ def test_item_ids_are_null() -> None:
     assert inside[2]["item"]["id"] is None
 
 
+def test_the_first_delta_is_empty() -> None:
+    """resp-empty-delta: `"delta":""` before the first fragment of the text and of the arguments."""
+    deltas = [event["delta"] for event in played("resp-empty-delta") if "delta" in event]
+    assert deltas == ["", "Hel", "lo", "", '{"city":', '"Paris"}']
+
+
+def test_calls_have_no_call_id() -> None:
+    """resp-call-id-missing: items of calls have no call_id, or an empty one; their id stays."""
+    nothing = played("resp-call-id-missing")
+    items = [nothing[2]["item"], nothing[6]["item"], nothing[7]["response"]["output"][0]]
+    assert ["call_id" in item for item in items] == [False, False, False]
+    assert [item["id"] for item in items] == ["fc_0", "fc_0", "fc_0"]
+    empty = played("resp-call-id-missing", "empty")
+    assert empty[2] == added(2, call("", "in_progress", call_id=""))
+    assert empty[6] == done(6, call(call_id=""))
+
+
 def _two(indexes: tuple[int, int]) -> list[dict[str, Any]]:
     a, b = indexes
     return [

@@ -159,6 +159,16 @@ def test_the_response_is_incomplete(variant: str, reason: str) -> None:
     ]
 
 
+def test_the_response_ends_while_an_item_is_open() -> None:
+    """resp-incomplete:open-item: response.incomplete follows the last fragment of the text."""
+    cut = message(part(), status="incomplete")
+    reason = {"reason": "max_output_tokens"}
+    assert played("resp-incomplete", "open-item") == [
+        *TEXT_STREAM[:6],
+        end(6, cut, status="incomplete", incomplete_details=reason),
+    ]
+
+
 def test_the_terminal_event_is_missing() -> None:
     """resp-no-terminal: the last event is response.output_item.done."""
     assert played("resp-no-terminal") == TEXT_STREAM[:-1]

@@ -337,16 +337,16 @@ def test_an_answer_of_a_scenario_that_is_gone() -> None:
     first = client.send("hello", api="responses")
     assert first.id is not None
     call = client.call(b"", "responses", NO_TARGET)
-    assert client.player.recall(call, first.id) is not None
-    assert client.player.recall(call, "resp_other") is None
+    assert client.player.lookups.recall(call, first.id) is not None
+    assert client.player.lookups.recall(call, "resp_other") is None
     client.player = Player(loads("scenario: else\nturns: [{reply: {text: x}}]"))
-    assert client.player.recall(call, first.id) is None
+    assert client.player.lookups.recall(call, first.id) is None
     shorter = "scenario: hello\nturns: [{reply: {text: x}}]"
     client.player = Player(loads(shorter))
     client.session._answers[first.id].position = 1
-    assert client.player.recall(call, first.id) is None
+    assert client.player.lookups.recall(call, first.id) is None
     client.session._answers[first.id].position = None
-    assert client.player.recall(call, first.id) is None
+    assert client.player.lookups.recall(call, first.id) is None
 
 
 def test_the_list_of_models() -> None:

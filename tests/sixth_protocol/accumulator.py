@@ -33,6 +33,8 @@ class EchoAccumulator:
         part = string(act.get("part"))
         number = self._parts.setdefault(part, len(self._parts))
         match act.get("act"):
+            case "curtain":
+                self._answer.identify(string(act.get("show")), string(act.get("speaker")))
             case "line" | "musing" | "balk" as kind:
                 self._answer.add(_KINDS[kind], string(act.get("bit")), (number,))
             case "cue":
@@ -40,6 +42,8 @@ class EchoAccumulator:
                 self._calls[part] = self._answer.open(number, key=part, id=id, name=name)
             case "setting" if part in self._calls:
                 self._argue(self._calls[part], string(act.get("bit")))
+            case "seal":
+                self._answer.keep(string(act.get("seal")))
             case "hush" if part in self._calls:
                 self._answer.surface(self._calls[part])
             case "bow":
@@ -50,7 +54,7 @@ class EchoAccumulator:
         return self._answer.delta()
 
     def _argue(self, call: StagedCall, bit: str) -> None:
-        call.arguments += bit
+        call.argue(bit)
 
     def _bow(self, act: Mapping[str, Any]) -> None:
         tally = mapping(act.get("tally"))

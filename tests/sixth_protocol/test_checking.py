@@ -103,7 +103,7 @@ def test_bodies(shipped):
 
 def _acts(entry, part):
     acts = {"line": ["line"], "musing": ["musing"], "balk": ["balk"], "cue": ["cue", "setting"]}
-    for act in acts[entry["kind"]]:
+    for act in (*acts[entry["kind"]], "seal"):
         yield {**entry, "act": act, "part": str(part)}
     yield {"act": "hush", "part": str(part)}
 

@@ -153,7 +153,7 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
         for call in outcome.tool_calls
     )
     opaque = outcome.opaque
-    if isinstance(opaque, tuple) and not strings.issuperset(opaque):
+    if isinstance(opaque, tuple) and not all(_carried(value, strings) for value in opaque):
         opaque = NOT_KEPT
     return replace(outcome, tool_calls=calls, opaque=opaque)
 
@@ -176,17 +176,17 @@ def _not_raw(call: Call) -> Call:
     return replace(call, raw_arguments=NOT_KEPT)
 
 
-def _carried(raw: Any, strings: set[str]) -> bool:
-    """Whether strings of the stream join to raw arguments."""
-    if not isinstance(raw, str):
+def _carried(value: Any, strings: set[str]) -> bool:
+    """Whether strings of the stream join to raw arguments, or to an opaque value."""
+    if not isinstance(value, str):
         return False
     reached = {0}
-    for start in range(len(raw)):
+    for start in range(len(value)):
         if start in reached:
             reached |= {
-                start + len(text) for text in strings if text and raw.startswith(text, start)
+                start + len(text) for text in strings if text and value.startswith(text, start)
             }
-    return len(raw) in reached
+    return len(value) in reached
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ otherwise, since it knows whether the client gets the plain form of the same ans
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -86,7 +87,9 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
             return Judgement(verdict, (), not_judged, "a clear error")
     if reaction == "same" or (reaction == "either" and not got.errors):
         found = [*wrong_types, *from_expected(case, got, policy)]
-        tolerated = "" if not found else _tolerated(case, got, policy, wrong_types)
+        tolerated = (
+            _tolerated(case, got, policy, wrong_types) if found else _in_other_order(case, got)
+        )
         if not found or tolerated:
             verdict = "tolerated" if tolerated else "right"
             counts, lost = _counts(case, got)
@@ -101,7 +104,7 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
 def _exception(got: Outcome) -> str:
     """The first exception that the client raised, with the place that raised it."""
     raised = next((trouble for trouble in got.errors if trouble.raised), None)
-    return "" if raised is None else f"{printable(raised.message)} ({raised.raised})"
+    return "" if raised is None else printable(f"{raised.message} ({raised.raised})")
 
 
 def _verdict(found: Sequence[Difference], reaction: Right) -> Verdict:
@@ -179,6 +182,18 @@ def _tolerated(case: Case, got: Outcome, policy: Policy, wrong_types: Sequence[D
     other = replace(case, expected=replace(case.expected, tool_calls=calls))
     keeping = replace(policy, malformed="keep")
     return "" if from_expected(other, got, keeping) else description
+
+
+def _in_other_order(case: Case, got: Outcome) -> str:
+    """Which texts are right in the order of their arrival alone; "" if none is."""
+    names = [
+        name
+        for name in ("text", "reasoning", "refusal")
+        if isinstance(getattr(got, name), str)
+        and Counter(getattr(got, name)) == Counter(getattr(case.expected, name))
+        and getattr(got, name) != getattr(case.expected, name)
+    ]
+    return f"{', '.join(names)} in the order of arrival" if names else ""
 
 
 def _finish_values(case: Case, outcome: Outcome) -> frozenset[str]:

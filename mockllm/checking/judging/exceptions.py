@@ -87,7 +87,7 @@ def _is_about(trouble: Trouble, case: Case) -> bool:
 
 
 def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference:
-    where = f" ({trouble.raised})" if trouble.raised else ""
+    where = f" ({printable(trouble.raised)})" if trouble.raised else ""
     field = "crash" if trouble.crash else "errors"
     description = f"reports an error: {printable(trouble.message)}{where}"
     certain, conclusive = exception_invariant(trouble, case)
@@ -116,6 +116,8 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
     if comments or any(isinstance(part, FramePart) for part in turn.reply):
         found.append("unknown-event")
     calls = case.expected.tool_calls
+    if any(not isinstance(call.arguments, dict) for call in calls):
+        found.append("malformed-contained")
     if calls and all(call.arguments == {} for call in calls):
         found.append("zero-arguments")
     if calls:

@@ -60,7 +60,7 @@ def _as_declared(outcome: Any) -> bool:
         and (outcome.finish is None or type(outcome.finish) is str)
         and (outcome.usage is None or _is_declared_usage(outcome.usage))
         and type(outcome.errors) is tuple
-        and all(isinstance(one, Trouble) and type(one.message) is str for one in outcome.errors)
+        and all(map(_is_declared_trouble, outcome.errors))
         and _is_declared_text(outcome.role)
         and _is_declared_text(outcome.model)
         and _is_declared_text(outcome.response_id)
@@ -80,12 +80,24 @@ def _is_declared_call(call: Any) -> bool:
         isinstance(call, Call)
         and type(call.name) is str
         and (call.id is None or type(call.id) is str)
+        and (call.arguments is None or type(call.arguments) in (dict, str))
+        and _is_declared_text(call.raw_arguments)
+    )
+
+
+def _is_declared_trouble(trouble: Any) -> bool:
+    return (
+        isinstance(trouble, Trouble)
+        and type(trouble.message) is type(trouble.raised) is str
+        and (trouble.kind is None or type(trouble.kind) is str)
+        and (trouble.tool is None or type(trouble.tool) is int)
+        and type(trouble.crash) is bool
     )
 
 
 def _is_declared_usage(usage: Any) -> bool:
     return isinstance(usage, Usage) and all(
-        number is None or type(number) is int
+        number is None or (type(number) is int and number.bit_length() < 64)
         for number in (usage.input, usage.output, usage.reasoning, usage.cached)
     )
 
@@ -134,8 +146,15 @@ def _converted(item: Any) -> Call | None:
 
 
 def _declared_call(call: Call) -> Call:
-    """The call with a name and an id that can be compared and hashed."""
-    return replace(call, name=_text_or_foreign(call.name), id=_text_or_foreign(call.id))
+    """The call with values that can be compared and hashed."""
+    raw = call.raw_arguments
+    return replace(
+        call,
+        name=_text_or_foreign(call.name),
+        arguments=comparable_value(call.arguments),
+        id=_text_or_foreign(call.id),
+        raw_arguments=raw if raw is NOT_KEPT else _text_or_foreign(raw),
+    )
 
 
 def _text_or_foreign(value: Any) -> Any:
@@ -151,18 +170,25 @@ def _errors(value: Any, found: list[Difference]) -> Any:
             return Outcome.of(errors=[value]).errors
         found.append(_wrong_type("errors", value, "a tuple of errors", "error-ends"))
         return ()
-    return tuple(
-        item if isinstance(item, Trouble) and isinstance(item.message, str) else _trouble(item)
-        for item in items
-    )
+    return tuple(item if _is_declared_trouble(item) else _trouble(item) for item in items)
 
 
 def _trouble(item: Any) -> Trouble:
     if isinstance(item, Trouble):
-        return replace(item, message=str(foreign(item.message)))
+        return Trouble(
+            _text(item.message),
+            item.kind if isinstance(item.kind, str) else None,
+            item.tool if type(item.tool) is int else None,
+            item.crash is True,
+            _text(item.raised),
+        )
     if isinstance(item, str | BaseException):
         return Outcome.of(errors=[item]).errors[0]
     return Trouble(repr(foreign(item)))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(foreign(value))
 
 
 def _usage(value: Any, found: list[Difference]) -> Any:
@@ -172,9 +198,11 @@ def _usage(value: Any, found: list[Difference]) -> Any:
         found.append(_wrong_type("usage", value, "a Usage", "finish-and-usage"))
         return NOT_KEPT
     for name in ("input", "output", "reasoning", "cached"):
-        number = getattr(value, name)
+        number = comparable_value(getattr(value, name))
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
-            found.append(_wrong_type(f"usage.{name}", number, "a number", "finish-and-usage"))
+            found.append(
+                _wrong_type(f"usage.{name}", getattr(value, name), "a number", "finish-and-usage")
+            )
             return NOT_KEPT
     return value
 

@@ -11,6 +11,8 @@ __all__ = ["Foreign", "canonical", "comparable_value", "foreign"]
 
 _DEEPEST = 100
 _LONGEST_REPR = 200
+_MOST_BITS = 14_000
+"""Python writes no integer of more than 4300 digits (`sys.int_info.default_max_str_digits`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +27,29 @@ class Foreign:
 
 def comparable_value(value: Any, depth: int = 0) -> Any:
     """A value in the types of JSON; what JSON cannot hold becomes `Foreign`."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, int):
+        bits = value.bit_length()
+        return value if bits < _MOST_BITS else Foreign(f"an integer of {bits} bits")
     if isinstance(value, float):
         return value if math.isfinite(value) else Foreign(str(value))
     if depth > _DEEPEST:
         return Foreign("a value nested too deeply")
+    try:
+        return _collection(value, depth + 1)
+    except Exception:  # noqa: BLE001 - a client's collection may raise anything when it is read
+        return foreign(value)
+
+
+def _collection(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return {
-            key if isinstance(key, str) else repr(foreign(key)): comparable_value(item, depth + 1)
+            key if isinstance(key, str) else repr(foreign(key)): comparable_value(item, depth)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [comparable_value(item, depth + 1) for item in value]
+        return [comparable_value(item, depth) for item in value]
     return foreign(value)
 
 

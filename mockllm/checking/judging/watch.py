@@ -30,7 +30,10 @@ class Watch:
         self._surfaced: list[Call] = []
         self._fragments: list[Fragment] = []
         # The stream itself takes text back, or offers to: then the end alone decides.
-        self._takes_back = case.invariant == "final-replaces" or case.reaction == "either"
+        forms = (case,) if case.plain is None else (case, case.plain)
+        self._takes_back = case.reaction == "either" or any(
+            form.invariant == "final-replaces" for form in forms
+        )
         self.found: list[Difference] = []
 
     def after_chunk(self, delta: object, outcome: Outcome) -> None:
@@ -41,9 +44,7 @@ class Watch:
             if not is_kept(getattr(outcome, name)):
                 continue
             violation = text.grow(getattr(outcome, name), getattr(passed_on, name))
-            if violation is not None and not (
-                self._takes_back and violation[0] == "text-accumulates"
-            ):
+            if violation is not None and not self._takes_back:
                 self._add(f"{name}: {violation[1]}", violation[0])
         for call in passed_on.tool_calls:
             self._check_surfaced(call)

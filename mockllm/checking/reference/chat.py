@@ -58,7 +58,8 @@ class ChatAccumulator:
         bare = event == "error" or chunk.get("object") == "error"
         error = chunk.get("error") or (payload if bare else None)
         # Azure's first chunk has no choices (`chat-first-choices-empty`). Chunks with usage have
-        # an empty list or no key (`usage-empty-choices`, `usage-no-choices`).
+        # an empty list or no key (`usage-empty-choices`, `usage-no-choices`), and events of other
+        # kinds have neither (`chat-named-event`).
         for choice in map(mapping, sequence(chunk.get("choices"))):
             # Only the first choice, since the request has `n=1` (`chat-n-choices`). Several
             # choices need one accumulator each.

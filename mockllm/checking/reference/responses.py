@@ -87,8 +87,8 @@ class ResponsesAccumulator:
     Args:
         tools: the names of the tools that were offered; None: a call of any tool is accepted.
         malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets a `call_id`. The `id` of its item is no
-            substitute: results refer to the `call_id`.
+        missing_id: what happens to a call that never gets a `call_id` (`resp-call-id-missing`). The
+            `id` of its item is no substitute: results refer to the `call_id`.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class ResponsesAccumulator:
             self._take_final(
                 item, slot, kind, value.get("refusal" if kind == "refusal" else "text")
             )
-        elif slot not in item.final:
+        elif slot not in item.final:  # an empty delta adds nothing (`resp-empty-delta`)
             self._answer.add(kind, string(value.get("delta")), slot)
 
     def _part_done(self, value: Mapping[str, Any]) -> None:

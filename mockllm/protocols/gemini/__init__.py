@@ -150,6 +150,7 @@ PROTOCOL = WireProtocol(
         "content_filter": ("SAFETY",),
         "refusal": ("STOP",),
     },
+    role="model",
     losses=LOSSES,
     lists_errors=_lists_errors,
     lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},

@@ -75,7 +75,7 @@ class Decoder:
         """The events of a frame; none for `[DONE]`, which proxies add."""
         if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
             return []
-        value = json_value(frame.data or "")
+        value = _without_array(json_value(frame.data or ""))
         events: list[ev.Event] = [self._raw(frame)]
         if isinstance(value, dict):
             # JSON that could be parsed may still be nested too deeply to be encoded again.
@@ -263,6 +263,17 @@ class Decoder:
         if text:
             yield ev.ToolArgs(call.part, text)
         yield ev.PartEnd(call.part)
+
+
+def _without_array(value: Any) -> Any:
+    """The error in an array of one error; other values are unchanged.
+
+    The service sends errors of streams in an array, and `APIError` of google-genai reads both
+    forms (maximhq/bifrost#5188).
+    """
+    if isinstance(value, list) and len(value) == 1 and mapping(value[0]).get("error"):
+        return value[0]
+    return value
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:

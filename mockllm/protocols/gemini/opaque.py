@@ -19,7 +19,7 @@ from mockllm.protocols.gemini.fields import signature_of
 __all__ = ["opaque_mistake"]
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-"""What a client sends for a call that no model made, as the documentation says."""
+"""What a client sends for a call that no model made, according to the documentation."""
 
 _DUMMIES = frozenset(
     form

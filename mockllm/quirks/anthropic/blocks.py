@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from mockllm.core.turn import Reasoning, Turn
+from mockllm.core.turn import Part, Reasoning, Turn
 from mockllm.quirks.anthropic.events import (
     NEUTRAL,
     Block,
@@ -18,8 +18,9 @@ from mockllm.quirks.anthropic.events import (
     started_block,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
+from mockllm.scenario.model import Api
 
 __all__ = ["BLOCKS"]
 
@@ -126,10 +127,36 @@ def _split_signature(items: list[Item], _: Context) -> list[Item]:
         signature = delta(item).get("signature")
         if isinstance(signature, str) and len(signature) > 1:
             rest = item.copy()
-            delta(item)["signature"] = signature[: len(signature) // 2]
-            delta(rest)["signature"] = signature[len(signature) // 2 :]
+            delta(item)["signature"], delta(rest)["signature"] = _halves(signature)
             changed.append(rest)
     return changed
+
+
+def _signatures_not_joined(turn: Turn, _: Api) -> Turn:
+    """The turn of a client that keeps each fragment of a signature as a value of its own."""
+    parts: list[Part] = []
+    for part in turn.parts:
+        if isinstance(part, Reasoning) and len(part.signature or "") > 1:
+            first, second = _halves(part.signature or "")
+            parts += [replace(part, signature=first), Reasoning((), second)]
+        else:
+            parts.append(part)
+    return replace(turn, parts=tuple(parts), order=(), gaps=())
+
+
+def _last_fragments(turn: Turn, _: Api) -> Turn:
+    """The turn of a client that keeps the last fragment of a signature alone."""
+    parts = tuple(
+        replace(part, signature=_halves(part.signature)[1])
+        if isinstance(part, Reasoning) and part.signature
+        else part
+        for part in turn.parts
+    )
+    return replace(turn, parts=parts)
+
+
+def _halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 def _text_in_start(*, whole: bool) -> FramesChange:
@@ -225,7 +252,19 @@ BLOCKS: tuple[Quirk, ...] = (
             Variant(
                 "missing", "no `signature_delta`", frames=_unsigned, expected=_without_signatures
             ),
-            Variant("split", "two `signature_delta` events", frames=_split_signature),
+            Variant(
+                "split",
+                "two `signature_delta` events",
+                frames=_split_signature,
+                tolerated=(
+                    Tolerance(
+                        "the fragments of a signature may be kept one by one",
+                        _signatures_not_joined,
+                    ),
+                    # No server is known to split a signature, and the service does not specify it.
+                    Tolerance("the last fragment of a signature may be kept", _last_fragments),
+                ),
+            ),
         ),
         sources=(
             "ggml-org/llama.cpp#20090",

@@ -1,14 +1,14 @@
 """The quirks of Chat Completions, groups A to E.
 
 `identity` and `index` are about ids, names and indexes, `arguments` and `broken` about arguments,
-`finish` and `ending` about the end of a stream, `envelope` and `deltas` about all else; `chunks` is
-what they share.
+`finish` and `ending` about the end of a stream, `events` about events that are no chunks,
+`envelope` and `deltas` about all else; `chunks` is what they share.
 """
 
 from __future__ import annotations
 
 from mockllm.quirks.base import Quirk
-from mockllm.quirks.chat import arguments, envelope, finish, identity
+from mockllm.quirks.chat import arguments, envelope, events, finish, identity
 
 __all__ = ["QUIRKS"]
 
@@ -17,4 +17,5 @@ QUIRKS: tuple[Quirk, ...] = (
     *arguments.QUIRKS,
     *finish.QUIRKS,
     *envelope.QUIRKS,
+    *events.QUIRKS,
 )

@@ -20,7 +20,7 @@ def is_finish_chunk(choice: Choice) -> bool:
     return not choice.delta and len(choice.item.data["choices"]) == 1
 
 
-def _never(*, done: bool) -> FramesChange:
+def _never(*, done: bool, usage: bool = False) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         finished = finishes(items)
         if not finished:
@@ -30,11 +30,18 @@ def _never(*, done: bool) -> FramesChange:
             choice.fields["finish_reason"] = None
             if choice.item.data.get("usage"):
                 choice.item.data["usage"] = None
-        # Usage follows the finish chunk, so a stream that is cut before the one lacks the other.
-        items = [item for item in items if id(item) not in gone and not is_usage_chunk(item)]
+        # Usage follows the finish chunk, so a stream that is cut before the one lacks the other,
+        # unless a proxy adds it.
+        items = [
+            item for item in items if id(item) not in gone and (usage or not is_usage_chunk(item))
+        ]
         return items if done else _no_done(items, context)
 
     return change
+
+
+def _without_finish(turn: Turn) -> Turn:
+    return replace(turn, finish=None, finish_raw=None)
 
 
 def _unfinished(turn: Turn) -> Turn:
@@ -102,6 +109,12 @@ QUIRKS: tuple[Quirk, ...] = (
                 "nothing follows the last fragment",
                 frames=_never(done=False),
                 expected=_unfinished,
+            ),
+            Variant(
+                "usage",
+                "usage and `[DONE]` follow the last fragment",
+                frames=_never(done=True, usage=True),
+                expected=_without_finish,
             ),
         ),
         sources=(

@@ -55,15 +55,19 @@ def _filter_result(choice: Choice, start: int, end: int) -> Item:
     return Item(choice.item.at, {"choices": [fields], **_NO_IDENTITY}).copy()
 
 
-def _text_parts(items: list[Item], context: Context) -> list[Item]:
-    for choice in choices_of(items):
-        if _text(choice):
-            choice.delta["content"] = [{"type": "text", "text": choice.delta["content"]}]
-    return items
+def _text_parts(*, several: bool = False) -> FramesChange:
+    def change(items: list[Item], context: Context) -> list[Item]:
+        for choice in choices_of(items):
+            if text := _text(choice):
+                texts = (text[:1], text[1:]) if several and text[1:] else (text,)
+                choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
+        return items
+
+    return change
 
 
 def _thinking_parts(items: list[Item], context: Context) -> list[Item]:
-    items = _text_parts(items, context)
+    items = _text_parts()(items, context)
     for choice in _reasoning_only(items):
         thought = choice.delta.pop("reasoning_content")
         if thought:
@@ -236,7 +240,12 @@ QUIRKS: tuple[Quirk, ...] = (
         invariant="text-accumulates",
         sample=TEXT,
         variants=(
-            Variant("text", '`"content":[{"type":"text","text":"Hel"}]`', frames=_text_parts),
+            Variant("text", '`"content":[{"type":"text","text":"Hel"}]`', frames=_text_parts()),
+            Variant(
+                "several",
+                "two parts of text in one chunk",
+                frames=_text_parts(several=True),
+            ),
             Variant(
                 "thinking",
                 'reasoning is in the content, too: `[{"type":"thinking","thinking":[…]}]`',

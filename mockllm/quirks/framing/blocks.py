@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.framing import changes as change
+from mockllm.quirks.framing import comments
 from mockllm.quirks.samples import TEXT
 
 __all__ = ["BLOCKS"]
@@ -12,7 +13,7 @@ BLOCKS = (
     Quirk(
         name="sse-comments",
         group="F",
-        title="Comments between the events",
+        title="Comments between the events, or inside of them",
         servers="OpenRouter, proxies that keep connections alive",
         right="same",
         correct="ignore lines that begin with a colon",
@@ -23,6 +24,8 @@ BLOCKS = (
             "deepnoodle-ai/dive#206",
             "Lambdua/openai4j#90",
             "justlovemaki/AIClient2API#695",
+            "theopenco/llmgateway#2334",
+            "PrimeIntellect-ai/verifiers#2056",
         ),
         variants=(
             Variant(
@@ -34,6 +37,16 @@ BLOCKS = (
                 "processing",
                 "`: OPENROUTER PROCESSING` before the first event",
                 bytes=change.first(b": OPENROUTER PROCESSING"),
+            ),
+            Variant(
+                "no-blank",
+                "`: ping` before the lines of an event, without a blank line between them",
+                bytes=comments.before(b": ping"),
+            ),
+            Variant(
+                "inside",
+                "`: ping` between the data lines of an event, and before its blank line",
+                bytes=comments.inside(b": ping"),
             ),
         ),
     ),

@@ -39,7 +39,9 @@ LINES = (
             Variant(
                 "mixed",
                 "CRLF, LF and CR alternate",
-                bytes=change.line_ends(b"\r\n", b"\n", b"\r"),
+                # CR before LF would be CRLF. Five of them, so that each event ends differently,
+                # whether it has two lines or three.
+                bytes=change.line_ends(b"\n", b"\r", b"\r\n", b"\r", b"\r\n"),
             ),
         ),
     ),

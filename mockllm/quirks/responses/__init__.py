@@ -15,6 +15,7 @@ from mockllm.quirks.responses.extras import (
     UNKNOWN_EVENT,
 )
 from mockllm.quirks.responses.items import (
+    CALL_ID_MISSING,
     INTERLEAVED,
     ITEM_ID_NULL,
     ITEM_ID_ROTATES,
@@ -34,6 +35,7 @@ from mockllm.quirks.responses.values import (
     ARGS_IN_ADDED,
     DELTA_AFTER_DONE,
     DUP_DONE,
+    EMPTY_DELTA,
     ZERO_ARG,
 )
 
@@ -43,8 +45,10 @@ QUIRKS: tuple[Quirk, ...] = (
     ARGS_DONE_ONLY,
     ZERO_ARG,
     ARGS_IN_ADDED,
+    EMPTY_DELTA,
     ITEM_ID_ROTATES,
     ITEM_ID_NULL,
+    CALL_ID_MISSING,
     OUTPUT_INDEX,
     INTERLEAVED,
     COMPLETED_OUTPUT_EMPTY,

@@ -25,6 +25,7 @@ from mockllm.quirks.responses.events import (
 )
 
 __all__ = [
+    "CALL_ID_MISSING",
     "INTERLEAVED",
     "ITEM_ID_NULL",
     "ITEM_ID_ROTATES",
@@ -126,6 +127,40 @@ ITEM_ID_NULL = Quirk(
         Variant("null", "id and item_id are null everywhere", _null_ids(deltas=True)),
         Variant("in-items", "id is null in items; deltas have an item_id", _null_ids(deltas=False)),
     ),
+)
+
+
+def _no_call_id(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        for entry in output_items(item):
+            entry.pop("call_id", None)
+    return items
+
+
+def _empty_call_id(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        for entry in output_items(item):
+            if "call_id" in entry:
+                entry["call_id"] = ""
+    return items
+
+
+CALL_ID_MISSING = Quirk(
+    name="resp-call-id-missing",
+    group="I",
+    only=("responses",),
+    title="Calls have no call_id, only the id of their item",
+    servers="converters from Chat Completions, whose upstream gives calls no ids",
+    right="same",
+    correct="generate a unique call_id and keep it, or clearly report that it is missing",
+    faults="loses the call, or gives all calls one id",
+    invariant="missing-id",
+    sample=samples.CALL,
+    variants=(
+        Variant("", "no call_id in any event", _no_call_id, ids=False),
+        Variant("empty", 'the call_id is ""', _empty_call_id, ids=False),
+    ),
+    sources=("diegosouzapw/OmniRoute#419",),
 )
 
 

@@ -16,8 +16,10 @@ from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.responses.events import (
     COMPLETE,
+    ITEM_DONE,
     OPENERS,
     event,
+    index,
     kind,
     last,
     new_event,
@@ -200,7 +202,7 @@ def _incomplete(reason: str) -> FramesChange:
         rename(items[position], "response.incomplete")
         final = response(items[position])
         final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-        done = last(items, frozenset({"response.output_item.done"}))
+        done = last(items, frozenset({ITEM_DONE}))
         unfinished = {} if done is None else output_item(items[done])
         listed = final.get("output")
         entries = listed if isinstance(listed, list) else []
@@ -211,6 +213,19 @@ def _incomplete(reason: str) -> FramesChange:
         return items
 
     return change
+
+
+@numbered
+def _never_ended(items: list[Item], context: Context) -> list[Item]:
+    """Like `_incomplete` at the limit of tokens, without the done events of the last item."""
+    if last(items, COMPLETE) is None:
+        return items
+    items = _incomplete("max_output_tokens")(items, context)
+    done = last(items, frozenset({ITEM_DONE}))
+    unfinished = None if done is None else index(items[done])
+    if unfinished is None:
+        return items
+    return [i for i in items if not (kind(i).endswith(".done") and index(i) == unfinished)]
 
 
 def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
@@ -244,8 +259,15 @@ INCOMPLETE = Quirk(
             _incomplete("content_filter"),
             expected=_finished("content_filter"),
         ),
+        Variant(
+            "open-item",
+            "response.incomplete at the limit of tokens, while the last item is open",
+            _never_ended,
+            expected=_finished("length"),
+            sample=samples.CALL_AT_LIMIT,
+        ),
     ),
-    sources=("BerriAI/litellm#37710",),
+    sources=("BerriAI/litellm#37710", "14790897/MiqroForge-Desktop#1100"),
 )
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "ARGS_IN_ADDED",
     "DELTA_AFTER_DONE",
     "DUP_DONE",
+    "EMPTY_DELTA",
     "ZERO_ARG",
 ]
 
@@ -144,6 +145,36 @@ ARGS_IN_ADDED = Quirk(
         Variant("repeated", "in the added item, and again in the deltas", _in_added),
         Variant("alone", "in the added item, and there are no deltas", _only_in_added),
     ),
+)
+
+
+@numbered
+def _empty_first(items: list[Item], context: Context) -> list[Item]:
+    begun: set[tuple[str, ...]] = set()
+    changed = []
+    for item in items:
+        if kind(item).endswith(".delta") and value_key(item) not in begun:
+            begun.add(value_key(item))
+            empty = item.copy()
+            empty.data["delta"] = ""
+            changed.append(empty)
+        changed.append(item)
+    return changed
+
+
+EMPTY_DELTA = Quirk(
+    name="resp-empty-delta",
+    group="I",
+    only=("responses",),
+    title="The first delta of a value is empty",
+    servers="Baseten, converters from Chat Completions",
+    right="same",
+    correct="append nothing",
+    faults="treats an empty delta as a missing one, and aborts the stream",
+    invariant="null-tolerant",
+    sample=samples.TEXT_AND_CALL,
+    variants=(Variant("", '`"delta":""` before the deltas of each text and call', _empty_first),),
+    sources=("BerriAI/litellm#33341", "BerriAI/litellm#39288", "BerriAI/litellm#40207"),
 )
 
 

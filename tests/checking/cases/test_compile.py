@@ -38,11 +38,16 @@ def _with_text(scenario: Scenario, text: str) -> Scenario:
 @every_level
 @every_api
 def test_specs_have_the_names_and_the_order_of_the_cases(api, level) -> None:
-    """Specs and cases correspond one to one, and no two cases have the same name."""
-    names = _names(api, SOME, variations=3, level=level)
+    """Specs and cases correspond one to one, and no two cases have the same name. A spec compiles
+    to the bytes and the outcome of its case."""
+    specs = list(case_specs(api, SOME, variations=3, level=level))
     compiled = list(cases(api, SOME, variations=3, level=level))
+    names = [spec.name for spec in specs]
     assert names == [case.name for case in compiled]
     assert len(set(names)) == len(names)
+    for spec, case in list(zip(specs, compiled, strict=True))[::10]:
+        again = spec.compile()
+        assert (again.chunks, again.expected) == (case.chunks, case.expected)
     for case in compiled:
         assert (case.plain is None) == (case.variation == PLAIN and not case.quirk)
         assert level == "bytes" or case.events is not None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import single
+from mockllm.checking.judging.compare import judge
 from mockllm.checking.outcome import NOT_KEPT, Outcome, Usage
+from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import samples
 from mockllm.replay.loading import loads
@@ -104,6 +108,17 @@ def test_opaque_values_are_the_signatures_that_the_api_carries(api, opaque) -> N
 
 
 FRAME = "{api: chat, frame: {data: {choices: []}}}"
+
+
+def test_a_signature_in_fragments_is_judged() -> None:
+    """The joined signature is right, its fragments one by one are tolerated, the last is wrong."""
+    one = case(samples.REASONING, "anthropic", quirk="anth-signature:split")
+    assert one.expected.opaque == ("c2lnbmF0dXJl",)
+    verdicts = [
+        judge(one, replace(one.expected, opaque=opaque), Policy()).verdict
+        for opaque in [("c2lnbmF0dXJl",), ("c2lnbm", "F0dXJl"), ("F0dXJl",)]
+    ]
+    assert verdicts == ["right", "tolerated", "wrong"]
 
 
 def test_frames_may_carry_opaque_values() -> None:

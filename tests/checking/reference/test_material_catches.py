@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import html
 import json
-from collections.abc import Callable
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 
-from mockllm.checking import Case, Delta, Outcome, examine
+from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
@@ -70,6 +72,42 @@ def values(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return inside
 
 
+def as_double(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return int(float(value)) if whole else value
+
+
+def first_object(text: str) -> str:
+    """The first JSON value of the arguments, whatever follows it."""
+    try:
+        return text[: json.JSONDecoder().raw_decode(text)[1]]
+    except ValueError:
+        return text
+
+
+class FirstObjectOnly(ChatAccumulator):
+    def close(self) -> None:
+        for call in self._answer.open_calls():
+            call.arguments = first_object(call.arguments)
+        super().close()
+
+
+class ReasoningFirst(ChatAccumulator):
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        lost = ("reasoning", "reasoning_content") if self._answer.has("text") else ()
+        super()._delta({key: value for key, value in delta.items() if key not in lost})
+
+
+def renamed(change: Callable[[str], str]) -> type[ChatAccumulator]:
+    """An accumulator that changes the names of all calls."""
+
+    def changed(outcome: Outcome) -> Outcome:
+        calls = (replace(c, name=change(c.name)) for c in outcome.tool_calls)
+        return replace(outcome, tool_calls=tuple(calls))
+
+    return results(changed)
+
+
 def not_twice(self: Any, text: str) -> str:
     before, self.before = getattr(self, "before", None), text
     return "" if text == before else text
@@ -109,6 +147,28 @@ MUTANTS = {
     "one opaque value is kept": results(lambda o: replace(o, opaque=o.opaque[:1])),
     "a refusal is text": results(lambda o: replace(o, text=o.text + o.refusal, refusal="")),
     "arguments are encoded again": results(encoded_again),
+    "integers are doubles": arguments(values(as_double)),
+    "fractions have seven digits": arguments(
+        values(lambda v: float(f"{v:.7g}") if isinstance(v, float) else v)
+    ),
+    "a list of one item is the item": arguments(
+        lambda a: {k: v[0] if isinstance(v, list) and len(v) == 1 else v for k, v in a.items()}
+    ),
+    "commas before brackets are removed": arguments(
+        values(lambda v: re.sub(",([]}])", r"\1", v) if isinstance(v, str) else v)
+    ),
+    "keys are in lower case": arguments(lambda a: {k.lower(): v for k, v in a.items()}),
+    "names have no hyphens": renamed(lambda name: name.replace("-", "_")),
+    "names are in lower case": renamed(str.lower),
+    "text has 4096 characters at most": results(lambda o: replace(o, text=o.text[:4096])),
+    "values have 2048 characters at most": arguments(
+        values(lambda v: v[:2048] if isinstance(v, str) else v)
+    ),
+    "text is normalised": results(lambda o: replace(o, text=unicodedata.normalize("NFC", o.text))),
+    "marks are removed": results(lambda o: replace(o, text=o.text.replace("\ufeff", ""))),
+    "markup is escaped": results(lambda o: replace(o, text=html.escape(o.text, quote=False))),
+    "reasoning after text is lost": ReasoningFirst,
+    "only the first object of arguments counts": FirstObjectOnly,
 }
 
 
@@ -116,6 +176,14 @@ MUTANTS = {
 def test_the_material_finds_it(name: str) -> None:
     """Without any quirk or variation, a scenario of the kit fails the accumulator."""
     assert examine(MUTANTS[name], kit()).failures
+
+
+def test_a_client_in_javascript_can_allow_its_rounding() -> None:
+    """Large integers have a case of their own, which `allow` can name; nothing else needs them."""
+    policy = Policy(allow={"chat/kit-arguments-large-integers": "JavaScript has doubles only"})
+    report = examine(MUTANTS["integers are doubles"], kit(), policy)
+    assert not report.failures
+    assert len(report.excused) == 1
 
 
 def test_the_right_accumulator_passes() -> None:

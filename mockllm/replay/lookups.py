@@ -1,0 +1,84 @@
+"""Answers to operations besides `generate`: models, counts of tokens, and answers that are stored.
+
+A stored answer is not kept. It is compiled again from the request that the session has kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mockllm.matching.index import ScenarioIndex
+from mockllm.matching.positions import turn_at
+from mockllm.matching.select import Selection
+from mockllm.protocols.base import Lookup, Operation
+from mockllm.protocols.records import StoredAnswers
+from mockllm.replay.answer import HttpAnswer, json_answer
+from mockllm.replay.body import parse_object
+from mockllm.replay.call import Call
+from mockllm.replay.compile import Replayer
+from mockllm.replay.exchange import not_kept_whole
+
+__all__ = ["Lookups"]
+
+
+class Lookups:
+    """Answers operations besides `generate`.
+
+    Args:
+        served: the scenarios, whose names are those of the models.
+        replayer: compiles the answers that are stored.
+    """
+
+    def __init__(self, served: ScenarioIndex, replayer: Replayer) -> None:
+        self._served = served
+        self._replayer = replayer
+
+    def answer(self, call: Call, operation: Operation) -> HttpAnswer:
+        """The answer to an operation; its outcome is written into the exchange.
+
+        Raises:
+            RequestError: the service would refuse the request.
+        """
+        body = call.protocol.lookups[operation](self._lookup(call, operation))
+        call.exchange.outcome, call.exchange.status = "played", 200
+        return json_answer(200, body)
+
+    def _lookup(self, call: Call, operation: Operation) -> Lookup:
+        stored = call.protocol.stored
+        if stored is not None and stored.segment in call.target.segments:
+            return self._recalled(call, stored, operation)
+        names, any_model = self._served.models()
+        body = parse_object(call.exchange.body) if operation == "count_tokens" else {}
+        return Lookup(call.target, names, any_model, body)
+
+    def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
+        id = call.target.segments[stored.segment]
+        found = self.recall(call, id)
+        if found is None:
+            raise stored.not_found(id)
+        if operation == "delete_response":
+            call.session.drop_answer(id)
+        return found
+
+    def recall(self, call: Call, id: str) -> Lookup | None:
+        """The request and the answer with an id; None where they are not, or no longer, kept.
+
+        Raises:
+            RequestError: the request was too large to be kept whole.
+        """
+        protocol = call.protocol
+        exchange = call.session.answer(id)
+        if exchange is None:
+            return None
+        if exchange.body_size is not None:
+            raise not_kept_whole(id, exchange)
+        body = parse_object(exchange.body)
+        request = replace(protocol.parse(body, call.target, False), stream=False)
+        scenario = self._served.by_name.get(exchange.scenario or "")
+        if scenario is None or exchange.position is None or exchange.turn is None:
+            return None
+        selection = Selection(scenario, exchange.position, exchange.turn)
+        if turn_at(scenario, exchange.position, protocol.name) is None:
+            return None
+        answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
+        return Lookup(call.target, request=body, answer={**answer, "id": id})
