@@ -390,7 +390,7 @@ def test_what_a_client_does_not_keep_is_skipped(run):
     result.stdout.fnmatch_lines(
         [
             "  not judged, with the number of cases: model (*), * role (*)",
-            "SKIPPED * not judged: no outcome of the client has the fields that it is about",
+            "SKIPPED * not judged: the client keeps none of the fields, or no case has them",
         ]
     )
 

@@ -15,8 +15,8 @@ from mockllm.checking.cases.build import case, case_name
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.kept import kept, own
 from mockllm.checking.cases.quirked import Form, cuts, forms, in_events, samples
-from mockllm.checking.cases.scenarios import single
-from mockllm.checking.cases.variation import PLAIN, Variation, draws
+from mockllm.checking.cases.scenarios import answer_size, single
+from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
@@ -157,8 +157,40 @@ def _with_variations(
     """Plain cases, then different variations of each."""
     yield from plain
     for spec in plain:
-        for variation in islice(draws(seed, spec.name, payloads=level == "payloads"), count):
+        drawn = islice(draws(seed, spec.name, payloads=level == "payloads"), _DRAWS * count)
+        different = _different(spec, drawn)
+        for variation in islice(different, _variations_of(spec.scenario, count)):
             yield _spec(spec.scenario, spec.api, variation)
+
+
+_DRAWS = 3
+"""So many variations are drawn for one that is played: a short answer has few different ones."""
+
+
+def _different(spec: CaseSpec, variations: Iterable[Variation]) -> Iterator[Variation]:
+    """The variations that cut an answer in different ways."""
+    joins = PROTOCOLS[spec.api].join is not None
+    found: set[object] = set()
+    for variation in variations:
+        varied = vary(spec.scenario, variation).turns[0].for_api(spec.api)
+        splits = tuple(map(repr, varied.reply))
+        key = splits, replace(variation, split=(), group=variation.group if joins else None)
+        if key not in found:
+            found.add(key)
+            yield variation
+
+
+_LONG = 3000
+"""The size of an answer, in characters, from which on it is cut in fewer ways."""
+
+
+def _variations_of(scenario: Scenario, count: int) -> int:
+    """How many variations of an answer are played: a fifth of a long one.
+
+    A hundred calls, or a text of ten pages, take as long as all short answers together, and each
+    variation of them has as many cuts as twenty of a short one.
+    """
+    return count if answer_size(scenario.turns[0].reply) < _LONG else -(-count // 5)
 
 
 def _quirk_specs(

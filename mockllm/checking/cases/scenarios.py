@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mockllm.scenario.model import AutoPart, Match, Scenario, TextPart, TurnSpec, Wire
+from mockllm.scenario.model import (
+    AnyPart,
+    AutoPart,
+    InterleavedPart,
+    Match,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    Scenario,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+    Wire,
+)
 
-__all__ = ["single", "with_quirks", "without_quirk", "without_wire"]
+__all__ = ["answer_size", "single", "with_quirks", "without_quirk", "without_wire"]
 
 
 def single(scenario: Scenario, position: int = 0) -> Scenario:
@@ -79,3 +93,19 @@ def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
         )
 
     return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+
+
+def answer_size(parts: Iterable[AnyPart]) -> int:
+    """About how many characters an answer has; a call counts for 100."""
+    size = 0
+    for part in parts:
+        match part:
+            case ParallelPart(calls=calls):
+                size += answer_size(calls)
+            case InterleavedPart(parts=inner):
+                size += answer_size(inner)
+            case ToolPart(arguments=arguments):
+                size += 100 + len(arguments or "")
+            case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
+                size += len(text)
+    return size

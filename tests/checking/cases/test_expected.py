@@ -111,14 +111,15 @@ FRAME = "{api: chat, frame: {data: {choices: []}}}"
 
 
 def test_a_signature_in_fragments_is_judged() -> None:
-    """The joined signature is right, its fragments one by one are tolerated, the last is wrong."""
+    """The joined signature is right, the fragments one by one and the last one are tolerated, since
+    the service does not specify it, and none is wrong."""
     one = case(samples.REASONING, "anthropic", quirk="anth-signature:split")
     assert one.expected.opaque == ("c2lnbmF0dXJl",)
     verdicts = [
         judge(one, replace(one.expected, opaque=opaque), Policy()).verdict
-        for opaque in [("c2lnbmF0dXJl",), ("c2lnbm", "F0dXJl"), ("F0dXJl",)]
+        for opaque in [("c2lnbmF0dXJl",), ("c2lnbm", "F0dXJl"), ("F0dXJl",), ()]
     ]
-    assert verdicts == ["right", "tolerated", "wrong"]
+    assert verdicts == ["right", "tolerated", "tolerated", "wrong"]
 
 
 def test_frames_may_carry_opaque_values() -> None:

@@ -170,15 +170,6 @@ class CodeOfTheErrorRequired(AGUIAccumulator):
         return super().feed(payload, event)
 
 
-class ErrorAfterTheFinishIgnored(AGUIAccumulator):
-    """Stops to read at RUN_FINISHED."""
-
-    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        if self._answer.complete and payload.get("type") == "RUN_ERROR":
-            return None
-        return super().feed(payload, event)
-
-
 class SnapshotDropsCalls(AGUIAccumulator):
     """Drops the calls that were streamed where a snapshot comes."""
 
@@ -227,7 +218,6 @@ FOUND: list[tuple[Api, type[Probe], str]] = [
     ("gemini", CallsOfALimitLost, "surface-once"),
     ("gemini", OpenCallRunsAfterAnError, "error-ends"),
     ("agui", CodeOfTheErrorRequired, "error-ends"),
-    ("agui", ErrorAfterTheFinishIgnored, "error-ends"),
     ("agui", SnapshotDropsCalls, "surface-once"),
     ("agui", SnapshotAddsCalls, "surface-once"),
     ("agui", StepsClearTheText, "text-accumulates"),
