@@ -150,11 +150,7 @@ def _compiled(
     def identified(outcome: Outcome) -> Outcome:
         if values is not None:
             return as_streamed(outcome, values, api, changed=bool(quirks))
-        if plain is None or reaction != "same":
-            return outcome
-        # Only the bytes differ.
-        ids = plain.expected.response_id, plain.expected.model
-        return replace(outcome, response_id=ids[0], model=ids[1])
+        return outcome if reaction != "same" else _identified_as(plain, outcome)
 
     return Case(
         name=name,
@@ -167,9 +163,7 @@ def _compiled(
         expected=identified(expected),
         finish_values=accepted_finish_values(received, api, spec),
         reaction=reaction,
-        invariant=quirks[-1][0].invariant
-        if quirks
-        else tested_invariants().get(scenario.name, "chunking-free"),
+        invariant=_tested_invariant(scenario, quirks),
         plain=plain,
         variation=variation,
         quirk=quirk,
@@ -179,6 +173,21 @@ def _compiled(
         tolerated=tuple(identified(outcome) for _, outcome in tolerated),
         tolerated_because=tuple(reason for reason, _ in tolerated),
     )
+
+
+def _identified_as(plain: Case | None, outcome: Outcome) -> Outcome:
+    """The outcome with id and model of the plain form, where only the bytes differ."""
+    if plain is None:
+        return outcome
+    known = plain.expected
+    return replace(outcome, response_id=known.response_id, model=known.model)
+
+
+def _tested_invariant(scenario: Scenario, quirks: Sequence[tuple[Quirk, Variant]]) -> str:
+    """The invariant that a case tests: that of its last quirk, else that of its scenario."""
+    if quirks:
+        return quirks[-1][0].invariant
+    return tested_invariants().get(scenario.name, "chunking-free")
 
 
 def _quirks(spec: TurnSpec, api: Api) -> list[tuple[Quirk, Variant]]:

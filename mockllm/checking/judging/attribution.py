@@ -22,6 +22,15 @@ from dataclasses import dataclass, replace
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.checking.judging.compare import Difference
+from mockllm.checking.judging.root_causes import (
+    EXCEPTIONS,
+    SPECIFIC,
+    Item,
+    as_known,
+    as_known_exception,
+    beside_exceptions,
+    fewest_names,
+)
 
 __all__ = ["Attribution", "Forms", "attribute"]
 
@@ -57,32 +66,12 @@ class Attribution:
     @property
     def by_exception(self) -> bool:
         """Whether an exception or error of the client is one of the differences."""
-        return any(one.field in _EXCEPTIONS for one in self.differences)
+        return any(one.field in EXCEPTIONS for one in self.differences)
 
     @property
     def descriptions(self) -> tuple[str, ...]:
         """What differs, for reports."""
         return tuple(dict.fromkeys(one.description for one in self.differences))
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """One difference of one case, with the invariant that it is attributed to so far.
-
-    Args:
-        certain: whether no other case may decide otherwise.
-    """
-
-    case: Case
-    difference: Difference
-    invariant: str
-    certain: bool = False
-    secondary: bool = False
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """The invariants that may explain the difference, the likeliest first."""
-        return (self.difference.invariant, *self.difference.alternatives)
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -107,20 +96,6 @@ _UNRELATED: dict[str, frozenset[str]] = {
 """The fields of an outcome that an invariant cannot explain: a quirk of names does not make a
 client lose the finish."""
 
-_SPECIFIC = frozenset(
-    {
-        "error-ends",
-        "malformed-contained",
-        "missing-id",
-        "truncated-is-not-complete",
-        "unknown-event",
-        "unknown-tool",
-        "zero-arguments",
-    }
-)
-"""Cases of these can crash a client that tolerates null elsewhere: in an unknown event it looks
-for a key that only known events have. So the exception does not decide there."""
-
 
 def attribute(
     judged: Iterable[tuple[Case, Sequence[Difference], Sequence[Difference]]],
@@ -133,9 +108,9 @@ def attribute(
         forms: judges varied cases in other forms.
     """
     forms = forms or Forms()
-    plain: list[_Item] = []
-    quirks: list[_Item] = []
-    variations: list[_Item] = []
+    plain: list[Item] = []
+    quirks: list[Item] = []
+    variations: list[Item] = []
     for case, differences, known in judged:
         if case.plain is None:
             plain += [_of_plain(case, one) for one in differences]
@@ -146,18 +121,18 @@ def attribute(
         of_quirk, of_variation = _split_by_cause(case, new, forms)
         quirks += _of_quirk(case, of_quirk, plain_right=not known)
         variations += _of_variation(case, of_variation, forms)
-    plain = _fewest_names(plain)
+    plain = fewest_names(plain)
     names = {one.invariant for one in plain}
-    quirks = [_as_known(one, names) for one in quirks]
+    quirks = [as_known(one, names) for one in quirks]
     names |= {one.invariant for one in quirks if not one.secondary}
-    quirks = _beside_exceptions([_as_known_exception(one, names) for one in quirks])
+    quirks = beside_exceptions([as_known_exception(one, names) for one in quirks])
     names |= {one.invariant for one in quirks}
-    return list(_grouped([*plain, *(_as_known(one, names) for one in variations), *quirks]))
+    return list(_grouped([*plain, *(as_known(one, names) for one in variations), *quirks]))
 
 
-def _grouped(items: Iterable[_Item]) -> Iterator[Attribution]:
+def _grouped(items: Iterable[Item]) -> Iterator[Attribution]:
     """One attribution for each case and invariant."""
-    groups: dict[tuple[int, str], list[_Item]] = {}
+    groups: dict[tuple[int, str], list[Item]] = {}
     for one in items:
         groups.setdefault((id(one.case), one.invariant), []).append(one)
     for group in groups.values():
@@ -165,9 +140,6 @@ def _grouped(items: Iterable[_Item]) -> Iterator[Attribution]:
         differences = [one.difference for one in group]
         secondary = all(one.secondary for one in group)
         yield Attribution(first.case, first.invariant, differences, secondary)
-
-
-_EXCEPTIONS = frozenset({"crash", "errors"})
 
 
 def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
@@ -179,9 +151,9 @@ def _explains(known: Difference, one: Difference) -> bool:
     """Whether a difference of the plain form is why a case has this one, too."""
     if known.field == "chunk" or one.field == "chunk":
         return known.field == one.field and known.invariant == one.invariant
-    if known.field in _EXCEPTIONS:
+    if known.field in EXCEPTIONS:
         # It stopped there, so whatever it gets wrong about the rest adds nothing.
-        return one.field in _EXCEPTIONS or not one.conclusive
+        return one.field in EXCEPTIONS or not one.conclusive
     if known.subject != one.subject:
         return False
     return not one.conclusive or one.invariant == known.invariant
@@ -203,31 +175,31 @@ def _split_by_cause(
     return of_quirk, [one for one in new if one not in of_quirk]
 
 
-def _of_plain(case: Case, difference: Difference) -> _Item:
+def _of_plain(case: Case, difference: Difference) -> Item:
     """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
     if difference.conclusive or difference.field == "chunk" or case.invariant == "chunking-free":
-        return _Item(case, difference, difference.invariant, difference.conclusive)
+        return Item(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
     tested = replace(difference, invariant=case.invariant, alternatives=others)
-    return _Item(case, tested, case.invariant)
+    return Item(case, tested, case.invariant)
 
 
-def _of_quirk(case: Case, new: Sequence[Difference], *, plain_right: bool) -> Iterator[_Item]:
+def _of_quirk(case: Case, new: Sequence[Difference], *, plain_right: bool) -> Iterator[Item]:
     """Where the plain form is right, the quirk is why the case is not."""
     same_events = plain_right and _same_events(case)
     unrelated = _UNRELATED.get(case.invariant, frozenset())
     any_related = any(one.subject not in unrelated and one.field != "chunk" for one in new)
     for one in new:
         if same_events and one.field != "chunk":
-            yield _Item(case, one, case.invariant, certain=True)
+            yield Item(case, one, case.invariant, certain=True)
         elif one.conclusive:
-            yield _Item(case, one, one.invariant, certain=True)
-        elif one.field in _EXCEPTIONS and one.recognised and case.invariant not in _SPECIFIC:
-            yield _Item(case, one, one.invariant)
+            yield Item(case, one, one.invariant, certain=True)
+        elif one.field in EXCEPTIONS and one.recognised and case.invariant not in SPECIFIC:
+            yield Item(case, one, one.invariant)
         elif any_related and one.field != "chunk":
-            yield _Item(case, one, case.invariant)
+            yield Item(case, one, case.invariant)
         else:
-            yield _Item(case, one, one.invariant)
+            yield Item(case, one, one.invariant)
 
 
 def _same_events(case: Case) -> bool:
@@ -237,7 +209,7 @@ def _same_events(case: Case) -> bool:
     return case.events.decoded == case.plain.events.decoded
 
 
-def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterator[_Item]:
+def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterator[Item]:
     if not new:
         return
     in_payloads = forms.payloads(case)
@@ -247,117 +219,17 @@ def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterat
             item = _decided(case, one, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
-            yield _Item(case, one, "chunking-free", certain=not case.variation.comments)
+            yield Item(case, one, "chunking-free", certain=not case.variation.comments)
 
 
-def _decided(case: Case, difference: Difference, tested: str) -> _Item:
+def _decided(case: Case, difference: Difference, tested: str) -> Item:
     """The attribution to what was tested, unless the difference is certain or about another field.
 
     Args:
         tested: the invariant that the case tests.
     """
     if difference.conclusive:
-        return _Item(case, difference, difference.invariant, certain=True)
+        return Item(case, difference, difference.invariant, certain=True)
     if difference.subject in _UNRELATED.get(tested, frozenset()):
-        return _Item(case, difference, difference.invariant)
-    return _Item(case, difference, tested)
-
-
-# What all cases show together
-
-
-def _as_known_exception(one: _Item, names: set[str]) -> _Item:
-    """Attributes an exception that did not decide here to its invariant, if other cases show it."""
-    if one.certain:
-        return one
-    if one.difference.field == "error_message":
-        known = next((name for name in one.difference.alternatives if name in names), None)
-        return one if known is None else replace(one, invariant=known, secondary=True)
-    first = one.difference.invariant
-    undecided = one.case.invariant in _SPECIFIC and first != one.invariant
-    if undecided and one.difference.field in _EXCEPTIONS and first in names:
-        return replace(one, invariant=first, secondary=True)
-    return one
-
-
-def _beside_exceptions(items: list[_Item]) -> list[_Item]:
-    """Gives what is wrong beside an exception, and not certain, the name of the exception."""
-    decides: dict[int, _Item] = {}
-    for one in items:
-        if one.difference.field in _EXCEPTIONS:
-            decides.setdefault(id(one.case), one)
-    return [
-        one
-        if one.certain or one.difference.field == "chunk" or id(one.case) not in decides
-        else replace(one, invariant=decides[id(one.case)].invariant)
-        for one in items
-    ]
-
-
-def _fewest_names(plain: list[_Item]) -> list[_Item]:
-    """Attributes the plain cases to as few invariants as explain all of them.
-
-    If a single invariant explains all differences, it is that one. If every difference of one
-    invariant could be attributed to another one that other cases have, it is.
-    """
-    common = _common_candidate(plain)
-    if common is not None:
-        return [
-            one if one.invariant == common else replace(one, invariant=common, secondary=True)
-            for one in plain
-        ]
-    counts: dict[str, int] = {}
-    for one in plain:
-        counts[one.invariant] = counts.get(one.invariant, 0) + 1
-    for name in sorted(counts, key=lambda name: counts[name]):
-        others = _no_rarer(plain, name)
-        better = {
-            index: _other_name(one, others)
-            for index, one in enumerate(plain)
-            if one.invariant == name
-        }
-        if better and all(better.values()):
-            plain = [
-                replace(one, invariant=better.get(index) or one.invariant, secondary=True)
-                if index in better
-                else one
-                for index, one in enumerate(plain)
-            ]
-    return plain
-
-
-def _no_rarer(plain: Sequence[_Item], name: str) -> set[str]:
-    """The other names that are no rarer than a name, or certain somewhere."""
-    names = [one.invariant for one in plain]
-    certain = {one.invariant for one in plain if one.certain}
-    return {
-        other
-        for other in set(names) - {name}
-        if other in certain or names.count(other) >= names.count(name)
-    }
-
-
-def _common_candidate(plain: Sequence[_Item]) -> str | None:
-    """The invariant that explains every difference; None where there is none, or it is the only
-    name already. Of several, the one that most differences point to."""
-    names = [one.invariant for one in plain]
-    if len(set(names)) < 2:
-        return None
-    common = set(plain[0].candidates)
-    for one in plain:
-        common &= {one.invariant} if one.certain else set(one.candidates)
-    return max(sorted(common), key=names.count, default=None)
-
-
-def _other_name(one: _Item, others: set[str]) -> str | None:
-    if one.certain:
-        return None
-    return next((other for other in one.difference.alternatives if other in others), None)
-
-
-def _as_known(one: _Item, names: set[str]) -> _Item:
-    """Attributes a difference to a known invariant, if one explains it."""
-    if one.certain or one.invariant in names:
-        return one
-    known = next((name for name in one.candidates if name in names), None)
-    return one if known is None else replace(one, invariant=known, secondary=True)
+        return Item(case, difference, difference.invariant)
+    return Item(case, difference, tested)
