@@ -127,7 +127,8 @@ def attribute(
     names |= {one.invariant for one in quirks if not one.secondary}
     quirks = beside_exceptions([as_known_exception(one, names) for one in quirks])
     names |= {one.invariant for one in quirks}
-    return list(_grouped([*plain, *(as_known(one, names) for one in variations), *quirks]))
+    variations = beside_exceptions([as_known(one, names) for one in variations])
+    return list(_grouped([*plain, *variations, *quirks]))
 
 
 def _grouped(items: Iterable[Item]) -> Iterator[Attribution]:

@@ -158,6 +158,8 @@ def _too_few(
     joined_wrongly = bool(wrong or errors or (policy.malformed == "skip" and not got))
     causes = ["arguments-concatenate", "surface-once"]
     found += causes if joined_wrongly else causes[::-1]
+    if errors:
+        found.append("final-replaces")
     return Difference("tool_calls", description, found[0], alternatives=tuple(found[1:]))
 
 

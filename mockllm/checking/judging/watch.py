@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.arrival import is_in_order_of_arrival
 from mockllm.checking.judging.difference import Difference, calls_of, comparable, format_value
 from mockllm.checking.judging.received import received
 from mockllm.checking.judging.values import canonical, comparable_value
@@ -74,9 +75,11 @@ class Watch:
         outcome, _ = received(outcome)
         for name, text in self._texts.items():
             final = getattr(outcome, name)
-            if text.has_deltas and text.correct and text.passed_on != final:
+            joined = text.passed_on
+            wrong = joined != final and not is_in_order_of_arrival(self._case, name, joined)
+            if text.has_deltas and text.correct and wrong:
                 description = (
-                    f"{name}: the deltas join to {text.passed_on!r:.80}, their sum is {final!r:.80}"
+                    f"{name}: the deltas join to {joined!r:.80}, their sum is {final!r:.80}"
                 )
                 yield self._of_text(description, "delta-is-fragment")
         if not outcome.errors:

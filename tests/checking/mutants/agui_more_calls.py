@@ -10,26 +10,27 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AGUIAccumulator
 from mockllm.checking.reference.values import string
-from tests.checking.mutants.altered import (
-    AbandonsNothing,
-    MalformedIsEmpty,
-    MalformedRaises,
-    answer_of,
-    with_calls,
-)
+from tests.checking.mutants.altered import AbandonsNothing, answer_of, with_calls
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("surface-once", api="agui", family="call identity")
-class OneCallForEachName(AGUIAccumulator):
-    """Keeps calls by the name of their tool (NousResearch/hermes-agent#11863)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        calls = {call.name: call for call in outcome.tool_calls}
-        return replace(outcome, tool_calls=tuple(calls.values()))
+common(
+    __name__,
+    "agui",
+    OneCallForEachName="Keeps calls by the name of their tool (NousResearch/hermes-agent#11863).",
+    LastCallOnly="Has one variable for the call of a run.",
+    CallsInTheOrderOfTheirEnds=(
+        "Reports calls in the order in which they end (`agui-parallel-calls`)."
+    ),
+    MalformedArgsAreEmpty="Runs a call whose arguments do not parse with `{}`.",
+    MalformedArgsRaise="Raises where arguments do not parse, and loses what follows.",
+    CutRunsOpenCalls=(
+        """Runs the calls that are open when the stream stops, if their arguments parse or are
+    empty."""
+    ),
+)
 
 
 @mutant("surface-once", api="agui", family="call identity")
@@ -45,24 +46,6 @@ class OneCallForEachMessage(AGUIAccumulator):
         parents = self.__dict__.get("parents", {})
         calls = {parents.get(call.id) or call.id: call for call in outcome.tool_calls}
         return replace(outcome, tool_calls=tuple(calls.values()))
-
-
-@mutant("surface-once", api="agui", family="call identity")
-class LastCallOnly(AGUIAccumulator):
-    """Has one variable for the call of a run."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[-1:])
-
-
-@mutant("order-by-index", api="agui", family="call order")
-class CallsInTheOrderOfTheirEnds(AGUIAccumulator):
-    """Reports calls in the order in which they end (`agui-parallel-calls`)."""
-
-    def outcome(self) -> Outcome:
-        calls = tuple(call for _, call in self._answer._calls)
-        return replace(super().outcome(), tool_calls=calls)
 
 
 @mutant("order-by-index", api="agui", family="call order")
@@ -190,24 +173,6 @@ class SuccessRunsNoCalls(AGUIAccumulator):
             self._answer._calls.clear()
 
 
-@mutant("malformed-contained", api="agui", family="malformed arguments")
-class MalformedArgsAreEmpty(AGUIAccumulator):
-    """Runs a call whose arguments do not parse with `{}`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedIsEmpty)
-
-
-@mutant("malformed-contained", api="agui", family="malformed arguments")
-class MalformedArgsRaise(AGUIAccumulator):
-    """Raises where arguments do not parse, and loses what follows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedRaises)
-
-
 @mutant("error-ends", api="agui", family="errors")
 class ErrorRunsOpenCalls(AGUIAccumulator):
     """Runs the calls that are open when the run fails, if their arguments parse."""
@@ -216,16 +181,6 @@ class ErrorRunsOpenCalls(AGUIAccumulator):
         if payload.get("type") == "RUN_ERROR":
             answer_of(self, AbandonsNothing)
         return super().feed(payload, event)
-
-
-@mutant("truncated-is-not-complete", api="agui", family="cut streams")
-class CutRunsOpenCalls(AGUIAccumulator):
-    """Runs the calls that are open when the stream stops, if their arguments parse or are
-    empty."""
-
-    def close(self) -> None:
-        answer_of(self, AbandonsNothing)
-        super().close()
 
 
 @mutant("unknown-tool", api="agui", family="unknown tools")

@@ -10,10 +10,18 @@ from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AGUIAccumulator
 from mockllm.checking.reference.values import sequence, string
-from tests.checking.mutants.altered import answer_of, rewriting_errors
-from tests.checking.mutants.declared import WATCHED, mutant
+from tests.checking.mutants.common import common
+from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "agui",
+    MessageOfTheErrorLost="Reports the code of an error without its message.",
+    TotalIsTheOutput="Reads `totalTokens` as the output.",
+    HandsOnTheSum="Passes on all text so far for each event.",
+)
 
 
 class _Encrypted(AGUIAccumulator):
@@ -122,15 +130,6 @@ class FinishAfterAnError(AGUIAccumulator):
 
 
 @mutant("error-ends", api="agui", family="errors")
-class MessageOfTheErrorLost(AGUIAccumulator):
-    """Reports the code of an error without its message."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_errors(lambda text: text.rpartition("(")[2].rstrip(")")))
-
-
-@mutant("error-ends", api="agui", family="errors")
 class ErrorsOfOpenMessagesOnly(AGUIAccumulator):
     """Shows an error inside the open message, and drops it if there is none."""
 
@@ -175,19 +174,6 @@ class UsageNotRead(AGUIAccumulator):
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, usage=outcome.usage and Usage(0, 0, 0, 0))
-
-
-@mutant("finish-and-usage", api="agui", family="usage")
-class TotalIsTheOutput(AGUIAccumulator):
-    """Reads `totalTokens` as the output."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        usage = outcome.usage
-        if usage is None:
-            return outcome
-        total = (usage.input or 0) + (usage.output or 0)
-        return replace(outcome, usage=replace(usage, output=total))
 
 
 # Unknown events
@@ -263,12 +249,3 @@ class SharesOpenCalls(AGUIAccumulator):
         super().__init__()
         self._all.clear()
         self._calls = self._all
-
-
-@mutant("delta-is-fragment", api="agui", policy=WATCHED, family="deltas")
-class HandsOnTheSum(AGUIAccumulator):
-    """Passes on all text so far for each event."""
-
-    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        delta = super().feed(payload, event)
-        return delta and replace(delta, text=self.outcome().text)

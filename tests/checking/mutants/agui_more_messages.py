@@ -10,10 +10,18 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AGUIAccumulator
 from mockllm.checking.reference.values import mapping, sequence, string
-from tests.checking.mutants.altered import answer_of, rewriting_fragments
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "agui",
+    TextBeforeCallsLost="Drops the text of a run that calls tools (vercel/ai#2568).",
+    FragmentsStripped="Strips white space from each fragment of text.",
+    ReasoningBeforeACallLost="Drops the reasoning of a run that calls tools.",
+)
 
 
 @mutant("text-accumulates", api="agui", family="text")
@@ -81,30 +89,12 @@ class RoleRequired(AGUIAccumulator):
 
 
 @mutant("text-accumulates", api="agui", family="text")
-class TextBeforeCallsLost(AGUIAccumulator):
-    """Drops the text of a run that calls tools (vercel/ai#2568)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text="") if outcome.tool_calls else outcome
-
-
-@mutant("text-accumulates", api="agui", family="text")
 class TextAfterACallLost(AGUIAccumulator):
     """Ignores the text after a call."""
 
     def _message(self, kind: Any, stage: str, value: Object) -> None:
         called = kind == "text" and stage in ("CONTENT", "CHUNK") and self._answer._opened
         super()._message(kind, stage, {**value, "delta": ""} if called else value)
-
-
-@mutant("text-accumulates", api="agui", family="text")
-class FragmentsStripped(AGUIAccumulator):
-    """Strips white space from each fragment of text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_fragments("text", str.strip))
 
 
 @mutant("text-accumulates", api="agui", family="text")
@@ -176,15 +166,6 @@ class ReasoningChunksUnknown(AGUIAccumulator):
     def _message(self, kind: Any, stage: str, value: Object) -> None:
         if not (kind == "reasoning" and stage == "CHUNK"):
             super()._message(kind, stage, value)
-
-
-@mutant("text-accumulates", api="agui", family="reasoning")
-class ReasoningBeforeACallLost(AGUIAccumulator):
-    """Drops the reasoning of a run that calls tools."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, reasoning="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="agui", family="reasoning")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,89 +10,26 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta, Fragment
 from mockllm.checking.reference import AGUIAccumulator
 from mockllm.checking.reference.values import string
-from tests.checking.mutants.altered import (
-    answer_of,
-    rewriting_arguments,
-    through_float,
-    with_arguments,
-    with_calls,
-    with_leaves,
-    with_strings,
-)
+from tests.checking.mutants.altered import with_calls
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import WATCHED, mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class BigIntegersThroughFloat(AGUIAccumulator):
-    """Reads integers as floating-point numbers (earendil-works/pi#8943)."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(super().outcome(), through_float)
-
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class HtmlUnescaped(AGUIAccumulator):
-    """Unescapes HTML entities in arguments, as a browser does with text."""
-
-    def outcome(self) -> Outcome:
-        return with_strings(super().outcome(), html.unescape)
-
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class SingleQuotesReplaced(AGUIAccumulator):
-    """Replaces single quotes by double ones before it parses (NousResearch/atropos#478)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_arguments(lambda text: text.replace("'", '"')))
-
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class NullArgumentsDropped(AGUIAccumulator):
-    """Drops arguments that are null."""
-
-    def outcome(self) -> Outcome:
-        def changed(arguments: dict[str, Any]) -> dict[str, Any]:
-            return {key: value for key, value in arguments.items() if value is not None}
-
-        return with_arguments(super().outcome(), changed)
-
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class NestedAsText(AGUIAccumulator):
-    """Encodes nested objects and arrays a second time, as text."""
-
-    def outcome(self) -> Outcome:
-        def changed(arguments: dict[str, Any]) -> dict[str, Any]:
-            return {
-                key: json.dumps(value) if isinstance(value, dict | list) else value
-                for key, value in arguments.items()
-            }
-
-        return with_arguments(super().outcome(), changed)
-
-
-@mutant("arguments-concatenate", api="agui", family="argument values")
-class BooleansAsText(AGUIAccumulator):
-    """Turns booleans into text."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(
-            super().outcome(), lambda leaf: str(leaf) if isinstance(leaf, bool) else leaf
-        )
-
-
-@mutant("raw-arguments-kept", api="agui", family="raw arguments")
-class RawIsEncodedAgain(AGUIAccumulator):
-    """Keeps the parsed arguments encoded again, not the text of the fragments."""
-
-    def outcome(self) -> Outcome:
-        def changed(call: Call) -> Call:
-            return replace(call, raw_arguments=json.dumps(call.arguments, indent=1))
-
-        return with_calls(super().outcome(), changed)
+common(
+    __name__,
+    "agui",
+    BigIntegersThroughFloat="Reads integers as floating-point numbers (earendil-works/pi#8943).",
+    HtmlUnescaped="Unescapes HTML entities in arguments, as a browser does with text.",
+    SingleQuotesReplaced=(
+        "Replaces single quotes by double ones before it parses (NousResearch/atropos#478)."
+    ),
+    NullArgumentsDropped="Drops arguments that are null.",
+    NestedAsText="Encodes nested objects and arrays a second time, as text.",
+    BooleansAsText="Turns booleans into text.",
+    RawIsEncodedAgain="Keeps the parsed arguments encoded again, not the text of the fragments.",
+    FirstCallOnly="Stops at the end of the first call (ag-ui-protocol/ag-ui#1346).",
+)
 
 
 @mutant("raw-arguments-kept", api="agui", family="raw arguments")
@@ -149,15 +84,6 @@ class HandsOnArgumentsSoFar(AGUIAccumulator):
             return delta
         fragment = Fragment(call.arguments, call.id, call.name, call.number)
         return replace(delta or Delta(), tool=(fragment,))
-
-
-@mutant("surface-once", api="agui", family="call identity")
-class FirstCallOnly(AGUIAccumulator):
-    """Stops at the end of the first call (ag-ui-protocol/ag-ui#1346)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[:1])
 
 
 @mutant("surface-once", api="agui", family="emission")

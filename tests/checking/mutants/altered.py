@@ -51,6 +51,20 @@ def with_strings(outcome: Outcome, change: Callable[[str], Any]) -> Outcome:
     return with_arguments(outcome, lambda arguments: strings(arguments, change))
 
 
+def failed(outcome: Outcome, kind: str, **fields: Any) -> Outcome:
+    """An outcome with other values of fields, if it has an error of this kind."""
+    has = any(error.kind == kind for error in outcome.errors)
+    return replace(outcome, **fields) if has else outcome
+
+
+def with_errors(outcome: Outcome, kind: str, **fields: Any) -> Outcome:
+    """An outcome with other values of fields in its errors of this kind."""
+    errors = tuple(
+        replace(error, **fields) if error.kind == kind else error for error in outcome.errors
+    )
+    return replace(outcome, errors=errors)
+
+
 def through_float(value: Any) -> Any:
     """A number as a language without integers has it; other values as they are."""
     whole = isinstance(value, int) and not isinstance(value, bool)

@@ -14,37 +14,34 @@ from mockllm.checking.reference.anthropic import _Block
 from mockllm.checking.reference.values import mapping, string
 from tests.checking.mutants.altered import (
     AbandonsNothing,
-    MalformedIsEmpty,
-    MalformedRaises,
     answer_of,
     closing_brackets,
     rewriting_arguments,
     with_calls,
 )
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import WATCHED, mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("surface-once", api="anthropic", family="call identity")
-class OneCallForEachName(AnthropicAccumulator):
-    """Keeps calls by the name of their tool: a second call of one tool replaces the first
+common(
+    __name__,
+    "anthropic",
+    OneCallForEachName=(
+        """Keeps calls by the name of their tool: a second call of one tool replaces the first
     (NousResearch/hermes-agent#11863)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        calls = {call.name: call for call in outcome.tool_calls}
-        return replace(outcome, tool_calls=tuple(calls.values()))
-
-
-@mutant("surface-once", api="anthropic", family="call identity")
-class OneVariableForTheCall(AnthropicAccumulator):
-    """Has one variable for the current call, and so reports the last one only
-    (jeremychone/rust-genai#173)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[-1:])
+    ),
+    OneVariableForTheCall="""Has one variable for the current call, and so reports the last one only
+    (jeremychone/rust-genai#173).""",
+    IndexesSortedAsText="Sorts the indexes as text, as keys of a JSON object: 10 comes before 2.",
+    LastCallFirst="Takes finished calls from a stack, the last one first.",
+    MalformedInputIsEmpty="Runs a call whose arguments do not parse with `{}`.",
+    MalformedInputRaises="Raises where arguments do not parse, and loses what follows.",
+    CutRunsOpenCalls=(
+        """Runs the calls that are open when the stream stops, if their arguments parse or are
+    empty."""
+    ),
+)
 
 
 @mutant("surface-once", api="anthropic", family="call identity")
@@ -63,25 +60,6 @@ class OneDigitOfTheIndex(AnthropicAccumulator):
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, tool_calls=outcome.tool_calls[-10:])
-
-
-@mutant("order-by-index", api="anthropic", family="call order")
-class IndexesSortedAsText(AnthropicAccumulator):
-    """Sorts the indexes as text, as keys of a JSON object: 10 comes before 2."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        pairs = sorted(self._answer._calls, key=lambda pair: str(pair[0][0]))
-        return replace(outcome, tool_calls=tuple(call for _, call in pairs))
-
-
-@mutant("order-by-index", api="anthropic", family="call order")
-class LastCallFirst(AnthropicAccumulator):
-    """Takes finished calls from a stack, the last one first."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[::-1])
 
 
 @mutant("arguments-concatenate", api="anthropic", family="call identity")
@@ -249,24 +227,6 @@ class StopEndsTheNewestCall(AnthropicAccumulator):
 
 
 @mutant("malformed-contained", api="anthropic", family="malformed arguments")
-class MalformedInputIsEmpty(AnthropicAccumulator):
-    """Runs a call whose arguments do not parse with `{}`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedIsEmpty)
-
-
-@mutant("malformed-contained", api="anthropic", family="malformed arguments")
-class MalformedInputRaises(AnthropicAccumulator):
-    """Raises where arguments do not parse, and loses what follows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedRaises)
-
-
-@mutant("malformed-contained", api="anthropic", family="malformed arguments")
 class BracketsClosed(AnthropicAccumulator):
     """Adds the quotes and brackets that cut arguments lack, and runs the call (a parser of
     partial JSON, used on the final arguments)."""
@@ -285,16 +245,6 @@ class ErrorRunsOpenCalls(AnthropicAccumulator):
         if "error" in payload:
             answer_of(self, AbandonsNothing)
         return super().feed(payload, event)
-
-
-@mutant("truncated-is-not-complete", api="anthropic", family="cut streams")
-class CutRunsOpenCalls(AnthropicAccumulator):
-    """Runs the calls that are open when the stream stops, if their arguments parse or are
-    empty."""
-
-    def close(self) -> None:
-        answer_of(self, AbandonsNothing)
-        super().close()
 
 
 # What is passed on during the stream

@@ -11,9 +11,17 @@ from mockllm.checking.probes import Delta
 from mockllm.checking.reference import AnthropicAccumulator
 from mockllm.checking.reference.values import count, mapping, string
 from tests.checking.mutants.altered import answer_of, rewriting_errors
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "anthropic",
+    TextMakesItComplete="""Treats a stream that stops as complete if it has any text
+    (Pasta-Devs/Marinara-Engine#2659).""",
+)
 
 
 @mutant("role-kept", api="anthropic", family="role and ids of the answer")
@@ -203,16 +211,6 @@ class ErrorEventIgnored(AnthropicAccumulator):
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return None if "error" in payload else super().feed(payload, event)
-
-
-@mutant("truncated-is-not-complete", api="anthropic", family="cut streams")
-class TextMakesItComplete(AnthropicAccumulator):
-    """Treats a stream that stops as complete if it has any text
-    (Pasta-Devs/Marinara-Engine#2659)."""
-
-    def close(self) -> None:
-        self._answer.complete = self._answer.complete or self._answer.has("text")
-        super().close()
 
 
 # Input and other streams

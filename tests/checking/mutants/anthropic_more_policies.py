@@ -10,6 +10,8 @@ from mockllm.checking import Policy
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.reference import AnthropicAccumulator
 from mockllm.checking.reference.values import string
+from tests.checking.mutants.anthropic_more_calls import LastFragmentOnly
+from tests.checking.mutants.common import Skips, common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
@@ -17,27 +19,24 @@ SKIP = Policy(malformed="skip")
 KEEP = Policy(malformed="keep")
 FAIL = Policy(malformed="fail")
 
+common(
+    __name__,
+    "anthropic",
+    FailsInSilence="Drops the whole answer if arguments do not parse, and reports nothing.",
+    UnknownToolDropsAllCalls=(
+        "Leaves out every call of an answer that calls a tool which was not offered."
+    ),
+)
+
 
 @mutant("arguments-concatenate", api="anthropic", policy=SKIP, family="argument fragments")
-class SkipsOverwrittenArguments(AnthropicAccumulator):
+class SkipsOverwrittenArguments(Skips, LastFragmentOnly):
     """Assigns fragments, and leaves out the calls whose last fragment does not parse."""
-
-    def __init__(self) -> None:
-        super().__init__(malformed="skip")
-
-    def _delta(self, index: int | None, delta: Object) -> None:
-        block = self._blocks.get(index)
-        if block is not None and block.call is not None and delta.get("partial_json"):
-            block.call.arguments = ""
-        super()._delta(index, delta)
 
 
 @mutant("arguments-concatenate", api="anthropic", policy=SKIP, family="call identity")
-class SkipsArgumentsByPosition(AnthropicAccumulator):
+class SkipsArgumentsByPosition(Skips, AnthropicAccumulator):
     """Appends fragments to the newest block, and leaves out the calls that do not parse."""
-
-    def __init__(self) -> None:
-        super().__init__(malformed="skip")
 
     def _delta(self, index: int | None, delta: Object) -> None:
         if delta.get("type") == "input_json_delta" and self._blocks:
@@ -72,33 +71,6 @@ class KeepsTheBeginning(AnthropicAccumulator):
             for call in outcome.tool_calls
         )
         return replace(outcome, tool_calls=calls)
-
-
-@mutant("malformed-contained", api="anthropic", policy=FAIL, family="malformed arguments")
-class FailsInSilence(AnthropicAccumulator):
-    """Drops the whole answer if arguments do not parse, and reports nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(malformed="fail")
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        malformed = any(error.kind == "malformed_arguments" for error in outcome.errors)
-        return replace(outcome, errors=(), tool_calls=()) if malformed else outcome
-
-
-@mutant("unknown-tool", api="anthropic", policy=Policy(unknown_tool="skip"), family="unknown tools")
-class UnknownToolDropsAllCalls(AnthropicAccumulator):
-    """Leaves out every call of an answer that calls a tool which was not offered."""
-
-    def offer(self, tools: tuple[str, ...]) -> None:
-        """The tools of the request."""
-        self.offered = set(map(str, tools))
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        known = all(call.name in self.offered for call in outcome.tool_calls)
-        return outcome if known or not self.offered else replace(outcome, tool_calls=())
 
 
 @mutant(

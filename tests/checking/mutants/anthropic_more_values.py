@@ -15,33 +15,44 @@ from mockllm.checking.reference.values import mapping, string
 from tests.checking.mutants.altered import (
     answer_of,
     rewriting_arguments,
-    rewriting_fragments,
-    through_float,
     with_arguments,
     with_calls,
     with_leaves,
     with_strings,
 )
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class BigIntegersThroughFloat(AnthropicAccumulator):
-    """Reads integers as floating-point numbers, which are exact to 2^53 only
+common(
+    __name__,
+    "anthropic",
+    BigIntegersThroughFloat=(
+        """Reads integers as floating-point numbers, which are exact to 2^53 only
     (earendil-works/pi#8943, mark3labs/mcp-go#913, google/adk-python#3592)."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(super().outcome(), through_float)
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class HtmlUnescaped(AnthropicAccumulator):
-    """Unescapes HTML entities in arguments, also in code that is about HTML."""
-
-    def outcome(self) -> Outcome:
-        return with_strings(super().outcome(), html.unescape)
+    ),
+    HtmlUnescaped="Unescapes HTML entities in arguments, also in code that is about HTML.",
+    SingleQuotesReplaced=(
+        """Replaces single quotes by double ones before it parses, which breaks every apostrophe
+    (NousResearch/atropos#478)."""
+    ),
+    BooleansAsText="Turns booleans into text, as a form does.",
+    BooleansAsNumbers="Turns booleans into 0 and 1, which Python compares as equal to them.",
+    NestedAsText="Encodes nested objects and arrays a second time, as text.",
+    NewLinesRemoved="Replaces line ends in string values by spaces.",
+    RawIsEncodedAgain="""Keeps the parsed arguments encoded again, not the text of the fragments
+    (mark3labs/mcp-go#913).""",
+    TextBeforeCallsLost=(
+        """Drops the text of an answer that calls tools, as content of a call message
+    (vercel/ai#2568)."""
+    ),
+    TextFragmentsStripped="Strips white space from each fragment of text.",
+    FinalTextStripped="Strips white space from the final text, and with it a last line end.",
+    ThinkingBeforeACallLost=(
+        "Drops the thinking of an answer that calls tools (Kuberwastaken/claurst#217 drops all)."
+    ),
+)
 
 
 @mutant("arguments-concatenate", api="anthropic", family="argument values")
@@ -50,16 +61,6 @@ class HtmlEscaped(AnthropicAccumulator):
 
     def outcome(self) -> Outcome:
         return with_strings(super().outcome(), html.escape)
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class SingleQuotesReplaced(AnthropicAccumulator):
-    """Replaces single quotes by double ones before it parses, which breaks every apostrophe
-    (NousResearch/atropos#478)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_arguments(lambda text: text.replace("'", '"')))
 
 
 @mutant("arguments-concatenate", api="anthropic", family="argument values")
@@ -80,26 +81,6 @@ def _python_literal(text: str) -> str:
 
 
 @mutant("arguments-concatenate", api="anthropic", family="argument values")
-class BooleansAsText(AnthropicAccumulator):
-    """Turns booleans into text, as a form does."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(
-            super().outcome(), lambda leaf: str(leaf) if isinstance(leaf, bool) else leaf
-        )
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class BooleansAsNumbers(AnthropicAccumulator):
-    """Turns booleans into 0 and 1, which Python compares as equal to them."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(
-            super().outcome(), lambda leaf: int(leaf) if isinstance(leaf, bool) else leaf
-        )
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
 class FalsyValuesDropped(AnthropicAccumulator):
     """Drops arguments that are false, 0, empty or null, as if they were not there."""
 
@@ -116,17 +97,6 @@ class NullIsTheTextNone(AnthropicAccumulator):
 
     def outcome(self) -> Outcome:
         return with_leaves(super().outcome(), lambda leaf: "None" if leaf is None else leaf)
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class NestedAsText(AnthropicAccumulator):
-    """Encodes nested objects and arrays a second time, as text."""
-
-    def outcome(self) -> Outcome:
-        def changed(arguments: dict[str, Any]) -> dict[str, Any]:
-            return {key: _encoded(value) for key, value in arguments.items()}
-
-        return with_arguments(super().outcome(), changed)
 
 
 def _encoded(value: Any) -> Any:
@@ -154,14 +124,6 @@ class StringsStripped(AnthropicAccumulator):
 
     def outcome(self) -> Outcome:
         return with_strings(super().outcome(), str.strip)
-
-
-@mutant("arguments-concatenate", api="anthropic", family="argument values")
-class NewLinesRemoved(AnthropicAccumulator):
-    """Replaces line ends in string values by spaces."""
-
-    def outcome(self) -> Outcome:
-        return with_strings(super().outcome(), lambda text: text.replace("\n", " "))
 
 
 @mutant("arguments-concatenate", api="anthropic", family="argument values")
@@ -194,18 +156,6 @@ class ArgumentsStayText(AnthropicAccumulator):
 
 
 @mutant("raw-arguments-kept", api="anthropic", family="raw arguments")
-class RawIsEncodedAgain(AnthropicAccumulator):
-    """Keeps the parsed arguments encoded again, not the text of the fragments
-    (mark3labs/mcp-go#913)."""
-
-    def outcome(self) -> Outcome:
-        def changed(call: Call) -> Call:
-            return replace(call, raw_arguments=json.dumps(call.arguments, indent=1))
-
-        return with_calls(super().outcome(), changed)
-
-
-@mutant("raw-arguments-kept", api="anthropic", family="raw arguments")
 class RawBeginsWithTheStart(AnthropicAccumulator):
     """Keeps the `{}` of the start and the fragments, joined."""
 
@@ -219,16 +169,6 @@ class RawBeginsWithTheStart(AnthropicAccumulator):
 
 
 # Text and thinking
-
-
-@mutant("text-accumulates", api="anthropic", family="text")
-class TextBeforeCallsLost(AnthropicAccumulator):
-    """Drops the text of an answer that calls tools, as content of a call message
-    (vercel/ai#2568)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="anthropic", family="text")
@@ -262,24 +202,6 @@ class LastTextBlockOnly(AnthropicAccumulator):
 
 
 @mutant("text-accumulates", api="anthropic", family="text")
-class TextFragmentsStripped(AnthropicAccumulator):
-    """Strips white space from each fragment of text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_fragments("text", str.strip))
-
-
-@mutant("text-accumulates", api="anthropic", family="text")
-class FinalTextStripped(AnthropicAccumulator):
-    """Strips white space from the final text, and with it a last line end."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.text.strip())
-
-
-@mutant("text-accumulates", api="anthropic", family="text")
 class EqualFragmentsDropped(AnthropicAccumulator):
     """Drops a fragment of text that equals the one before it."""
 
@@ -297,15 +219,6 @@ class NullTextIsNone(AnthropicAccumulator):
     def _delta(self, index: int | None, delta: Object) -> None:
         null = delta.get("type") == "text_delta" and delta.get("text") is None
         super()._delta(index, {**delta, "text": "None"} if null else delta)
-
-
-@mutant("text-accumulates", api="anthropic", family="reasoning")
-class ThinkingBeforeACallLost(AnthropicAccumulator):
-    """Drops the thinking of an answer that calls tools (Kuberwastaken/claurst#217 drops all)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, reasoning="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="anthropic", family="reasoning")

@@ -50,7 +50,7 @@ class AppendsToLastCall(ChatAccumulator):
         return super()._find_call(index, id, name) if id else self._last
 
 
-@mutant("arguments-concatenate", api="chat", family="call identity")
+@mutant("arguments-concatenate", "chunking-free", api="chat", family="call identity")
 class FirstEntryOnly(ChatAccumulator):
     """Reads the first entry of a chunk's list alone (`chat-two-calls-one-chunk`)."""
 

@@ -11,6 +11,7 @@ from mockllm.checking.outcome import NOT_KEPT, Call, Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reference import ChatAccumulator
 from mockllm.checking.reference.answer import StagedCall, parsed
+from tests.checking.mutants.altered import failed, with_errors
 from tests.checking.mutants.chat_more_base import ChangedCalls, Object, function, with_arguments
 from tests.checking.mutants.declared import mutant
 
@@ -265,9 +266,7 @@ class MalformedLosesText(ChatAccumulator):
     """Drops the text of an answer with arguments that do not parse."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        malformed = any(one.kind == "malformed_arguments" for one in outcome.errors)
-        return replace(outcome, text="") if malformed else outcome
+        return failed(super().outcome(), "malformed_arguments", text="")
 
 
 @mutant("malformed-contained", api="chat", family="malformed arguments")
@@ -290,14 +289,9 @@ class MalformedUnnamed(ChatAccumulator):
     """Reports arguments that do not parse by an error that does not name the call."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        errors = tuple(
-            replace(one, message="invalid JSON", tool=None)
-            if one.kind == "malformed_arguments"
-            else one
-            for one in outcome.errors
+        return with_errors(
+            super().outcome(), "malformed_arguments", message="invalid JSON", tool=None
         )
-        return replace(outcome, errors=errors)
 
 
 @mutant("malformed-contained", api="chat", family="malformed arguments")

@@ -8,9 +8,21 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.reference import ChatAccumulator
 from mockllm.checking.reference.answer import StagedCall, parsed
 from tests.checking.mutants.chat_more_base import Object, entries
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 _MOST_CALLS = 16
+
+common(
+    __name__,
+    "chat",
+    FirstCallOnly="Reports the first call alone.",
+    LastCallOnly="Keeps one call, which the next one overwrites.",
+    ReversesCalls="""Reports the last call first, as a stack gives them.
+
+    An order that is not the model's changes what parallel tools do: vercel/ai#13137 discusses it.
+    """,
+)
 
 # Which call a fragment belongs to
 
@@ -137,24 +149,6 @@ class TableOfCalls(ChatAccumulator):
 
 
 @mutant("surface-once", api="chat", family="call identity")
-class FirstCallOnly(ChatAccumulator):
-    """Reports the first call alone."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[:1])
-
-
-@mutant("surface-once", api="chat", family="call identity")
-class LastCallOnly(ChatAccumulator):
-    """Keeps one call, which the next one overwrites."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[-1:])
-
-
-@mutant("surface-once", api="chat", family="call identity")
 class EqualCallsMerged(ChatAccumulator):
     """Drops a call with the name and the arguments of another one."""
 
@@ -179,18 +173,6 @@ class CallsByTheirIds(ChatAccumulator):
 
 
 # Order
-
-
-@mutant("order-by-index", api="chat", family="call order")
-class ReversesCalls(ChatAccumulator):
-    """Reports the last call first, as a stack gives them.
-
-    An order that is not the model's changes what parallel tools do: vercel/ai#13137 discusses it.
-    """
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[::-1])
 
 
 @mutant("order-by-index", api="chat", family="call order")

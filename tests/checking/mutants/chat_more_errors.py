@@ -8,6 +8,7 @@ from typing import Any
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import ChatAccumulator
+from tests.checking.mutants.altered import failed, with_errors
 from tests.checking.mutants.declared import mutant
 
 # Errors in the stream
@@ -22,14 +23,7 @@ class ErrorIsGeneric(ChatAccumulator):
     """
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        errors = tuple(
-            replace(error, message="Something went wrong.")
-            if error.kind == "stream_error"
-            else error
-            for error in outcome.errors
-        )
-        return replace(outcome, errors=errors)
+        return with_errors(super().outcome(), "stream_error", message="Something went wrong.")
 
 
 @mutant("error-ends", api="chat", family="errors")
@@ -70,9 +64,7 @@ class ErrorErasesText(ChatAccumulator):
     """Drops the text before an error."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        failed = any(error.kind == "stream_error" for error in outcome.errors)
-        return replace(outcome, text="") if failed else outcome
+        return failed(super().outcome(), "stream_error", text="")
 
 
 @mutant("error-ends", api="chat", family="errors")
@@ -80,9 +72,7 @@ class ErrorFinishes(ChatAccumulator):
     """Reports the error, and `stop` as the finish reason (BerriAI/litellm#40578)."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        failed = any(error.kind == "stream_error" for error in outcome.errors)
-        return replace(outcome, finish="stop") if failed else outcome
+        return failed(super().outcome(), "stream_error", finish="stop")
 
 
 @mutant("error-ends", api="chat", family="errors")
@@ -131,9 +121,7 @@ class CutIsStop(ChatAccumulator):
     (NVIDIA/TensorRT-LLM#18289)."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        cut = any(error.kind == "truncated" for error in outcome.errors)
-        return replace(outcome, finish="stop", errors=()) if cut else outcome
+        return failed(super().outcome(), "truncated", finish="stop", errors=())
 
 
 @mutant("truncated-is-not-complete", api="chat", family="cut streams")
@@ -152,9 +140,7 @@ class CutErasesText(ChatAccumulator):
     """Drops the text of a stream that is cut."""
 
     def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        cut = any(error.kind == "truncated" for error in outcome.errors)
-        return replace(outcome, text="") if cut else outcome
+        return failed(super().outcome(), "truncated", text="")
 
 
 @mutant("truncated-is-not-complete", api="chat", family="cut streams")

@@ -10,9 +10,26 @@ from typing import Any, cast
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.reference import ChatAccumulator
 from tests.checking.mutants.chat_more_base import Object, entries
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 _MOST_TEXT = 4096
+
+common(
+    __name__,
+    "chat",
+    TextTrimmed="Trims the whole text.",
+    CallErasesText="Reports no text where there are calls.",
+    ReasoningIsText="""Adds reasoning to the text.
+
+    Reasoning lost or mixed: aaif-goose/goose#7869, langchain-ai/langchain#37420,
+    spring-projects/spring-ai#5898, vllm-project/vllm#32997.
+    """,
+    CallErasesReasoning=(
+        "Reports no reasoning where there are calls (langchain-ai/langchain#37420)."
+    ),
+    RefusalIsText="Adds a refusal to the text.",
+)
 
 
 def _with_content(delta: Object, change: Callable[[str], str | None]) -> Object:
@@ -31,15 +48,6 @@ class BlankTextLost(ChatAccumulator):
 
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: text if text.strip() else ""))
-
-
-@mutant("text-accumulates", api="chat", family="text")
-class TextTrimmed(ChatAccumulator):
-    """Trims the whole text."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.text.strip())
 
 
 @mutant("text-accumulates", api="chat", family="text")
@@ -195,15 +203,6 @@ class TextAfterCallLost(ChatAccumulator):
 
 
 @mutant("text-accumulates", api="chat", family="text")
-class CallErasesText(ChatAccumulator):
-    """Reports no text where there are calls."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text="") if outcome.tool_calls else outcome
-
-
-@mutant("text-accumulates", api="chat", family="text")
 class CallHidesText(ChatAccumulator):
     """Drops the text of a delta that has calls as well (waybarrios/vllm-mlx#690)."""
 
@@ -222,28 +221,6 @@ class TextHidesCall(ChatAccumulator):
 
 
 # Reasoning
-
-
-@mutant("text-accumulates", api="chat", family="reasoning")
-class ReasoningIsText(ChatAccumulator):
-    """Adds reasoning to the text.
-
-    Reasoning lost or mixed: aaif-goose/goose#7869, langchain-ai/langchain#37420,
-    spring-projects/spring-ai#5898, vllm-project/vllm#32997.
-    """
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.reasoning + outcome.text, reasoning="")
-
-
-@mutant("text-accumulates", api="chat", family="reasoning")
-class CallErasesReasoning(ChatAccumulator):
-    """Reports no reasoning where there are calls (langchain-ai/langchain#37420)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, reasoning="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="chat", family="reasoning")
@@ -314,15 +291,6 @@ class ReasoningTrimmed(ChatAccumulator):
 
 
 # Refusals
-
-
-@mutant("text-accumulates", api="chat", family="text")
-class RefusalIsText(ChatAccumulator):
-    """Adds a refusal to the text."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.text + outcome.refusal, refusal="")
 
 
 @mutant("text-accumulates", api="chat", family="text")

@@ -82,6 +82,9 @@ _NOT_JUDGED = "What a client keeps as text where no arguments were sent is not j
 _MESSAGE_LOST = "Any clear error is accepted, as the stream has no readable message of the service."
 _LAST_LINE = "The specification lets a client discard a last event without its blank line."
 
+_EMPTY_FINAL = "An empty final value after fragments contradicts itself; no case plays it."
+_ARRIVAL = "Texts that grow at the same time may be joined in the order of arrival."
+
 ESCAPED: dict[str, str] = {
     "chat-payloads-CutErasesText": _NO_TEXT_SO_FAR,
     "chat-payloads-CutSurfacesCalls": _NO_END_OF_CALLS,
@@ -90,6 +93,10 @@ ESCAPED: dict[str, str] = {
     "chat-payloads-GoesOnAfterError": "Text that follows an error is accepted beside the error.",
     "chat-payloads-RawNullForEmpty": _NOT_JUDGED,
     "chat-payloads-RawObjectForEmpty": _NOT_JUDGED,
+    "chat-payloads-LastModel": "Where the stream has several models, none is judged.",
+    "anthropic-payloads-NullTextIsNone": "No server is known to send a text delta of null.",
+    "responses-payloads-EmptyFinalArgumentsReplace": _EMPTY_FINAL,
+    "responses-payloads-EmptyFinalTextReplaces": _EMPTY_FINAL,
 }
 """The mutants that the kit does not catch, by name, each with the reason. A test fails where the
 kit catches one of them."""
@@ -99,6 +106,8 @@ TOLERATED: dict[str, str] = {
     "chat-bytes-LastEventDiscarded": _LAST_LINE,
     "chat-bytes-LastReturnWaits": _LAST_LINE,
     "chat-bytes-PlainErrorIgnored": "Without an event, a client may report that the stream is cut.",
+    "agui-payloads-NewestMessageGetsAll": _ARRIVAL,
+    "responses-payloads-MessagesByArrival": _ARRIVAL,
     "chat-payloads-MalformedLosesText": "The whole answer may fail where arguments do not parse.",
     "gemini-bytes-LastLineDiscarded": _LAST_LINE,
     "gemini-bytes-MixedEndsUnknown": "Events that are not separated may be a clear error.",

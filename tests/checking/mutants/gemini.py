@@ -81,7 +81,14 @@ class CallsByFinish(GeminiAccumulator):
         return Outcome(**{**_fields(outcome), "tool_calls": calls})
 
 
-@mutant("arguments-concatenate", "id-kept", "error-ends", api="gemini", family="argument fragments")
+@mutant(
+    "arguments-concatenate",
+    "id-kept",
+    "error-ends",
+    "truncated-is-not-complete",
+    api="gemini",
+    family="argument fragments",
+)
 class PartialArgsUnknown(GeminiAccumulator):
     """Reports a call for every fragment of one (`gem-partial-args`)."""
 

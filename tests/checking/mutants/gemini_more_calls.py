@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +11,22 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import GeminiAccumulator
 from mockllm.checking.reference.values import mapping, sequence, string
-from tests.checking.mutants.altered import (
-    MalformedIsEmpty,
-    answer_of,
-    leaves,
-    strings,
-    through_float,
-    with_arguments,
-    with_calls,
-)
+from tests.checking.mutants.altered import with_calls, with_leaves, with_strings
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import WATCHED, mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "gemini",
+    MalformedArgsAreEmpty="Runs a call whose `args` are no object with `{}` (`gem-args-string`).",
+    BigIntegersThroughFloat="Reads integers as floating-point numbers (google/adk-python#3592).",
+    HtmlUnescaped="Unescapes HTML entities in arguments.",
+    BooleansAsText="Turns booleans into text, as a map of strings does.",
+    NullArgumentsDropped="Drops arguments that are null.",
+    NestedAsText="Encodes nested objects and arrays a second time, as text.",
+)
 
 
 def _parts(candidate: Object) -> list[Any]:
@@ -145,15 +148,6 @@ class EmptyArgsIgnored(GeminiAccumulator):
         super()._part({**part, "functionCall": None} if call.get("args") == {} else part)
 
 
-@mutant("malformed-contained", api="gemini", family="malformed arguments")
-class MalformedArgsAreEmpty(GeminiAccumulator):
-    """Runs a call whose `args` are no object with `{}` (`gem-args-string`)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedIsEmpty)
-
-
 # Partial arguments
 
 
@@ -256,77 +250,26 @@ class PartialCallAtOnce(GeminiAccumulator):
 # Values of arguments
 
 
-class _Values(GeminiAccumulator):
-    """Changes the values of arguments; mutants derive from it."""
-
-    change: Callable[[Any], Any] = staticmethod(lambda arguments: arguments)
-
-    def outcome(self) -> Outcome:
-        return with_arguments(super().outcome(), type(self).change)
-
-
 @mutant("arguments-concatenate", api="gemini", family="argument values")
-class BigIntegersThroughFloat(_Values):
-    """Reads integers as floating-point numbers (google/adk-python#3592)."""
-
-    change = staticmethod(lambda arguments: leaves(arguments, through_float))
-
-
-@mutant("arguments-concatenate", api="gemini", family="argument values")
-class HtmlUnescaped(_Values):
-    """Unescapes HTML entities in arguments."""
-
-    change = staticmethod(lambda arguments: strings(arguments, html.unescape))
-
-
-@mutant("arguments-concatenate", api="gemini", family="argument values")
-class SingleQuotesReplaced(_Values):
+class SingleQuotesReplaced(GeminiAccumulator):
     """Writes arguments as Python does and reads them back with quotes replaced, so that every
     apostrophe becomes a quote (NousResearch/atropos#478)."""
 
-    change = staticmethod(lambda arguments: strings(arguments, lambda s: s.replace("'", '"')))
+    def outcome(self) -> Outcome:
+        return with_strings(super().outcome(), lambda text: text.replace("'", '"'))
 
 
 @mutant("arguments-concatenate", api="gemini", family="argument values")
-class BooleansAsText(_Values):
-    """Turns booleans into text, as a map of strings does."""
-
-    change = staticmethod(
-        lambda arguments: leaves(arguments, lambda v: str(v) if isinstance(v, bool) else v)
-    )
-
-
-@mutant("arguments-concatenate", api="gemini", family="argument values")
-class NumbersAsText(_Values):
+class NumbersAsText(GeminiAccumulator):
     """Turns numbers into text."""
 
-    change = staticmethod(lambda arguments: leaves(arguments, lambda v: _text_of_number(v)))
+    def outcome(self) -> Outcome:
+        return with_leaves(super().outcome(), _text_of_number)
 
 
 def _text_of_number(value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if number else value
-
-
-@mutant("arguments-concatenate", api="gemini", family="argument values")
-class NullArgumentsDropped(_Values):
-    """Drops arguments that are null."""
-
-    change = staticmethod(
-        lambda arguments: {key: value for key, value in arguments.items() if value is not None}
-    )
-
-
-@mutant("arguments-concatenate", api="gemini", family="argument values")
-class NestedAsText(_Values):
-    """Encodes nested objects and arrays a second time, as text."""
-
-    change = staticmethod(
-        lambda arguments: {
-            key: json.dumps(value) if isinstance(value, dict | list) else value
-            for key, value in arguments.items()
-        }
-    )
 
 
 @mutant("surface-once", api="gemini", policy=WATCHED, family="deltas")

@@ -10,10 +10,21 @@ from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.checking.reference import GeminiAccumulator
 from mockllm.checking.reference.values import count, mapping, sequence, string
-from tests.checking.mutants.altered import answer_of, rewriting_errors
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import WATCHED, mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "gemini",
+    TotalIsTheOutput="Reads `totalTokenCount` as the output.",
+    StatusOfTheErrorOnly=(
+        "Reports the status of an error, such as RESOURCE_EXHAUSTED, without its message."
+    ),
+    TextMakesItComplete="Treats a stream that stops as complete if it has text (`gem-no-finish`).",
+    HandsOnTheSum="Passes on all text so far for each chunk.",
+)
 
 
 @mutant("finish-and-usage", api="gemini", family="usage")
@@ -66,19 +77,6 @@ class ToolUseTokensLeftOut(GeminiAccumulator):
         super()._usage({**usage, "toolUsePromptTokenCount": None})
 
 
-@mutant("finish-and-usage", api="gemini", family="usage")
-class TotalIsTheOutput(GeminiAccumulator):
-    """Reads `totalTokenCount` as the output."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        usage = outcome.usage
-        if usage is None:
-            return outcome
-        total = (usage.input or 0) + (usage.output or 0)
-        return replace(outcome, usage=replace(usage, output=total))
-
-
 @mutant("finish-and-usage", api="gemini", family="finish")
 class EveryFinishIsStop(GeminiAccumulator):
     """Reports every end as STOP."""
@@ -110,29 +108,11 @@ class BlockedPromptIsNoFinish(GeminiAccumulator):
 
 
 @mutant("error-ends", api="gemini", family="errors")
-class StatusOfTheErrorOnly(GeminiAccumulator):
-    """Reports the status of an error, such as RESOURCE_EXHAUSTED, without its message."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_errors(lambda text: text.rpartition("(")[2].rstrip(")")))
-
-
-@mutant("error-ends", api="gemini", family="errors")
 class ErrorInAnArrayIgnored(GeminiAccumulator):
     """Passes over a payload that is an array, although errors come in one."""
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return None if isinstance(payload, list) else super().feed(payload, event)
-
-
-@mutant("truncated-is-not-complete", api="gemini", family="cut streams")
-class TextMakesItComplete(GeminiAccumulator):
-    """Treats a stream that stops as complete if it has text (`gem-no-finish`)."""
-
-    def close(self) -> None:
-        self._answer.complete = self._answer.complete or self._answer.has("text")
-        super().close()
 
 
 @mutant("truncated-is-not-complete", api="gemini", family="cut streams")
@@ -203,15 +183,6 @@ class SharesItsText(GeminiAccumulator):
     def __init__(self) -> None:
         super().__init__()
         self._all.clear()
-
-
-@mutant("delta-is-fragment", api="gemini", policy=WATCHED, family="deltas")
-class HandsOnTheSum(GeminiAccumulator):
-    """Passes on all text so far for each chunk."""
-
-    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
-        delta = super().feed(payload, event)
-        return delta and replace(delta, text=self.outcome().text)
 
 
 @mutant("finish-and-usage", api="gemini", family="finish")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import Outcome
 from mockllm.checking.reference import GeminiAccumulator
 from mockllm.checking.reference.values import mapping, sequence, string
-from tests.checking.mutants.altered import answer_of, rewriting_fragments
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
+
+common(
+    __name__,
+    "gemini",
+    TextBeforeCallsLost="Drops the text of an answer that calls tools (vercel/ai#2568).",
+    FragmentsStripped="Strips white space from each fragment of text.",
+    ThoughtsBeforeACallLost="Drops the thoughts of an answer that calls tools.",
+)
 
 
 def _parts(candidate: Object) -> list[Any]:
@@ -62,15 +68,6 @@ class TextAfterACallLost(GeminiAccumulator):
 
 
 @mutant("text-accumulates", api="gemini", family="text")
-class TextBeforeCallsLost(GeminiAccumulator):
-    """Drops the text of an answer that calls tools (vercel/ai#2568)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text="") if outcome.tool_calls else outcome
-
-
-@mutant("text-accumulates", api="gemini", family="text")
 class PartsJoinedByLines(GeminiAccumulator):
     """Joins the text parts of a chunk by line ends (FMXExpress/PasClaw#48)."""
 
@@ -81,15 +78,6 @@ class PartsJoinedByLines(GeminiAccumulator):
             for index, part in enumerate(parts)
         ]
         super()._candidate(_with_parts(candidate, joined) if parts else candidate)
-
-
-@mutant("text-accumulates", api="gemini", family="text")
-class FragmentsStripped(GeminiAccumulator):
-    """Strips white space from each fragment of text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_fragments("text", str.strip))
 
 
 @mutant("text-accumulates", api="gemini", family="text")
@@ -119,15 +107,6 @@ class FirstPartDecidesOnThoughts(GeminiAccumulator):
         thought = bool(parts and parts[0].get("thought"))
         same = [{**part, "thought": thought} for part in parts]
         super()._candidate(_with_parts(candidate, same) if parts else candidate)
-
-
-@mutant("text-accumulates", api="gemini", family="reasoning")
-class ThoughtsBeforeACallLost(GeminiAccumulator):
-    """Drops the thoughts of an answer that calls tools."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, reasoning="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="gemini", family="text")

@@ -15,44 +15,34 @@ from mockllm.checking.reference.responses import _Item
 from mockllm.checking.reference.values import count, mapping, string
 from tests.checking.mutants.altered import (
     AbandonsNothing,
-    MalformedIsEmpty,
     answer_of,
     closing_brackets,
     rewriting_arguments,
     with_calls,
 )
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("surface-once", api="responses", family="call identity")
-class OneCallForEachName(ResponsesAccumulator):
-    """Keeps calls by the name of their tool (NousResearch/hermes-agent#11863)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        calls = {call.name: call for call in outcome.tool_calls}
-        return replace(outcome, tool_calls=tuple(calls.values()))
-
-
-@mutant("surface-once", api="responses", family="call identity")
-class OneVariableForTheCall(ResponsesAccumulator):
-    """Keeps the current call in one variable, and reports the last one only
-    (vellum-ai/vellum-assistant#25848)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[-1:])
-
-
-@mutant("surface-once", api="responses", family="call identity")
-class FirstCallOnly(ResponsesAccumulator):
-    """Stops to read calls after the first one."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, tool_calls=outcome.tool_calls[:1])
+common(
+    __name__,
+    "responses",
+    OneCallForEachName="Keeps calls by the name of their tool (NousResearch/hermes-agent#11863).",
+    OneVariableForTheCall="""Keeps the current call in one variable, and reports the last one only
+    (vellum-ai/vellum-assistant#25848).""",
+    FirstCallOnly="Stops to read calls after the first one.",
+    IndexesSortedAsText="Sorts the indexes as text: 10 comes before 2.",
+    CallsInTheOrderOfTheirEnds=(
+        "Reports calls in the order in which they end (`resp-interleaved`; "
+        "huggingface/smolagents#2605\n    sorts them by index)."
+    ),
+    MalformedArgumentsAreEmpty="Runs a call whose arguments do not parse with `{}`.",
+    CutRunsOpenCalls=(
+        """Runs the calls that are open when the stream stops, if their arguments parse or are
+    empty."""
+    ),
+)
 
 
 @mutant("order-by-index", api="responses", family="call identity")
@@ -63,26 +53,6 @@ class IndexIsAPosition(ResponsesAccumulator):
     def _arguments(self, stage: str, value: Object) -> None:
         self._items[count(value.get("output_index")) or 0]
         super()._arguments(stage, value)
-
-
-@mutant("order-by-index", api="responses", family="call order")
-class IndexesSortedAsText(ResponsesAccumulator):
-    """Sorts the indexes as text: 10 comes before 2."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        pairs = sorted(self._answer._calls, key=lambda pair: str(pair[0][0]))
-        return replace(outcome, tool_calls=tuple(call for _, call in pairs))
-
-
-@mutant("order-by-index", api="responses", family="call order")
-class CallsInTheOrderOfTheirEnds(ResponsesAccumulator):
-    """Reports calls in the order in which they end (`resp-interleaved`; huggingface/smolagents#2605
-    sorts them by index)."""
-
-    def outcome(self) -> Outcome:
-        calls = tuple(call for _, call in self._answer._calls)
-        return replace(super().outcome(), tool_calls=calls)
 
 
 @mutant("surface-once", api="responses", family="emission")
@@ -260,15 +230,6 @@ class IncompleteItemsRun(ResponsesAccumulator):
 
 
 @mutant("malformed-contained", api="responses", family="malformed arguments")
-class MalformedArgumentsAreEmpty(ResponsesAccumulator):
-    """Runs a call whose arguments do not parse with `{}`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, MalformedIsEmpty)
-
-
-@mutant("malformed-contained", api="responses", family="malformed arguments")
 class FirstObjectOnly(ResponsesAccumulator):
     """Reads the first object of repeated arguments, and ignores what follows it
     (open-webui/open-webui#22235 shows such arguments)."""
@@ -303,13 +264,3 @@ class ErrorRunsOpenCalls(ResponsesAccumulator):
         if payload.get("type", "error") in ("error", "response.failed"):
             answer_of(self, AbandonsNothing)
         return super().feed(payload, event)
-
-
-@mutant("truncated-is-not-complete", api="responses", family="cut streams")
-class CutRunsOpenCalls(ResponsesAccumulator):
-    """Runs the calls that are open when the stream stops, if their arguments parse or are
-    empty."""
-
-    def close(self) -> None:
-        answer_of(self, AbandonsNothing)
-        super().close()

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from mockllm.checking import Policy
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.answer import StagedCall
 from mockllm.checking.reference.responses import _Item
+from tests.checking.mutants.common import Skips
 from tests.checking.mutants.declared import mutant
+from tests.checking.mutants.responses import AppendsFinalArguments, LastItemGetsAll
 
-Object = Mapping[str, Any]
 SKIP = Policy(malformed="skip")
 
 
 @mutant("arguments-concatenate", api="responses", policy=SKIP, family="call identity")
-class SkipsArgumentsByPosition(ResponsesAccumulator):
+class SkipsArgumentsByPosition(Skips, LastItemGetsAll):
     """Appends fragments to the newest item, trusts them more than the end, and leaves out the
     calls that do not parse (`resp-interleaved`)."""
 
-    def __init__(self) -> None:
-        super().__init__(malformed="skip")
-
-    def _arguments(self, stage: str, value: Object) -> None:
-        if self._items:
-            value = {**value, "output_index": self._items[-1].index, "item_id": None}
-        super()._arguments(stage, value)
-
-    def _final_arguments(self, call: StagedCall, whole: object) -> None:
-        if not call.arguments:
-            super()._final_arguments(call, whole)
-
 
 @mutant("final-replaces", api="responses", policy=SKIP, family="final values")
-class SkipsDoubledArguments(ResponsesAccumulator):
+class SkipsDoubledArguments(Skips, AppendsFinalArguments):
     """Appends the final arguments to the deltas, and leaves out the calls that do not parse."""
-
-    def __init__(self) -> None:
-        super().__init__(malformed="skip")
-
-    def _final_arguments(self, call: StagedCall, whole: object) -> None:
-        if not call.closed:
-            call.arguments += whole if isinstance(whole, str) else ""
 
 
 @mutant(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,40 +12,37 @@ from mockllm.checking.reference.responses import _Item
 from tests.checking.mutants.altered import (
     answer_of,
     rewriting_arguments,
-    through_float,
-    with_arguments,
     with_calls,
     with_leaves,
     with_strings,
 )
+from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]
 
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
-class BigIntegersThroughFloat(ResponsesAccumulator):
-    """Reads integers as floating-point numbers (earendil-works/pi#8943)."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(super().outcome(), through_float)
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
-class HtmlUnescaped(ResponsesAccumulator):
-    """Unescapes HTML entities in arguments."""
-
-    def outcome(self) -> Outcome:
-        return with_strings(super().outcome(), html.unescape)
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
-class SingleQuotesReplaced(ResponsesAccumulator):
-    """Replaces single quotes by double ones before it parses (NousResearch/atropos#478)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        answer_of(self, rewriting_arguments(lambda text: text.replace("'", '"')))
+common(
+    __name__,
+    "responses",
+    BigIntegersThroughFloat="Reads integers as floating-point numbers (earendil-works/pi#8943).",
+    HtmlUnescaped="Unescapes HTML entities in arguments.",
+    SingleQuotesReplaced=(
+        "Replaces single quotes by double ones before it parses (NousResearch/atropos#478)."
+    ),
+    NullArgumentsDropped=(
+        "Drops arguments that are null, as optional parameters that were not given."
+    ),
+    BooleansAsNumbers="Turns booleans into 0 and 1.",
+    NestedAsText="Encodes nested objects and arrays a second time, as text.",
+    NewLinesRemoved="Replaces line ends in string values by spaces.",
+    RawIsEncodedAgain=(
+        "Keeps the parsed arguments encoded again, with other spaces and other escapes."
+    ),
+    TextBeforeCallsLost="Drops the text of an answer that calls tools (vercel/ai#2568).",
+    RefusalIsText="Adds a refusal to the text.",
+    ReasoningIsText="Adds the reasoning to the text, before it.",
+    ReasoningBeforeACallLost="Drops the reasoning of an answer that calls tools.",
+)
 
 
 @mutant("arguments-concatenate", api="responses", family="argument values")
@@ -64,27 +59,6 @@ def _without_python(text: str) -> str:
 
 
 @mutant("arguments-concatenate", api="responses", family="argument values")
-class NullArgumentsDropped(ResponsesAccumulator):
-    """Drops arguments that are null, as optional parameters that were not given."""
-
-    def outcome(self) -> Outcome:
-        def changed(arguments: dict[str, Any]) -> dict[str, Any]:
-            return {key: value for key, value in arguments.items() if value is not None}
-
-        return with_arguments(super().outcome(), changed)
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
-class BooleansAsNumbers(ResponsesAccumulator):
-    """Turns booleans into 0 and 1."""
-
-    def outcome(self) -> Outcome:
-        return with_leaves(
-            super().outcome(), lambda leaf: int(leaf) if isinstance(leaf, bool) else leaf
-        )
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
 class FractionsCutOff(ResponsesAccumulator):
     """Reads every number as an integer."""
 
@@ -95,28 +69,6 @@ class FractionsCutOff(ResponsesAccumulator):
 
 
 @mutant("arguments-concatenate", api="responses", family="argument values")
-class NestedAsText(ResponsesAccumulator):
-    """Encodes nested objects and arrays a second time, as text."""
-
-    def outcome(self) -> Outcome:
-        def changed(arguments: dict[str, Any]) -> dict[str, Any]:
-            return {
-                key: json.dumps(value) if isinstance(value, dict | list) else value
-                for key, value in arguments.items()
-            }
-
-        return with_arguments(super().outcome(), changed)
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
-class NewLinesRemoved(ResponsesAccumulator):
-    """Replaces line ends in string values by spaces."""
-
-    def outcome(self) -> Outcome:
-        return with_strings(super().outcome(), lambda text: text.replace("\n", " "))
-
-
-@mutant("arguments-concatenate", api="responses", family="argument values")
 class OnlyAsciiKept(ResponsesAccumulator):
     """Replaces characters outside ASCII by question marks."""
 
@@ -124,17 +76,6 @@ class OnlyAsciiKept(ResponsesAccumulator):
         return with_strings(
             super().outcome(), lambda text: text.encode("ascii", "replace").decode()
         )
-
-
-@mutant("raw-arguments-kept", api="responses", family="raw arguments")
-class RawIsEncodedAgain(ResponsesAccumulator):
-    """Keeps the parsed arguments encoded again, with other spaces and other escapes."""
-
-    def outcome(self) -> Outcome:
-        def changed(call: Call) -> Call:
-            return replace(call, raw_arguments=json.dumps(call.arguments, indent=1))
-
-        return with_calls(super().outcome(), changed)
 
 
 @mutant("raw-arguments-kept", api="responses", family="raw arguments")
@@ -192,39 +133,12 @@ class FirstMessageOnly(ResponsesAccumulator):
 
 
 @mutant("text-accumulates", api="responses", family="text")
-class TextBeforeCallsLost(ResponsesAccumulator):
-    """Drops the text of an answer that calls tools (vercel/ai#2568)."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text="") if outcome.tool_calls else outcome
-
-
-@mutant("text-accumulates", api="responses", family="text")
-class RefusalIsText(ResponsesAccumulator):
-    """Adds a refusal to the text."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.text + outcome.refusal, refusal="")
-
-
-@mutant("text-accumulates", api="responses", family="text")
 class RefusalLost(ResponsesAccumulator):
     """Ignores refusals, and reports an empty answer (openai/openai-python#3387,
     BerriAI/litellm#39203, google/adk-go#1466)."""
 
     def outcome(self) -> Outcome:
         return replace(super().outcome(), refusal="")
-
-
-@mutant("text-accumulates", api="responses", family="reasoning")
-class ReasoningIsText(ResponsesAccumulator):
-    """Adds the reasoning to the text, before it."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, text=outcome.reasoning + outcome.text, reasoning="")
 
 
 @mutant("text-accumulates", api="responses", family="reasoning")
@@ -260,15 +174,6 @@ class SummariesOnly(ResponsesAccumulator):
     def _final_part(self, item: _Item, slot: Any, part: Object) -> None:
         if part.get("type") != "reasoning_text":
             super()._final_part(item, slot, part)
-
-
-@mutant("text-accumulates", api="responses", family="reasoning")
-class ReasoningBeforeACallLost(ResponsesAccumulator):
-    """Drops the reasoning of an answer that calls tools."""
-
-    def outcome(self) -> Outcome:
-        outcome = super().outcome()
-        return replace(outcome, reasoning="") if outcome.tool_calls else outcome
 
 
 @mutant("text-accumulates", api="responses", family="text")
