@@ -107,6 +107,12 @@ def accepted_finish_values(turn: Turn, api: Api, spec: TurnSpec) -> frozenset[st
         values |= {"other", "unknown"}
     if turn.finish in ("tool_calls", "refusal"):
         values.add("stop")
+    if turn.finish == "refusal" or turn.refusal:
+        # Clients without a name for refusals report them as filtered.
+        values |= {"refusal", "content_filter"}
+    if turn.finish == "stop" and turn.tool_calls:
+        # Where the API has no finish of its own for calls, a client may have one.
+        values.add("tool_calls")
     return frozenset(values - {""})
 
 
