@@ -8,13 +8,14 @@ from typing import Any
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.arrival import is_in_order_of_arrival
 from mockllm.checking.judging.difference import Difference, calls_of, comparable, format_value
+from mockllm.checking.judging.fragments import fragment_differences, takes_back
 from mockllm.checking.judging.received import received
-from mockllm.checking.judging.values import canonical, comparable_value
+from mockllm.checking.judging.values import comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.errors import ProbeError
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "declared"]
 
 
 class Watch:
@@ -30,17 +31,13 @@ class Watch:
         self._calls: list[Call] = []
         self._surfaced: list[Call] = []
         self._fragments: list[Fragment] = []
-        # The stream itself takes text back, or offers to: then the end alone decides.
-        forms = (case,) if case.plain is None else (case, case.plain)
-        self._takes_back = case.reaction == "either" or any(
-            form.invariant == "final-replaces" for form in forms
-        )
+        self._takes_back = takes_back(case)
         self.found: list[Difference] = []
 
     def after_chunk(self, delta: object, outcome: Outcome) -> None:
         """Compares the state after a chunk, and what was passed on for it, with those before."""
         outcome, _ = received(outcome)
-        passed_on = self._passed_on(delta)
+        passed_on = declared(delta)
         for name, text in self._texts.items():
             if not is_kept(getattr(outcome, name)):
                 continue
@@ -52,23 +49,6 @@ class Watch:
         self._fragments += passed_on.tool
         if isinstance(outcome.tool_calls, tuple):
             self._check_calls(outcome.tool_calls)
-
-    def _passed_on(self, delta: object) -> Delta:
-        """What `feed` returned, as a `Delta`.
-
-        Raises:
-            ProbeError: it is something else.
-        """
-        if delta is None:
-            return _NOTHING
-        if isinstance(delta, str):
-            return Delta(delta)
-        if not isinstance(delta, Delta) or not _is_declared(delta):
-            raise ProbeError(
-                "feed must return a mockllm.checking.Delta, the new text or None; it returned "
-                f"{comparable_value(delta)!r:.200}"
-            )
-        return delta
 
     def after_stream(self, outcome: Outcome) -> Iterator[Difference]:
         """The differences that show only at the end of the stream."""
@@ -83,7 +63,7 @@ class Watch:
                 )
                 yield self._of_text(description, "delta-is-fragment")
         if not outcome.errors:
-            yield from self._joined_fragments()
+            yield from fragment_differences(self._case, self._fragments)
             yield from self._surfaced_under_other_ids(outcome)
         pending = getattr(self._probe, "pending", None)
         if pending is not None and not outcome.errors:
@@ -102,33 +82,6 @@ class Watch:
                 final = calls[names.index(call.name)].id
                 description = f"{call.name} is passed on as {call.id}, and is {final} in the end"
                 yield Difference("chunk", description, "id-kept", conclusive=True)
-
-    def _joined_fragments(self) -> Iterator[Difference]:
-        """The fragments of arguments that were passed on join to the arguments of their calls."""
-        calls = self._case.expected.tool_calls
-        for index, call in enumerate(calls):
-            own = [one for one in self._fragments if self._belongs(one, index, call)]
-            joined = "".join(one.arguments for one in own)
-            if not self._fragments or not isinstance(call.arguments, dict) or self._takes_back:
-                continue
-            if canonical(comparable(Call(call.name, joined)).arguments) != canonical(
-                call.arguments
-            ):
-                description = (
-                    f"the fragments of the arguments of {call.name} join to "
-                    f"{format_value(joined)}, not {format_value(call.arguments)}"
-                )
-                others = ("arguments-concatenate", "surface-complete")
-                yield Difference("chunk", description, "delta-is-fragment", alternatives=others)
-
-    def _belongs(self, fragment: Fragment, index: int, call: Call) -> bool:
-        """Whether a fragment is of a call: by id, else by index, else by name."""
-        if fragment.id is not None and self._case.ids and call.id is not None:
-            return fragment.id == call.id
-        if fragment.index is not None:
-            return fragment.index == index
-        names = [one.name for one in self._case.expected.tool_calls]
-        return len(names) == 1 or (fragment.name == call.name and names.count(call.name) == 1)
 
     def _check_surfaced(self, call: Call) -> None:
         if any(_same(call, other) for other in self._surfaced):
@@ -174,6 +127,24 @@ class Watch:
 _NOTHING = Delta()
 
 _OF_TEXT = ("text-accumulates", "delta-is-fragment", "delta-first")
+
+
+def declared(delta: object) -> Delta:
+    """What `feed` returned, as a `Delta`.
+
+    Raises:
+        ProbeError: it is something else.
+    """
+    if delta is None:
+        return _NOTHING
+    if isinstance(delta, str):
+        return Delta(delta)
+    if not isinstance(delta, Delta) or not _is_declared(delta):
+        raise ProbeError(
+            "feed must return a mockllm.checking.Delta, the new text or None; it returned "
+            f"{comparable_value(delta)!r:.200}"
+        )
+    return delta
 
 
 def _is_declared(delta: Any) -> bool:
