@@ -200,6 +200,10 @@ CLIENT_SUITE = """
         variations = 1
         http = httpx.Client(timeout=60)  # a new one for each case would take ten times as long
 
+        @classmethod
+        def teardown_class(cls):
+            cls.http.close()
+
         def run(self, base_url, case):
             body = {
                 "model": case.model,

@@ -47,6 +47,10 @@ class Difference:
     alternatives: tuple[str, ...] = ()
     recognised: bool = False
 
+    def __post_init__(self) -> None:
+        # What a client returned stands in it: of any length, and with lone surrogates.
+        object.__setattr__(self, "description", printable(self.description))
+
     @property
     def subject(self) -> str:
         """The field without an index: all differences of calls have the same subject."""
