@@ -12,11 +12,10 @@ from typing import Any, Literal, cast
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Difference, Judgement, differences, judge
-from mockllm.checking.judging.fragments import fragment_differences
-from mockllm.checking.judging.watch import Watch, declared
+from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
-from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe, Tool
+from mockllm.checking.probes import ByteProbe, Probe, Tool
 from mockllm.errors import ProbeError
 
 __all__ = [
@@ -60,15 +59,12 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
     probe = _new_probe(factory, case)
     feeds = feed_arguments(case, level)
     watch = Watch(probe, case) if policy.intermediate else None
-    fragments: list[Fragment] = []
     at: int | None = None
     try:
         for at, arguments in enumerate(feeds):  # noqa: B007 - read after an exception
             delta = cast("Any", probe).feed(*arguments)
             if watch is not None:
                 watch.after_chunk(delta, checked_outcome(probe.outcome()))
-            elif type(delta) is Delta and delta.tool:
-                fragments += declared(delta).tool
         at = None
         _close(probe)
         outcome = checked_outcome(probe.outcome())
@@ -80,8 +76,6 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
         found += [_MODIFIED] if case.events.restore() else []
     if watch is not None:
         found += [*watch.found, *watch.after_stream(outcome)]
-    elif not outcome.errors:
-        found += fragment_differences(case, fragments)
     if not found:
         return judgement
     verdict = "wrong" if judgement.verdict in ("right", "tolerated") else judgement.verdict
