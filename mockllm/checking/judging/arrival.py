@@ -6,10 +6,8 @@ from collections import Counter
 from functools import lru_cache
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.readable import readable_events
 from mockllm.core.events import ReasoningDelta, RefusalDelta, TextDelta
-from mockllm.errors import MockLLMError
-from mockllm.framing.sse import decode
-from mockllm.protocols import PROTOCOLS
 
 __all__ = ["is_in_order_of_arrival"]
 
@@ -36,12 +34,10 @@ def is_in_order_of_arrival(case: Case, name: str, got: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _joined(data: bytes, api: str, name: str) -> str:
-    decoder = PROTOCOLS[api].decoder()
-    kind, texts = _DELTAS[name], []
-    for frame in decode(data):
-        try:
-            events = list(decoder.decode(frame))
-        except MockLLMError:
-            break
-        texts += [event.text for event in events if isinstance(event, kind)]
-    return "".join(texts)
+    kind = _DELTAS[name]
+    return "".join(
+        event.text
+        for events in readable_events(data, api)
+        for event in events
+        if isinstance(event, kind)
+    )

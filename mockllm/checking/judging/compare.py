@@ -190,8 +190,8 @@ def _in_other_order(case: Case, got: Outcome) -> str:
         name
         for name in ("text", "reasoning", "refusal")
         if isinstance(getattr(got, name), str)
-        and Counter(getattr(got, name)) == Counter(getattr(case.expected, name))
         and getattr(got, name) != getattr(case.expected, name)
+        and Counter(getattr(got, name)) == Counter(getattr(case.expected, name))
     ]
     return f"{', '.join(names)} in the order of arrival" if names else ""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.readable import readable_events
 from mockllm.core.events import Finish, PartEnd, ToolStart
-from mockllm.errors import MockLLMError
-from mockllm.framing.sse import decode
-from mockllm.protocols import PROTOCOLS
 
 __all__ = ["open_calls"]
 
@@ -29,15 +27,10 @@ def open_calls(case: Case) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _calls(data: bytes, api: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The ids of the calls that start, that end, and that end before the frame of the finish."""
-    decoder = PROTOCOLS[api].decoder()
     ids: dict[int, str] = {}
     ended: set[str] = set()
     before_finish: set[str] = set()
-    for frame in decode(data):
-        try:
-            events = list(decoder.decode(frame))
-        except MockLLMError:
-            break
+    for events in readable_events(data, api):
         now = set()
         for event in events:
             if isinstance(event, ToolStart):

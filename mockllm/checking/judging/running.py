@@ -1,4 +1,5 @@
-"""Runs one probe through one case, and watches its state after every chunk if the policy says so.
+"""Runs one probe through one case, and watches its state after every chunk if the policy
+requires it.
 
 Whatever a client raises is caught here: an exception is an error that the client reports. A client
 that cannot be run at all is a `ProbeError` instead.
