@@ -21,6 +21,8 @@ __all__ = [
     "ReasoningDelta",
     "RefusalDelta",
     "Replacement",
+    "ServerToolResult",
+    "ServerToolStart",
     "Signature",
     "Start",
     "StreamError",
@@ -70,11 +72,16 @@ class RefusalDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolStart:
-    """A tool call opens. Its arguments come in `ToolArgs`; without any it has no arguments."""
+    """A tool call opens. Its arguments come in `ToolArgs`; without any it has no arguments.
+
+    With `custom` the client defined the tool with free text as its input, and the fragments in
+    `ToolArgs` are that text and no JSON.
+    """
 
     part: int
     id: str
     name: str
+    custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,29 @@ class ToolArgs:
 
     part: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolStart:
+    """The service itself calls a tool that it hosts. The input comes in `ToolArgs`, as JSON text.
+
+    Args:
+        kind: the tool: `web_search`, `code_interpreter`, `file_search`, `mcp` and so on.
+        name: the name on the wire, where it is not `kind`; "" otherwise.
+    """
+
+    part: int
+    id: str
+    kind: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolResult:
+    """The result of a tool that the service hosts, as JSON text."""
+
+    part: int
+    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +194,8 @@ Event = (
     | RefusalDelta
     | ToolStart
     | ToolArgs
+    | ServerToolStart
+    | ServerToolResult
     | Replacement
     | Signature
     | Cite

@@ -44,11 +44,19 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool that the client offers; `parameters` is its JSON Schema."""
+    """A tool that the client offers.
+
+    Args:
+        parameters: its JSON Schema.
+        custom: whether its input is free text and no JSON.
+        grammar: what the text of a custom tool must satisfy; "" for any text.
+    """
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    custom: bool = False
+    grammar: str = ""
 
 
 @dataclass(frozen=True, slots=True)

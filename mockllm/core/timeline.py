@@ -11,7 +11,17 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mockllm.core import events as ev
-from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn, beats
+from mockllm.core.turn import (
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    ToolCall,
+    Turn,
+    beats,
+)
 
 __all__ = ["expand", "fold", "normal"]
 
@@ -66,7 +76,11 @@ def _event(part: Part, index: int, beat: int) -> ev.Event:
             return ev.RefusalDelta(index, part.fragments[beat])
         case ToolCall():
             if beat == 0:
-                return ev.ToolStart(index, part.id, part.name)
+                return ev.ToolStart(index, part.id, part.name, part.custom)
+            return ev.ToolArgs(index, part.fragments[beat - 1])
+        case ServerTool():
+            if beat == 0:
+                return ev.ServerToolStart(index, part.id, part.kind, part.name)
             return ev.ToolArgs(index, part.fragments[beat - 1])
         case Opaque():
             return ev.Raw(index, part.api, part.frame)
@@ -78,7 +92,9 @@ def _closing(part: Part, index: int) -> Iterable[ev.Event]:
     if isinstance(part, Text):
         for citation in part.citations:
             yield replace(citation, part=index)
-    elif isinstance(part, (Reasoning, ToolCall)) and part.signature is not None:
+    if isinstance(part, ServerTool) and part.output is not None:
+        yield ev.ServerToolResult(index, part.output)
+    if isinstance(part, (Text, Reasoning, ToolCall)) and part.signature is not None:
         yield ev.Signature(index, part.signature)
     yield ev.PartEnd(index)
 
@@ -91,19 +107,22 @@ class _Building:
     fragments: list[str] = field(default_factory=list)
     citations: list[ev.Cite] = field(default_factory=list)
     signature: str | None = None
+    output: str | None = None
 
     def part(self) -> Part:
         fragments = tuple(self.fragments)
         match self.first:
             case ev.TextDelta(logprobs=logprobs):
                 cites = tuple(replace(cite, part=0) for cite in self.citations)
-                return Text(fragments, cites, logprobs)
+                return Text(fragments, cites, logprobs, self.signature)
             case ev.ReasoningDelta(summary=summary):
                 return Reasoning(fragments, self.signature, summary)
             case ev.RefusalDelta():
                 return Refusal(fragments)
-            case ev.ToolStart(id=id, name=name):
-                return ToolCall(name, id, fragments, self.signature)
+            case ev.ToolStart(id=id, name=name, custom=custom):
+                return ToolCall(name, id, fragments, self.signature, custom)
+            case ev.ServerToolStart(id=id, kind=kind, name=name):
+                return ServerTool(kind, id, name, fragments, self.output)
             case ev.Raw(api=api, frame=frame):
                 return Opaque(api, frame)
         raise AssertionError(f"not the beginning of a part: {self.first}")
@@ -137,6 +156,8 @@ class _Folding:
                     self._building[event.part].citations.append(event)
             case ev.Replacement() as event:
                 self._replace(event)
+            case ev.ServerToolResult() as event:
+                self._result(event)
             case ev.Signature() as event:
                 # Hidden reasoning has a signature and no text.
                 if event.part not in self._building:
@@ -154,6 +175,12 @@ class _Folding:
             raise ValueError(f"a replacement for part {event.part}, which has no fragments")
         slot.fragments = [event.text]
 
+    def _result(self, event: ev.ServerToolResult) -> None:
+        slot = self._building.get(event.part)
+        if slot is None or not isinstance(slot.first, ev.ServerToolStart):
+            raise ValueError(f"a result for part {event.part}, which is no tool of the service")
+        slot.output = event.output
+
     def _beat(self, part: int, at: int) -> None:
         self._order.append(part)
         self._times.append(at)
@@ -169,7 +196,7 @@ class _Folding:
 
     def _fragment(self, event: _Fragment) -> None:
         match event:
-            case ev.ToolStart() | ev.Raw():
+            case ev.ToolStart() | ev.ServerToolStart() | ev.Raw():
                 if event.part in self._building:
                     raise ValueError(f"part {event.part} opens twice")
                 self._building[event.part] = _Building(event)
@@ -200,7 +227,15 @@ class _Folding:
         )
 
 
-_Fragment = ev.TextDelta | ev.ReasoningDelta | ev.RefusalDelta | ev.ToolStart | ev.ToolArgs | ev.Raw
+_Fragment = (
+    ev.TextDelta
+    | ev.ReasoningDelta
+    | ev.RefusalDelta
+    | ev.ToolStart
+    | ev.ServerToolStart
+    | ev.ToolArgs
+    | ev.Raw
+)
 
 
 def fold(timed: Iterable[ev.Timed]) -> Turn:

@@ -21,6 +21,7 @@ __all__ = [
     "Part",
     "Reasoning",
     "Refusal",
+    "ServerTool",
     "Text",
     "TokenUsage",
     "ToolCall",
@@ -34,11 +35,13 @@ def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Visible text. It has at least one fragment, which may be empty."""
+    """Visible text. It has at least one fragment, which may be empty; `signature` is the
+    provider's opaque value (Gemini signs text, too)."""
 
     fragments: tuple[str, ...]
     citations: tuple[Cite, ...] = ()
     logprobs: bool = False
+    signature: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fragments", _at_least_one(self.fragments))
@@ -81,26 +84,59 @@ class Refusal:
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call. `fragments` join to the arguments as JSON text; without fragments the call has
-    no arguments, which each service sends in its own way (`""`, `"{}"`, or nothing)."""
+    no arguments, which each service sends in its own way (`""`, `"{}"`, or nothing).
+
+    With `custom` the client defined the tool with free text as its input, and the fragments join
+    to that text.
+    """
 
     name: str
     id: str
     fragments: tuple[str, ...] = ()
     signature: str | None = None
+    custom: bool = False
 
     def __post_init__(self) -> None:
         # For a call without arguments OpenAI sends one fragment "{}", and Anthropic "".
-        if self.fragments in (("{}",), ("",)):
+        if self.fragments == ("",) or (self.fragments == ("{}",) and not self.custom):
             object.__setattr__(self, "fragments", ())
 
     @property
     def arguments(self) -> str:
-        """The arguments as JSON text; `{}` for a zero-argument call."""
-        return "".join(self.fragments) or "{}"
+        """The arguments as JSON text, `{}` for a zero-argument call; the input of a custom call."""
+        return "".join(self.fragments) or ("" if self.custom else "{}")
 
     def parsed(self) -> Any:
         """The arguments as a value; raises `ValueError` where they are not JSON."""
         return json.loads(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A call of a tool that the service hosts and runs itself, with its result.
+
+    Args:
+        kind: the tool: `web_search`, `code_interpreter`, `file_search`, `mcp` and so on.
+        id: of the call; "" where the API has none.
+        name: the name on the wire, where it is not `kind`; "" otherwise.
+        fragments: they join to the input as JSON text; none: without input.
+        output: the result as JSON text; None where the answer has none.
+    """
+
+    kind: str
+    id: str = ""
+    name: str = ""
+    fragments: tuple[str, ...] = ()
+    output: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.fragments == ("",):
+            object.__setattr__(self, "fragments", ())
+
+    @property
+    def input(self) -> str:
+        """The input as JSON text; "" where there is none."""
+        return "".join(self.fragments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +148,7 @@ class Opaque:
     frame: Frame
 
 
-Part = Text | Reasoning | Refusal | ToolCall | Opaque
+Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Opaque
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +161,8 @@ class Turn:
         usage: token counts; None if the stream has none.
         order: the index of the part of each beat of the stream; empty if the parts come one after
             the other. A text, reasoning or refusal part has a beat for each fragment, a tool call
-            one for its opening and one for each fragment, an opaque part one.
+            (of the client or of the service) one for its opening and one for each fragment, an
+            opaque part one.
         gaps: the pauses in microseconds before each beat, then before the end; empty: no timing.
         error: the error in the stream that ended it.
         finish_raw: the finish reason on the wire, if it is not the usual one.
@@ -169,7 +206,7 @@ class Turn:
 def beats(part: Part) -> int:
     """The number of beats of a part (see `Turn.order`)."""
     match part:
-        case ToolCall(fragments=fragments):
+        case ToolCall(fragments=fragments) | ServerTool(fragments=fragments):
             return 1 + len(fragments)
         case Opaque():
             return 1

@@ -1,61 +1,172 @@
 """Decompression of HTTP content codings (RFC 9110, section 8.4.1), chunk by chunk.
 
-`br` and `zstd` need packages of the extra `compression`.
+`br` and `zstd` need packages of the extra `compression`. What a body may unpack to is bounded: a
+few kilobytes can hold gigabytes.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
-__all__ = ["codings", "decompressed"]
+__all__ = ["MAX_PLAIN", "Bounds", "Decompressor", "codings", "decompressed"]
 
-_Feed = Callable[[bytes], bytes]
-_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+MAX_PLAIN = 256 * 1024 * 1024
+"""The most bytes that a body may unpack to."""
+
+_SLICE = 256 * 1024
+"""How many bytes are unpacked in one call."""
+
+_FREE = 16 * 1024 * 1024
+"""Up to this many plain bytes, every ratio is accepted."""
+
+_MAX_RATIO = 250
+"""How many plain bytes a compressed one may hold on average. Event streams of repeated words stay
+below 150; zeros in gzip reach 1,030."""
+
 _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a body may unpack to.
+
+    Args:
+        size: the most bytes.
+        ratio: the most plain bytes for a compressed one, of a body above `free` plain bytes.
+        free: see `ratio`.
+    """
+
+    size: int = MAX_PLAIN
+    ratio: int = _MAX_RATIO
+    free: int = _FREE
+
+
+_BOUNDS = Bounds()
 
 
 def codings() -> tuple[str, ...]:
     """The names of the content codings that can be decompressed here."""
-    return (*_WINDOWS, *(coding for coding in _PACKAGES if _package(coding) is not None))
+    return (*_CODINGS, *(coding for coding in _PACKAGES if _package(coding) is not None))
 
 
 def decompressed(
-    chunks: tuple[TimedBytes, ...], encoding: str, source: str = ""
+    chunks: tuple[TimedBytes, ...], encoding: str, source: str = "", bounds: Bounds = _BOUNDS
 ) -> tuple[TimedBytes, ...]:
     """The decompressed chunks; a chunk that completes no data is left out.
+
+    A body that ends early gives what it has: some servers never write the end of a compressed
+    event stream, and a stream may have been cut.
 
     Args:
         encoding: the value of `content-encoding`.
         source: where the chunks are from, for messages.
 
     Raises:
-        WireError: an unknown coding, or data that are not compressed with it.
+        WireError: an unknown coding, data that are not compressed with it, bytes after their end,
+            or more data than the bounds allow.
     """
-    feed, format_error = _decompressor(encoding, source)
+    decompressor = Decompressor(encoding, source, bounds)
     plain = []
-    try:
-        for chunk in chunks:
-            data = feed(chunk.data)
-            if data:
-                plain.append(TimedBytes(chunk.at, data))
-    except format_error as error:
-        raise WireError(
-            f"{source}: content-encoding is {encoding}, but the body is not: {error}"
-        ) from None
+    for chunk in chunks:
+        data = decompressor.feed(chunk.data)
+        if data:
+            plain.append(TimedBytes(chunk.at, data))
+    decompressor.close()
     return tuple(plain)
 
 
-def _decompressor(encoding: str, source: str) -> tuple[_Feed, type[Exception]]:
-    """The function that decompresses consecutive chunks, and its exception for malformed data."""
-    if encoding in _WINDOWS:
-        return zlib.decompressobj(_WINDOWS[encoding]).decompress, zlib.error
+class Decompressor:
+    """Decompresses a body whose bytes come one after the other, however they are cut.
+
+    Args:
+        encoding, source, bounds: as of `decompressed`.
+
+    Raises:
+        WireError: an unknown coding.
+    """
+
+    def __init__(self, encoding: str, source: str = "", bounds: Bounds = _BOUNDS) -> None:
+        self._encoding = encoding
+        self._source = source
+        self._bounds = bounds
+        self._coding, self._format_error = _coding(encoding, source)
+        self._packed = self._plain = 0
+        self._ascii = True
+
+    def feed(self, data: bytes) -> bytes:
+        """The plain bytes that this data completes.
+
+        Raises:
+            WireError: as `decompressed` does.
+        """
+        return b"".join(self.slices(data))
+
+    def slices(self, data: bytes) -> Iterator[bytes]:
+        """The same in parts of bounded size, each unpacked when it is requested."""
+        self._packed += len(data)
+        self._ascii = self._ascii and data.isascii()
+        try:
+            for plain in self._coding.feed(data):
+                self._plain += len(plain)
+                self._check()
+                yield plain
+        except self._format_error as error:
+            raise self._malformed(str(error)) from None
+
+    def close(self) -> None:
+        """Ends the body.
+
+        Raises:
+            WireError: it is text. Codings without a mark at their beginning (`br`, and bare deflate
+                data) may read text as the beginning of long data.
+        """
+        if self._packed and self._ascii and not self._coding.ended():
+            raise self._malformed("it is text")
+
+    def _check(self) -> None:
+        bounds = self._bounds
+        if self._plain > bounds.size:
+            raise self._too_large(f"{bounds.size} bytes, which is the most that is read")
+        if self._plain > max(bounds.free, bounds.ratio * self._packed):
+            raise self._too_large(
+                f"{bounds.ratio} times its size, which is the most that is read of a body above "
+                f"{bounds.free} bytes"
+            )
+
+    def _too_large(self, bound: str) -> WireError:
+        return WireError(
+            f"{self._source}: the body unpacks from {self._packed} bytes of {self._encoding} to "
+            f"more than {bound}. Send the request without `accept-encoding: {self._encoding}`."
+        )
+
+    def _malformed(self, reason: str) -> WireError:
+        return WireError(
+            f"{self._source}: content-encoding is {self._encoding}, but the body is not: {reason}"
+        )
+
+
+class _Coding(Protocol):
+    """Unpacks consecutive data, in slices of bounded size; raises its own format error."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]: ...
+
+    def ended(self) -> bool:
+        """Whether the data are whole."""
+        ...
+
+
+def _coding(encoding: str, source: str) -> tuple[_Coding, type[Exception]]:
+    """What unpacks a coding, and its exception for malformed data."""
+    if encoding in _CODINGS:
+        return _CODINGS[encoding](), zlib.error
     package = _package(encoding) if encoding in _PACKAGES else None
     if package is None:
         more = " (or install 'mockllm-harness[compression]')" if encoding in _PACKAGES else ""
@@ -65,9 +176,146 @@ def _decompressor(encoding: str, source: str) -> tuple[_Feed, type[Exception]]:
             f"`accept-encoding: {encoding}`{more}."
         )
     if encoding == "br":
-        return package.Decompressor().process, package.error
-    inflate = package.ZstdDecompressor().decompressobj(read_across_frames=True)
-    return inflate.decompress, package.ZstdError
+        return _Brotli(package), package.error
+    return _Zstd(package), package.ZstdError
+
+
+def _inflated(inflate: Any, data: bytes) -> Iterator[bytes]:
+    """The data that a zlib object unpacks, a slice at a time, up to the end of its own data."""
+    while data and not inflate.eof:
+        plain = inflate.decompress(data, _SLICE)
+        data = inflate.unconsumed_tail
+        if plain:
+            yield plain
+    # zlib keeps plain data back where a slice was filled by the last byte of the input.
+    while not inflate.eof:
+        plain = inflate.decompress(b"", _SLICE)
+        if not plain:
+            return
+        yield plain
+
+
+class _Gzip:
+    """Members one after the other (RFC 1952, section 2.2), and zero bytes after them, which
+    archives on tapes have and `gzip -d` ignores."""
+
+    def __init__(self) -> None:
+        self._inflate: Any = zlib.decompressobj(31)
+        self._members = 0
+        self._padded = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._inflate.eof:
+                data = self._next(data)
+                if not data:
+                    return
+            yield from _inflated(self._inflate, data)
+            data = self._inflate.unused_data
+
+    def _next(self, data: bytes) -> bytes:
+        """Begins another member; the data of it."""
+        rest = data.lstrip(b"\0")
+        self._padded = self._padded or len(rest) < len(data)
+        self._members += 1
+        if rest and (self._padded or rest[0] != 0x1F):
+            raise zlib.error(f"{len(rest)} bytes or more follow its end")
+        if rest:
+            self._inflate = zlib.decompressobj(31)
+        return rest
+
+    def ended(self) -> bool:
+        return bool(self._inflate.eof)
+
+
+class _Deflate:
+    """The zlib format, as RFC 9110 (section 8.4.1.2) defines `deflate`, or bare deflate data,
+    as some servers send in its place."""
+
+    def __init__(self) -> None:
+        self._inflate: Any = None
+        self._begin = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._inflate is None:
+            self._begin += data
+            if len(self._begin) < 2:
+                return
+            data = self._begin
+            self._inflate = zlib.decompressobj(15 if _is_zlib(data) else -15)
+        after = bool(self._inflate.eof)
+        yield from _inflated(self._inflate, data)
+        if self._inflate.eof and (rest := data if after else self._inflate.unused_data):
+            raise zlib.error(f"{len(rest)} bytes or more follow its end")
+
+    def ended(self) -> bool:
+        return self._inflate is not None and bool(self._inflate.eof)
+
+
+def _is_zlib(data: bytes) -> bool:
+    """Whether data begin with the two bytes of the zlib format (RFC 1950, section 2.2)."""
+    method, check = data[0], data[1]
+    return method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | check) % 31 == 0
+
+
+# One call of these libraries gives all the data that its input stands for, but the input bounds
+# them: a byte of it can stand for a block of 128 KiB (zstd) or for 16 MiB (br) at the most.
+_ZSTD_INPUT = 16
+_BROTLI_INPUT = 8
+
+
+def _cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+class _Brotli:
+    """RFC 7932. Version 1.2 of the package bounds what a call gives, and is faster so."""
+
+    def __init__(self, package: Any) -> None:
+        self._inflate = package.Decompressor()
+        self._error: type[Exception] = package.error
+        self._bounded = hasattr(self._inflate, "can_accept_more_data")
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if data and self._inflate.is_finished():
+            raise self._error(f"{len(data)} bytes or more follow its end")
+        yield from filter(None, self._limited(data) if self._bounded else self._cut(data))
+
+    def _limited(self, data: bytes) -> Iterator[bytes]:
+        plain = self._inflate.process(data, output_buffer_limit=_SLICE)
+        # The package may have read all input and still keep data that the limit left over.
+        while plain or not self._inflate.can_accept_more_data():
+            yield plain
+            plain = self._inflate.process(b"", output_buffer_limit=_SLICE)
+
+    def _cut(self, data: bytes) -> Iterator[bytes]:
+        return map(self._inflate.process, _cut(data, _BROTLI_INPUT))
+
+    def ended(self) -> bool:
+        return bool(self._inflate.is_finished())
+
+
+class _Zstd:
+    """Frames one after the other (RFC 8878, section 3). They begin with a mark that is not text."""
+
+    def __init__(self, package: Any) -> None:
+        self._inflate = package.ZstdDecompressor().decompressobj(read_across_frames=True)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        for part in _cut(data, _ZSTD_INPUT):
+            plain = self._inflate.decompress(part)
+            if plain:
+                yield plain
+
+    def ended(self) -> bool:
+        return False
+
+
+_CODINGS: dict[str, Callable[[], _Coding]] = {
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
+}
 
 
 @cache

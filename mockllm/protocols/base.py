@@ -26,6 +26,7 @@ from mockllm.protocols.records import (
     Client,
     Detection,
     Environment,
+    FallbackRoute,
     Normalisation,
     StoredAnswers,
     StreamEvents,
@@ -182,7 +183,8 @@ class WireProtocol:
         env: the environment variables that its SDKs read.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
-        guard: raises `RequestError` for headers and query without the credentials or versions
+        fallback_routes: the routes that `--fallback auto` answers by itself.
+        guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
         lists_errors: whether the body of an error is a list with the error in it, for a target.
         call_prefix: the prefix of derived tool call ids.
@@ -194,6 +196,8 @@ class WireProtocol:
             first.
         role: the role of an answer on the wire.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
+        join_usage: the same for a frame and one with nothing but usage after it, where the API
+            sends two, and some services one.
     """
 
     name: str
@@ -220,7 +224,8 @@ class WireProtocol:
     decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
-    guard: Callable[[Mapping[str, str], Mapping[str, str]], None] | None = None
+    fallback_routes: tuple[FallbackRoute, ...] = ()
+    guard: Callable[[Mapping[str, str], Target], None] | None = None
     lists_errors: Callable[[Target], bool] | None = None
     call_prefix: str = "call_"
     zero_arguments: str | None = None
@@ -229,3 +234,4 @@ class WireProtocol:
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     role: str = "assistant"
     join: Callable[[Frame, Frame], Frame | None] | None = None
+    join_usage: Callable[[Frame, Frame], Frame | None] | None = None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import StreamFormatError
@@ -20,6 +20,7 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import identity
+from mockllm.protocols.routes import detected_target
 from mockllm.protocols.values import json_object
 
 __all__ = ["Detected", "detect", "detect_by_body", "model_of"]
@@ -47,14 +48,20 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(
             r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)$"
         ),
-        "Amazon Bedrock's own API, with its binary event stream, is not played",
+        "it is Amazon Bedrock's own API, which is played only as it was recorded",
     ),
-    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "embeddings are not played"),
-    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "token counts are not played"),
-    (re.compile(r"/(?:v1|openai)/completions$"), "the old completions API is not played"),
+    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
+    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (
+        re.compile(r"/(?:v1|openai)/completions$"),
+        "the old completions API is played only as it was recorded",
+    ),
     (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
-    (re.compile(r"/api/(?:chat|generate)$"), "Ollama's own API is not played; its /v1 is"),
-    (re.compile(r"/v2/chat$"), "Cohere's own API is not played"),
+    (
+        re.compile(r"/api/(?:chat|generate)$"),
+        "Ollama's own API is played only as it was recorded; its /v1 is played",
+    ),
+    (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
         "it calls no model",
@@ -74,10 +81,9 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     if method != "POST":
         return Detected(None, reason=f"a {method} request calls no model")
     for protocol in PROTOCOLS.values():
-        for pattern in protocol.detect.paths:
-            found = pattern.search(path)
-            if found is not None:
-                return Detected(protocol, _target(found, path, parts.query))
+        target = detected_target(protocol, path)
+        if target is not None:
+            return Detected(protocol, replace(target, query=dict(parse_qsl(parts.query))))
     for pattern, reason in _NOT_PLAYED:
         if pattern.search(path):
             return Detected(None, reason=reason)
@@ -87,12 +93,6 @@ def detect(method: str, url: str, body: bytes) -> Detected:
             return Detected(protocol)
     host = parts.hostname or "it"
     return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
-
-
-def _target(found: re.Match[str], path: str, query: str) -> Target:
-    segments = {name: unquote(value) for name, value in found.groupdict().items() if value}
-    method = path.rpartition(":")[2] if ":" in found[0] else ""
-    return Target(segments, method, dict(parse_qsl(query)))
 
 
 def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:

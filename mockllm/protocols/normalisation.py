@@ -16,7 +16,19 @@ from mockllm.core.text import shorten
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Normalisation
 
-__all__ = ["ABSENT", "difference", "difference_of_frames", "first_difference", "normalized"]
+__all__ = [
+    "ABSENT",
+    "answer_in",
+    "difference",
+    "difference_of_frames",
+    "first_difference",
+    "in_envelope",
+    "is_ignored",
+    "is_made_up",
+    "normal_value",
+    "normalized",
+    "value_of",
+]
 
 ABSENT = object()
 """The value of a missing field or event in a comparison."""
@@ -26,29 +38,85 @@ def normalized(protocol: WireProtocol, frames: Sequence[Frame]) -> list[object]:
     """The events of a stream as values to compare, without generated fields.
 
     Null fields are removed, and so are zeros of usage and empty log probabilities, because
-    clients treat them as absent.
+    clients treat them as absent. Comments are removed: they are the transport's.
     """
     rules = protocol.normalize
-    values = []
-    for frame in frames:
-        value = _value(frame)
-        type = value.get("type") if isinstance(value, dict) else None
-        if isinstance(type, str) and type in rules.keepalive:
-            continue
-        replaced = rules.replaced.get(type) if isinstance(type, str) else None
-        if replaced is not None and isinstance(value.get("item"), dict):
-            value["item"].pop(replaced, None)
-        values.append(_normalized(rules, value, ""))
-    return values
+    return [_normal_event(rules, value) for value in _compared(protocol, frames)]
 
 
-def _value(frame: Frame) -> Any:
+def _compared(protocol: WireProtocol, frames: Sequence[Frame]) -> list[Any]:
+    """The values of the frames that a comparison looks at."""
+    return [value_of(frame) for frame in frames if not is_ignored(protocol, frame)]
+
+
+def _normal_event(rules: Normalisation, value: Any) -> object:
+    """The value of an event as comparisons see it; it is changed."""
+    type = value.get("type") if isinstance(value, dict) else None
+    replaced = rules.replaced.get(type) if isinstance(type, str) else None
+    if replaced is not None and isinstance(value.get("item"), dict):
+        value["item"].pop(replaced, None)
+    return normal_value(rules, value, "")
+
+
+def is_ignored(protocol: WireProtocol, frame: Frame) -> bool:
+    """Whether a frame is a comment, an event that depends on the time only, or the end marker of
+    another API, which some services add."""
+    if frame.comment is not None and frame.data is None:
+        return True
+    if protocol.end_data is None and frame.data == "[DONE]":
+        return True
+    value = value_of(frame) if protocol.normalize.keepalive else None
+    type = value.get("type") if isinstance(value, dict) else None
+    return isinstance(type, str) and type in protocol.normalize.keepalive
+
+
+def value_of(frame: Frame) -> Any:
+    """The data of a frame as a JSON value; as text, where they are none; {} without data."""
     if frame.data is None:
-        return {"comment": frame.comment} if frame.comment is not None else {}
+        return {}
     try:
         return json.loads(frame.data)
     except (ValueError, RecursionError):
         return frame.data
+
+
+def in_envelope(protocol: WireProtocol, body: dict[str, Any]) -> dict[str, Any]:
+    """A body as the events of a stream hold it."""
+    envelope = protocol.normalize.envelope
+    return {envelope: body} if envelope else body
+
+
+def answer_in(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of `in_envelope`."""
+    envelope = protocol.normalize.envelope
+    inner: dict[str, Any] = value[envelope] if envelope else value
+    return inner
+
+
+def is_made_up(rules: Normalisation, path: str, key: str, type: object = None) -> bool:
+    """Whether a comparison leaves out a field.
+
+    Args:
+        path: of the object that has it, with dots.
+        type: of the event.
+    """
+    inner = f"{path}.{key}" if path else key
+    only = rules.answer_fields.get(path)
+    replaced = rules.replaced.get(type) if isinstance(type, str) else None
+    repeated = replaced is not None and inner == f"item.{replaced}"
+    return inner in rules.made_up or (only is not None and key not in only) or repeated
+
+
+def normal_value(rules: Normalisation, value: object, path: str) -> object:
+    """A value at a path as comparisons see it; `ABSENT` where they see none."""
+    if value is None:
+        return ABSENT
+    normal = _normalized(rules, value, path)
+    if not normal:
+        before, _, key = path.rpartition(".")
+        if key == "logprobs" or rules.usage in before.split("."):
+            return ABSENT
+    return normal
 
 
 def _normalized(rules: Normalisation, value: object, path: str) -> object:
@@ -56,16 +124,12 @@ def _normalized(rules: Normalisation, value: object, path: str) -> object:
         return [_normalized(rules, item, path) for item in value]
     if not isinstance(value, dict):
         return value
-    only = rules.answer_fields.get(path)
     kept = {}
     for key, item in value.items():
-        inner = f"{path}.{key}" if path else key
-        if item is None or inner in rules.made_up or (only is not None and key not in only):
-            continue
-        normal = _normalized(rules, item, inner)
-        if not normal and (key == "logprobs" or rules.usage in path.split(".")):
-            continue
-        kept[key] = normal
+        if not is_made_up(rules, path, key):
+            normal = normal_value(rules, item, f"{path}.{key}" if path else key)
+            if normal is not ABSENT:
+                kept[key] = normal
     return kept
 
 
@@ -73,7 +137,30 @@ def difference_of_frames(
     protocol: WireProtocol, recorded: Sequence[Frame], encoded: Sequence[Frame]
 ) -> str | None:
     """The first difference of two normalised streams, as a sentence; None where they are equal."""
-    return first_difference(normalized(protocol, recorded), normalized(protocol, encoded))
+    rules = protocol.normalize
+    pairs = zip_longest(
+        _compared(protocol, recorded), _compared(protocol, encoded), fillvalue=ABSENT
+    )
+    for number, (one, other) in enumerate(pairs, 1):
+        if one is ABSENT or other is ABSENT or not _is_same(rules, one, other):
+            here = one if one is ABSENT else _normal_event(rules, one)
+            there = other if other is ABSENT else _normal_event(rules, other)
+            found = difference(here, there, "recorded", "re-encoded")
+            if found is not None:
+                return f"event {number}: {found}"
+    return None
+
+
+def _is_same(rules: Normalisation, one: object, other: object) -> bool:
+    """Whether two events have the same text without their generated fields. Most have, and then
+    they need not be normalised, which takes ten times as long."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    texts = [
+        json.dumps({key: value for key, value in event.items() if key not in rules.made_up})
+        for event in (one, other)
+    ]
+    return texts[0] == texts[1]
 
 
 # Descriptions of differences

@@ -22,6 +22,7 @@ __all__ = [
     "check_tool",
     "error_body",
     "error_headers",
+    "grammar_of",
     "is_tool_name",
     "text_of",
 ]
@@ -202,6 +203,18 @@ def _part_text(part: object, where: str, i: int, strict: bool) -> str:
 def is_tool_name(name: object) -> bool:
     """Whether OpenAI accepts it as the name of a tool: `^[a-zA-Z0-9_-]{1,64}$`."""
     return isinstance(name, str) and _NAME.match(name) is not None
+
+
+def grammar_of(format: object) -> str:
+    """The grammar in the `format` of a custom tool, as either API writes it; "" for any text.
+
+    The `CustomToolInputFormat` of openai-python 2.x has `syntax` and `definition` in the format,
+    that of Chat Completions in its `grammar`.
+    """
+    value = format if isinstance(format, Mapping) else {}
+    grammar = value.get("grammar") if isinstance(value.get("grammar"), Mapping) else value
+    definition = grammar.get("definition") if isinstance(grammar, Mapping) else None
+    return definition if isinstance(definition, str) else ""
 
 
 def check_tool(name: object, parameters: object, where: str) -> None:

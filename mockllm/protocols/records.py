@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.core.events import Start
 from mockllm.core.request import OfferedTool, Request
+from mockllm.core.target import Target
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
@@ -21,6 +22,7 @@ __all__ = [
     "Client",
     "Detection",
     "Environment",
+    "FallbackRoute",
     "Json",
     "Normalisation",
     "StoredAnswers",
@@ -157,6 +159,10 @@ class Normalisation:
         envelope: the field of an event that holds the object which a body is; "" if events and
             bodies have the same fields.
         usage: the name of the objects that count tokens; a zero in them equals an absent count.
+        content: the names of lists with an item for each part of an answer, each call, and so on;
+            `mockllm.protocols.extra` adds and removes none.
+        shape: the kind of an event whose API gives events no type; None: the types in it.
+        counter: the field in which events are counted; "" if they are not.
     """
 
     made_up: frozenset[str] = frozenset()
@@ -165,6 +171,9 @@ class Normalisation:
     keepalive: frozenset[str] = frozenset()
     envelope: str = ""
     usage: str = "usage"
+    content: frozenset[str] = frozenset()
+    shape: Callable[[Mapping[str, Any]], str] | None = None
+    counter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +199,21 @@ class StoredAnswers:
     previous_not_found: Callable[[str], RequestError]
     missing_result: Callable[[str], RequestError]
     unknown_result: Callable[[str], RequestError]
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackRoute:
+    """A POST route besides those for answers of a model, whose answer follows from the request:
+    embeddings, moderations, counts of tokens. `--fallback auto` answers it.
+
+    Args:
+        path: the end of the path; named groups are segments.
+        answer: the body of the answer, from the body of the request and its target. It raises
+            `RequestError` for a body that the service refuses.
+    """
+
+    path: re.Pattern[str]
+    answer: Callable[[Mapping[str, Any], Target], Json]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 from mockllm.core.target import Target
 from mockllm.protocols.base import Operation, WireProtocol
 
-__all__ = ["parse_query", "path_target", "route_pattern", "target_of"]
+__all__ = ["detected_target", "parse_query", "path_target", "route_pattern", "target_of"]
 
 
 @lru_cache(maxsize=1024)
@@ -23,6 +23,17 @@ def path_target(match: re.Match[str], path: str) -> Target:
     """The target of a path that a route's pattern matched, without the query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
     return Target(segments, path.rpartition(":")[2] if ":" in path else "")
+
+
+def detected_target(protocol: WireProtocol, path: str) -> Target | None:
+    """The target of a path by whose end requests of a protocol are recognised, without the query;
+    None where they are not."""
+    for pattern in protocol.detect.paths:
+        found = pattern.search(path.rstrip("/"))
+        if found is not None:
+            segments = {name: unquote(value) for name, value in found.groupdict().items() if value}
+            return Target(segments, path.rpartition(":")[2] if ":" in found[0] else "")
+    return None
 
 
 def parse_query(query: str) -> Mapping[str, str]:

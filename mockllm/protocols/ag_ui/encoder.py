@@ -26,6 +26,7 @@ from mockllm.protocols.ag_ui.objects import (
     write_usage,
 )
 from mockllm.protocols.base import Reply
+from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import string
 
 __all__ = ["Encoder", "encode_body"]
@@ -45,6 +46,7 @@ class Encoder:
         self._prefix = message_prefix(reply)
         self._messages = 0
         self._ids: dict[int, str] = {}
+        self._sent: dict[int, int] = {}
         self._parent: str | None = None
         self._over = False
 
@@ -60,8 +62,7 @@ class Encoder:
             case ev.ToolStart():
                 return [self._call(event)]
             case ev.ToolArgs():
-                id = self._ids[event.part]
-                return [frame_of("TOOL_CALL_ARGS", toolCallId=id, delta=event.text)]
+                return self._arguments(event)
             case ev.PartEnd():
                 return self._close(event.part)
             case ev.Raw(api=api, frame=frame) if api == API:
@@ -111,7 +112,20 @@ class Encoder:
             parentMessageId=self._parent,
         )
 
+    def _arguments(self, event: ev.ToolArgs) -> list[Frame]:
+        """The next fragment of a call; none of a tool of the service."""
+        part, delta = event.part, event.text
+        call = self._turn.parts[part]
+        if not isinstance(call, ToolCall):
+            return []
+        if call.custom:
+            number = self._sent[part] = self._sent.get(part, -1) + 1
+            delta = function(call).fragments[number]
+        return [frame_of("TOOL_CALL_ARGS", toolCallId=self._ids[part], delta=delta)]
+
     def _close(self, part: int) -> list[Frame]:
+        if part not in self._ids:
+            return []
         id = self._ids[part]
         match self._turn.parts[part]:
             case ToolCall(signature=signature):

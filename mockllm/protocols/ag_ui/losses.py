@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Turn
+from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.ag_ui.decoder import Decoder
 from mockllm.protocols.ag_ui.objects import API
+from mockllm.protocols.custom_calls import with_functions
 
 __all__ = ["LOSSES", "project"]
 
@@ -21,6 +22,9 @@ LOSSES = (
     "other as `stop`, also with `length`, `content_filter` and `refusal`, and with raw finish "
     "reasons.",
     "A refusal is sent as text.",
+    "A call of a custom tool is sent as a call of a function with its text as the argument "
+    "`input`, or without arguments if the text is empty.",
+    "Tools of the service, with their input and output, and signatures of texts are not sent.",
     "Parts have no index: they come back in the order in which they open.",
     "Citations, log probabilities and the mark of a summary of reasoning are not sent.",
     "An error has no type; its type is sent as the code if it has no code.",
@@ -40,7 +44,7 @@ class _Decoded:
     """The events of a turn as the Decoder returns them."""
 
     def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+        self._turn = with_functions(turn)
         self._keys: dict[Hashable, int] = {}
         self._frames = Decoder()
         self._called = False
@@ -57,7 +61,7 @@ class _Decoded:
                 yield ev.TextDelta(self._key(part), text)
             case ev.ReasoningDelta():
                 yield replace(event, part=self._key(event.part), summary=False)
-            case ev.ToolStart() | ev.ToolArgs() | ev.Signature():
+            case ev.ToolStart() | ev.ToolArgs() | ev.Signature() if self._is_sent(event):
                 yield replace(event, part=self._key(event.part))
             case ev.Raw(api=api, frame=frame) if api == API:
                 for decoded in self._frames.decode(frame):
@@ -66,6 +70,10 @@ class _Decoded:
                 yield event
             case ev.Usage() | ev.Finish() | ev.StreamError() if not self._frames.complete:
                 yield from self._ending(event)
+
+    def _is_sent(self, event: ev.ToolStart | ev.ToolArgs | ev.Signature) -> bool:
+        part = self._turn.parts[event.part]
+        return isinstance(part, ToolCall | Reasoning)
 
     def _key(self, part: Hashable) -> int:
         return self._keys.setdefault(part, len(self._keys))

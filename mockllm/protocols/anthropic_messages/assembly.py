@@ -13,14 +13,25 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.protocols.anthropic_messages.blocks import API
+from mockllm.protocols.anthropic_messages.blocks import API, read_citation
+from mockllm.protocols.anthropic_messages.server_tools import (
+    USES,
+    is_result,
+    read_call,
+    read_result,
+)
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["KINDS", "Assembly", "is_placeholder"]
+__all__ = ["Assembly", "is_neutral", "is_placeholder"]
 
-KINDS = frozenset({"text", "thinking", "tool_use"})
-"""The types of blocks that are neutral parts; all others are kept as frames."""
+_KINDS = frozenset({"text", "thinking", "tool_use"}) | USES
+
+
+def is_neutral(type: str) -> bool:
+    """Whether blocks of this type are neutral parts; all others are kept as frames."""
+    return type in _KINDS or is_result(type)
+
 
 _DELTAS = {
     "text_delta": ("text", "text"),
@@ -40,12 +51,15 @@ _Value = Mapping[str, Any]
 class _Block:
     """One content block while its deltas arrive.
 
-    `input` is the input in the start of a call. Converters put it there instead of in deltas, or
-    in both (`anth-input-in-start`), so it counts only if the deltas are empty.
+    `kind` is `text`, `thinking`, `tool_use` (also for tools of the service, whose calls have a
+    `server_id`), or "" for a block that is kept as frames. `input` is the input in the start of a
+    call. Converters put it there instead of in deltas, or in both (`anth-input-in-start`), so it
+    counts only if the deltas are empty.
     """
 
     kind: str
     key: int
+    server_id: str | None = None
     input: str = ""
     deltas: int = 0
     has_content: bool = False
@@ -54,14 +68,16 @@ class _Block:
 
     def close(self) -> list[ev.Event]:
         """The events that end the block, once."""
-        if self.closed or self.kind not in KINDS:
+        if self.closed or not self.kind:
             return []
         self.closed = True
-        return [*self._missing_content(), *self.citations, ev.PartEnd(self.key)]
+        return [*self.content(), *self.citations, ev.PartEnd(self.key)]
 
-    def _missing_content(self) -> list[ev.Event]:
+    def content(self) -> list[ev.Event]:
+        """The content that no delta brought, once."""
         if self.has_content:
             return []
+        self.has_content = True
         if self.kind == "text":
             return [ev.TextDelta(self.key, "")]
         if self.kind == "thinking":
@@ -86,15 +102,11 @@ class _Block:
         return [ev.ToolArgs(self.key, text)]
 
     def cite(self, value: object) -> bool:
-        """Keeps a citation until the block ends, because citations follow the text.
-
-        False if it is of a kind without URL, or comes after the end of the block.
-        """
-        cite = mapping(value)
-        if cite.get("type") != "web_search_result_location" or self.closed:
+        """Keeps a citation until the block ends; false if it comes after that, or is none."""
+        cite = read_citation(self.key, value)
+        if cite is None or self.closed:
             return False
-        url, title, cited = (string(cite.get(name)) for name in ("url", "title", "cited_text"))
-        self.citations.append(ev.Cite(self.key, url, title, cited))
+        self.citations.append(cite)
         return True
 
 
@@ -121,6 +133,7 @@ class Assembly:
         self._blocks: dict[int, _Block] = {}
         self._last = 0
         self._key = -1
+        self._server: _Block | None = None
 
     def raw(self, frame: Frame) -> ev.Raw:
         """The event that keeps a frame."""
@@ -137,12 +150,37 @@ class Assembly:
         self._last = _index(value, max(self._blocks, default=-1) + 1)
         # A start always opens another block: converters give every block index 0.
         replaced = self._blocks.pop(self._last, None)
-        out = replaced.close() if replaced else []
-        if kind not in KINDS:
+        out = replaced.close() if replaced and replaced is not self._server else []
+        if is_result(kind):
+            self._blocks[self._last] = _Block("", -1, closed=True)
+            return [*out, *self._result(block)]
+        out += self._end_server()
+        if not is_neutral(kind):
             self._blocks[self._last] = _Block("", -1)
             return [*out, self.raw(frame)]
-        opened = self._blocks[self._last] = _Block(kind, self._new_key())
+        opened = self._blocks[self._last] = _Block(_family(kind), self._new_key())
+        if kind in USES:
+            opened.server_id = string(block.get("id"))
+            self._server = opened
         return [*out, *_OPENERS[kind](opened, block)]
+
+    def _result(self, block: _Value) -> list[ev.Event]:
+        """The result of the call directly before it, or else a part of its own."""
+        id, called = string(block.get("tool_use_id")), self._server
+        kind, output = read_result(block)
+        if called is not None and (called.server_id, called.key) == (id, self._key):
+            self._server = None
+            *content, end = called.close()
+            return [*content, ev.ServerToolResult(called.key, output), end]
+        ended = self._end_server()
+        key = self._new_key()
+        opened = ev.ServerToolStart(key, id, kind, string(block.get("type")))
+        return [*ended, opened, ev.ServerToolResult(key, output), ev.PartEnd(key)]
+
+    def _end_server(self) -> list[ev.Event]:
+        """Ends the call whose result may have been next."""
+        called, self._server = self._server, None
+        return [] if called is None else called.close()
 
     def delta(self, value: _Value, frame: Frame) -> list[ev.Event]:
         """`content_block_delta`."""
@@ -168,11 +206,20 @@ class Assembly:
         block = self._blocks.get(index)
         if block is None:
             return []
-        return block.close() if block.kind in KINDS else [self.raw(frame)]
+        if block is self._server:
+            return block.content()
+        if not block.kind:
+            return [] if block.closed else [self.raw(frame)]
+        return block.close()
 
     def _new_key(self) -> int:
         self._key += 1
         return self._key
+
+
+def _family(kind: str) -> str:
+    """The type of block that has the same deltas."""
+    return "tool_use" if kind in USES else kind
 
 
 def _index(value: _Value, default: int) -> int:
@@ -200,8 +247,15 @@ def _open_call(opened: _Block, block: _Value) -> list[ev.Event]:
     return [ev.ToolStart(opened.key, string(block.get("id")), string(block.get("name")))]
 
 
+def _open_server_call(opened: _Block, block: _Value) -> list[ev.Event]:
+    _open_call(opened, block)
+    kind, name = read_call(block)
+    return [ev.ServerToolStart(opened.key, string(block.get("id")), kind, name)]
+
+
 _OPENERS: dict[str, Callable[[_Block, _Value], list[ev.Event]]] = {
     "text": _open_text,
     "thinking": _open_thinking,
     "tool_use": _open_call,
+    **dict.fromkeys(USES, _open_server_call),
 }

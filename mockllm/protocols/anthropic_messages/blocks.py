@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Cite, Finish, FinishReason
-from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
+from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.values import mapping
+from mockllm.protocols.values import mapping, string
 
 __all__ = [
     "API",
@@ -26,6 +27,7 @@ __all__ = [
     "message_usage",
     "opened_block",
     "opened_message",
+    "read_citation",
     "read_stop",
     "read_usage",
     "request_id",
@@ -88,18 +90,25 @@ def message_usage(turn: Turn) -> TokenUsage:
     return TokenUsage(usage.input, usage.output, usage.reasoning, cached)
 
 
-def write_usage(usage: TokenUsage) -> dict[str, Any]:
+def write_usage(turn: Turn) -> dict[str, Any]:
     """The `usage` object at the end of the stream.
 
     In this API `input_tokens` does not include cached tokens; in `TokenUsage` it does.
     """
-    details = {"output_tokens_details": {"thinking_tokens": usage.reasoning}}
+    usage = message_usage(turn)
+    return {
+        **_input_usage(usage),
+        "output_tokens": usage.output,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning},
+        **requests_of(turn),
+    }
+
+
+def _input_usage(usage: TokenUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.input - usage.cached,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached,
-        "output_tokens": usage.output,
-        **(details if usage.reasoning else {}),
     }
 
 
@@ -137,9 +146,6 @@ def request_id(seed: str, *what: object) -> str:
 def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
     """The message in `message_start`: without content, and with one output token, because the
     service sends a small number there and the real one at the end."""
-    usage = write_usage(message_usage(turn))
-    usage.pop("output_tokens_details", None)
-    del usage["output_tokens"]
     created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
     return {
         "model": reply.model,
@@ -149,18 +155,20 @@ def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
+        "stop_details": None,
         "usage": {
-            **usage,
+            **_input_usage(message_usage(turn)),
             "cache_creation": created,
             "output_tokens": 1,
             "service_tier": "standard",
+            "inference_geo": "global",
         },
     }
 
 
 def opened_block(part: Part) -> dict[str, Any] | None:
     """The block in `content_block_start`; None for parts without a block (opaque frames, empty
-    refusals)."""
+    refusals, tools of other services)."""
     match part:
         case Text(citations=citations):
             return {**({"citations": []} if citations else {}), "type": "text", "text": ""}
@@ -169,7 +177,9 @@ def opened_block(part: Part) -> dict[str, Any] | None:
         case Reasoning():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCall(id=id, name=name):
-            return {"type": "tool_use", "id": id, "name": name, "input": {}}
+            return {"type": "tool_use", "id": id, "name": name, "input": {}, "caller": DIRECT}
+        case ServerTool():
+            return opened_tool(part)
     return None
 
 
@@ -185,7 +195,16 @@ def signature_of(part: Reasoning) -> str:
 
 
 def citation(cite: Cite) -> dict[str, Any]:
-    """A citation of a web search result, the only kind that has a URL."""
+    """A citation: of a result of a web search, or, without a URL, of a document in the request."""
+    if not cite.url:
+        return {
+            "type": "char_location",
+            "cited_text": cite.cited_text,
+            "document_index": 0,
+            "document_title": cite.title or None,
+            "start_char_index": 0,
+            "end_char_index": len(cite.cited_text),
+        }
     return {
         "type": "web_search_result_location",
         "cited_text": cite.cited_text,
@@ -193,3 +212,14 @@ def citation(cite: Cite) -> dict[str, Any]:
         "title": cite.title or None,
         "encrypted_index": "Eo8B" + derive(cite.url, "citation", cite.cited_text, length=60),
     }
+
+
+def read_citation(part: int, value: object) -> Cite | None:
+    """The neutral form of a citation of any kind; None for a value that is none."""
+    cite = mapping(value)
+    if not string(cite.get("type")).endswith("_location"):
+        return None
+    # A `search_result_location` has a source, which may be a URL; documents have a title only.
+    url = string(cite.get("url")) or string(cite.get("source"))
+    title = string(cite.get("title")) or string(cite.get("document_title"))
+    return Cite(part, url, title, string(cite.get("cited_text")))

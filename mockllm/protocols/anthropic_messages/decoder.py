@@ -3,7 +3,7 @@
 https://docs.claude.com/en/docs/build-with-claude/streaming
 
 Events are read by their JSON `type`; `event:` lines may be missing (`anth-no-event-lines`). Events
-without a neutral form (blocks of hosted tools, redacted thinking, containers) are kept as `Raw`,
+without a neutral form (redacted thinking, uploads, compactions, unknown types) are kept as `Raw`,
 as the API reference asks clients to accept new types of events.
 """
 
@@ -23,7 +23,7 @@ from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["HANDLED", "Decoder", "decode_body", "is_plain_delta", "parsed"]
+__all__ = ["HANDLED", "Decoder", "decode_body", "parsed"]
 
 _Value = Mapping[str, Any]
 
@@ -166,8 +166,6 @@ def _filled(decoder: Decoder, message: _Value, blocks: list[_Value]) -> list[ev.
 def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     reason = mapping(value.get("delta")).get("stop_reason")
     out = decoder.assembly.flush() if isinstance(reason, str) else []
-    if not is_plain_delta(value):
-        out.append(decoder.assembly.raw(frame))
     usage = _counts(value.get("usage"))
     if usage:
         decoder.usage.update(usage)
@@ -196,38 +194,6 @@ def _counts(value: object) -> dict[str, Any]:
     """The counts in a `usage` object. Usage is cumulative (API reference, "Event types"): each
     event replaces the counts that it has, and null or absent ones stay."""
     return {name: count for name, count in mapping(value).items() if count is not None}
-
-
-_PLAIN_USAGE = frozenset(
-    {
-        "cache_creation",
-        "cache_read_input_tokens",
-        "inference_geo",
-        "input_tokens",
-        "output_tokens",
-        "output_tokens_details",
-        "service_tier",
-        "speed",
-    }
-)
-
-
-def is_plain_delta(value: _Value) -> bool:
-    """Whether a `message_delta` has only what neutral finish and usage hold."""
-    delta = dict(mapping(value.get("delta")))
-    delta.pop("stop_reason", None)
-    details = dict(mapping(delta.pop("stop_details", None)))
-    details.pop("type", None)
-    usage = [v for name, v in mapping(value.get("usage")).items() if name not in _PLAIN_USAGE]
-    other = [v for name, v in value.items() if name not in ("type", "delta", "usage")]
-    return not any(map(_has_content, [delta, details, *usage, *other]))
-
-
-def _has_content(value: object) -> bool:
-    """Whether a value holds anything but null, zero, empty strings and empty containers."""
-    if isinstance(value, Mapping):
-        return any(map(_has_content, value.values()))
-    return bool(value)
 
 
 _Handler = Callable[[Decoder, _Value, Frame], list[ev.Event]]

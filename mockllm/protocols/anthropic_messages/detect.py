@@ -23,7 +23,7 @@ DETECTION = Detection(
         re.compile(
             r"^(?!.*/threads/).*/messages$"
         ),  # OpenAI's Assistants have /threads/ID/messages
-        re.compile(r"/publishers/anthropic/models/[^/]+:(?:streamR|r)awPredict$"),
+        re.compile(r"/publishers/anthropic/models/(?P<model>[^/:]+):(?:streamR|r)awPredict$"),
     ),
     answer=lambda value: value.get("type") in ("message_start", "message"),
     identity=_identity,

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
+from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
     DEFAULT_ERROR,
     REFUSAL_DETAILS,
     citation,
     hidden,
-    message_usage,
     opened_block,
     opened_message,
     request_id,
@@ -32,7 +31,9 @@ from mockllm.protocols.anthropic_messages.blocks import (
     write_stop,
     write_usage,
 )
+from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import json_object, mapping, string
 
 __all__ = ["Encoder", "Opening", "Openings", "encode_body"]
@@ -66,12 +67,15 @@ class Openings:
             return [event]
         out = [self._open(i) for i in range(self._opened, part + 1)]
         self._opened = max(self._opened, part + 1)
-        return out if isinstance(event, (ev.ToolStart, ev.Raw)) else [*out, event]
+        opened = isinstance(event, (ev.ToolStart, ev.ServerToolStart, ev.Raw))
+        return out if opened else [*out, event]
 
     def _open(self, index: int) -> ev.Event | Opening:
         match self._turn.parts[index]:
             case ToolCall(id=id, name=name):
                 return ev.ToolStart(index, id, name)
+            case ServerTool(id=id, kind=kind, name=name):
+                return ev.ServerToolStart(index, id, kind, name)
             case Opaque(api=api, frame=frame):
                 return ev.Raw(index, api, frame)
         return Opening(index)
@@ -84,6 +88,11 @@ class Encoder:
         self._turn = turn
         self._reply = reply
         self._openings = Openings(turn)
+        self._of_custom = {
+            index: iter(function(part).fragments)
+            for index, part in enumerate(turn.parts)
+            if isinstance(part, ToolCall) and part.custom
+        }
         self._blocks: dict[int, int] = {}
         self._next_block = 0
         self._count = 0
@@ -92,6 +101,8 @@ class Encoder:
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
+        if isinstance(event, ev.ToolArgs) and event.part in self._of_custom:
+            event = replace(event, text=next(self._of_custom[event.part]))
         return [frame for due in self._openings.due(event) for frame in self._frames(due)]
 
     def _frames(self, event: ev.Event | Opening) -> list[Frame]:
@@ -99,7 +110,7 @@ class Encoder:
             case ev.Start() if not self._opens_with_frame():
                 message = opened_message(self._turn, self._reply)
                 return [self._frame("message_start", message=message)]
-            case Opening(part=part) | ev.ToolStart(part=part):
+            case Opening(part=part) | ev.ToolStart(part=part) | ev.ServerToolStart(part=part):
                 return self._open(part)
             case ev.TextDelta(part=part, text=text) | ev.RefusalDelta(part=part, text=text):
                 return self._delta(part, "text_delta", text=text)
@@ -107,8 +118,6 @@ class Encoder:
                 return self._thinking(part, text)
             case ev.ToolArgs(part=part, text=text):
                 return self._delta(part, "input_json_delta", partial_json=text)
-            case ev.Cite(part=part):
-                return self._delta(part, "citations_delta", citation=citation(event))
             case ev.PartEnd(part=part):
                 return self._close(part)
             case ev.Raw():
@@ -137,14 +146,26 @@ class Encoder:
         block = opened_block(whole)
         if block is None:
             return []
+        frames = [*self._start(part, block), *self._ping()]
+        match whole:
+            case ServerTool(name=name) if is_result(name):
+                frames += self._stop(self._blocks.pop(part))
+            case ToolCall() | ServerTool():
+                # Anthropic sends an empty first fragment; a zero-argument call has no other.
+                frames += self._delta(part, "input_json_delta", partial_json="")
+            case Text(citations=citations):
+                # The service sends the citations of a text before the text.
+                for cite in citations:
+                    frames += self._delta(part, "citations_delta", citation=citation(cite))
+        return frames
+
+    def _start(self, part: int, block: dict[str, Any]) -> list[Frame]:
         index = self._blocks[part] = self._next_block
         self._next_block += 1
-        frames = [self._frame("content_block_start", index=index, content_block=block)]
-        frames += self._ping()
-        if isinstance(whole, ToolCall):
-            # Anthropic sends an empty first fragment; a zero-argument call has no other.
-            frames += self._delta(part, "input_json_delta", partial_json="")
-        return frames
+        return [self._frame("content_block_start", index=index, content_block=block)]
+
+    def _stop(self, index: int) -> list[Frame]:
+        return [self._frame("content_block_stop", index=index)]
 
     def _ping(self) -> list[Frame]:
         """The single ping of a short answer; the service sends it after the first block opens."""
@@ -173,7 +194,12 @@ class Encoder:
         frames = []
         if isinstance(whole, Reasoning):
             frames += self._delta(part, "signature_delta", signature=signature_of(whole))
-        return [*frames, self._frame("content_block_stop", index=index)]
+        frames += self._stop(index)
+        result = result_block(whole) if isinstance(whole, ServerTool) else None
+        if result is not None:
+            frames += self._start(part, result)
+            frames += self._stop(self._blocks[part])
+        return frames
 
     def _raw(self, event: ev.Raw) -> list[Frame]:
         if event.api != API:
@@ -202,10 +228,12 @@ class Encoder:
         frames = self._ping()
         if not self._finished:
             reason = write_stop(event)
-            delta: dict[str, Any] = {"stop_reason": reason, "stop_sequence": None}
-            if reason == "refusal":
-                delta["stop_details"] = REFUSAL_DETAILS
-            usage = write_usage(message_usage(self._turn))
+            delta = {
+                "stop_reason": reason,
+                "stop_sequence": None,
+                "stop_details": REFUSAL_DETAILS if reason == "refusal" else None,
+            }
+            usage = write_usage(self._turn)
             frames.append(self._frame("message_delta", delta=delta, usage=usage))
         return [*frames, self._frame("message_stop")]
 
@@ -279,11 +307,16 @@ class _Accumulator:
                 self._inputs[index] = self._inputs.get(index, "") + text
 
     def finished(self) -> dict[str, Any]:
-        """The message, with arguments as JSON values."""
+        """The message, with arguments as JSON values, and with the null fields of a body."""
         for index, text in self._inputs.items():
             if text:
                 self._blocks[index]["input"] = _input(text)
-        return {**self._message, "content": list(self._blocks.values())}
+        usage = {"server_tool_use": None, **mapping(self._message.get("usage"))}
+        content = [
+            {"citations": None, **block} if block.get("type") == "text" else block
+            for block in self._blocks.values()
+        ]
+        return {"container": None, **self._message, "content": content, "usage": usage}
 
 
 def _input(text: str) -> Any:

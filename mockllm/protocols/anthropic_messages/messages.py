@@ -25,10 +25,11 @@ _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _ANY = ("text", "image", "document", "search_result")
 _USER = ("tool_result", "container_upload")
+_SYSTEM = ("tool_addition", "tool_removal")
 _ASSISTANT = ("tool_use", "thinking", "redacted_thinking")
 # The blocks of hosted tools have a name for each tool.
-_HOSTED = re.compile(r"\w+_(?:tool_use|tool_result)\Z|compaction\Z|fallback\Z")
-_TAGS = tuple(sorted(_ANY + _USER + _ASSISTANT))
+_HOSTED = re.compile(r"\w+_(?:tool_use|tool_result|tool_listing)\Z|compaction\Z|fallback\Z")
+_TAGS = tuple(sorted(_ANY + _USER + _SYSTEM + _ASSISTANT))
 _STRING = (str, "string")
 _DICTIONARY = (dict, "dictionary")
 # Bodies that mockllm sends have malformed arguments as a string, so clients send strings back.

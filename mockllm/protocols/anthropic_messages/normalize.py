@@ -9,9 +9,9 @@ __all__ = ["NORMALISATION"]
 NORMALISATION = Normalisation(
     # The usage in `message_start` is provisional; `message_delta` has the final one.
     made_up=frozenset(
-        {"message.id", "message.model", "request_id", "message.usage"}
-        | {"usage.inference_geo", "usage.service_tier", "usage.cache_creation"}
+        {"message.id", "message.model", "message.usage", "id", "model", "request_id"}
+        | {"usage.inference_geo"}
     ),
     keepalive=frozenset({"ping"}),
-    envelope="message",
+    content=frozenset({"content"}),
 )

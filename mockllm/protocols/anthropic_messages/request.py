@@ -44,15 +44,17 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
             param="thread",
             code=UNTHREADED,
         )
+    # On Vertex AI only the path has the model.
+    model = string(body.get("model")) or target.segments.get("model", "")
     if strict:
-        _check(body)
+        _check({**body, "model": model} if model else body)
     history = messages(body.get("messages"))
     system = text_of(body.get("system"))
     if system:
         history.insert(0, Message("system", system))
     return Request(
         API,
-        string(body.get("model")),
+        model,
         body,
         body.get("stream") is True,
         tuple(history),

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core.seeded import tokens
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
@@ -50,8 +51,9 @@ _LIMITS = {
 }
 
 
-def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
-    """Raises for a request without credentials or version; any value of them is accepted.
+def guard(headers: Mapping[str, str], target: Target) -> None:
+    """Raises for a request without credentials or version; any value of them is accepted. On
+    Vertex AI the body has the version.
 
     Args:
         headers: with names in lower case.
@@ -66,7 +68,7 @@ def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
             status=401,
             param="x-api-key",
         )
-    if not headers.get(VERSION_HEADER):
+    if not headers.get(VERSION_HEADER) and not target.method:
         raise RequestError(f"{VERSION_HEADER}: header is required", param=VERSION_HEADER)
 
 

@@ -2,8 +2,8 @@
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
-No field of a chunk is required, as in the API's own types. Consecutive texts are one part, and so
-are consecutive thoughts; a call may be complete in one chunk, or come in fragments (Vertex AI).
+No field of a chunk is required, as in the API's own types. Which texts and thoughts are one part
+is the matter of `runs`; a call may be complete in one chunk, or come in fragments (Vertex AI).
 Fields without a neutral form are kept as `Raw`: the whole chunk if it has no others, else a chunk
 with only those fields.
 """
@@ -12,26 +12,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Turn
+from mockllm.core.turn import Opaque, Part, Text, Turn
 from mockllm.errors import WireError
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.fields import (
     API,
     BLOCKED,
+    CALLS_MESSAGE,
     SAFETY_RATINGS,
     compact,
     json_value,
     read_finish,
     wire,
 )
-from mockllm.protocols.gemini.grounding import cites_of
+from mockllm.protocols.gemini.grounding import cites_of, merged
 from mockllm.protocols.gemini.partial import Writer
+from mockllm.protocols.gemini.runs import Runs
+from mockllm.protocols.gemini.server_tools import (
+    CALLS,
+    RESULTS,
+    Call,
+    Result,
+    read_call,
+    read_result,
+)
+from mockllm.protocols.gemini.usage import read_usage
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["Decoder", "decode_body"]
@@ -40,8 +51,8 @@ _Value = Mapping[str, Any]
 
 # The fields about the answer that the encoder writes into every chunk.
 _METADATA = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
-_READ = {"content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
-_PART = {"functionCall", "text", "thought", "thoughtSignature"}
+_READ = {"avgLogprobs", "content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
+_PART = {"functionCall", "text", "thought", "thoughtSignature", *CALLS, *RESULTS}
 
 
 @dataclass(slots=True)
@@ -62,11 +73,9 @@ class Decoder:
     def __init__(self) -> None:
         self.complete = False
         self._started = False
-        self._next = 0
-        self._run: tuple[str, int] | None = None
-        self._text: int | None = None
-        self._thought: int | None = None
-        self._signed_thoughts: set[int] = set()
+        self._runs = Runs()
+        self._server: tuple[str, int] | None = None
+        self._cites: list[ev.Cite] = []
         self._call: _Call | None = None
         self._calls = False
         self._usage: ev.Usage | None = None
@@ -76,13 +85,14 @@ class Decoder:
         if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
             return []
         value = _without_array(json_value(frame.data or ""))
-        events: list[ev.Event] = [self._raw(frame)]
+        events: list[ev.Event] | None = None
         if isinstance(value, dict):
             # JSON that could be parsed may still be nested too deeply to be encoded again.
             with suppress(RecursionError):
                 events = self._chunk(value)
-        if events and all(isinstance(event, ev.Raw) for event in events):
-            events = [ev.Raw(_part_of(events[0]), API, frame)]
+        if events is None:
+            events = [self._raw(frame)]
+        events = _with_whole_frame(events, frame)
         if events and not self._started:
             self._started = True
             chunk = mapping(value)
@@ -94,14 +104,10 @@ class Decoder:
         """The ends of parts that are still open when the stream ends."""
         call = [] if self._call is None else [ev.PartEnd(self._call.part)]
         self._call = None
-        return [*self._end_run(), *call]
-
-    def _key(self) -> int:
-        self._next += 1
-        return self._next - 1
+        return [*self._runs.end(), *self._end_server(), *call]
 
     def _raw(self, frame: Frame) -> ev.Raw:
-        return ev.Raw(self._key(), API, frame)
+        return ev.Raw(self._runs.key(), API, frame)
 
     def _rest(self, value: _Value) -> ev.Raw:
         """The event that keeps the fields of a chunk without a neutral form."""
@@ -113,7 +119,7 @@ class Decoder:
         if chunk.get("error"):
             self.complete = True
             return [error_of(chunk["error"])]
-        usage = _usage(chunk.get("usageMetadata"))
+        usage = read_usage(chunk.get("usageMetadata"))
         self._usage = usage or self._usage
         ended = self.complete
         events, reason = self._candidates(chunk.get("candidates"))
@@ -155,11 +161,9 @@ class Decoder:
         for part in parts if isinstance(parts, list) else ():
             yield from self._part(mapping(part))
         rest = {name: value for name, value in candidate.items() if name not in _READ and value}
-        metadata = candidate.get("groundingMetadata")
-        cites = None if self._text is None else cites_of(metadata, self._text)
-        yield from cites or ()
-        if metadata and cites is None:
-            rest["groundingMetadata"] = metadata
+        self._cites = merged(self._cites, cites_of(candidate.get("groundingMetadata")))
+        if rest.get("finishMessage") == CALLS_MESSAGE:
+            del rest["finishMessage"]
         if not _trivial(candidate.get("safetyRatings")):
             rest["safetyRatings"] = candidate["safetyRatings"]
         if rest:
@@ -168,6 +172,10 @@ class Decoder:
     def _finish(self, finish: ev.Finish) -> Iterable[ev.Event]:
         self.complete = True
         yield from self._end_call(cut=finish.reason == "length")
+        text, cites = self._runs.text, self._cites
+        if text is not None:
+            self._cites = []
+            yield from (replace(cite, part=text) for cite in cites)
         if self._usage is not None:
             yield self._usage
         yield finish
@@ -178,42 +186,54 @@ class Decoder:
         signature = string(part.get("thoughtSignature"))
         text = part.get("text")
         rest = {name: value for name, value in part.items() if name not in _PART and value}
+        call, result = read_call(part), read_result(part)
+        if result is None:
+            yield from self._end_server()
         if isinstance(part.get("functionCall"), Mapping):
             yield from self._function_call(part["functionCall"], signature)
+        elif call is not None:
+            yield from self._server_call(call)
+        elif result is not None:
+            yield from self._server_result(result)
         elif isinstance(text, str) or not rest:
             if text:
-                yield from self._delta("thought" if part.get("thought") else "text", str(text))
-            if signature:
-                yield from self._signed(signature)
+                yield from self._runs.delta(
+                    "thought" if part.get("thought") else "text", str(text), signature
+                )
+            elif signature:
+                yield from self._runs.empty(signature)
         else:
+            yield from self._runs.end()
             rest = dict(part)
         if rest:
             yield self._rest({"candidates": [{"content": {"parts": [rest], "role": "model"}}]})
 
-    def _delta(self, kind: str, text: str) -> Iterable[ev.Event]:
-        if self._run is None or self._run[0] != kind:
-            yield from self._end_run()
-            self._run = kind, self._key()
-        key = self._run[1]
-        if kind == "thought":
-            self._thought = key
-            yield ev.ReasoningDelta(key, text)
+    # Tools of the service
+
+    def _server_call(self, call: Call) -> Iterable[ev.Event]:
+        yield from self._runs.end()
+        key = self._runs.key()
+        self._server = call.id, key
+        yield ev.ServerToolStart(key, call.id, call.kind, call.name)
+        if call.input:
+            yield ev.ToolArgs(key, call.input)
+
+    def _server_result(self, result: Result) -> Iterable[ev.Event]:
+        if self._server == (result.id, self._runs.last):
+            key = self._runs.last
         else:
-            self._text = key
-            yield ev.TextDelta(key, text)
+            yield from self._end_server()
+            yield from self._runs.end()
+            key = self._runs.key()
+            yield ev.ServerToolStart(key, result.id, result.kind, result.name)
+        self._server = None
+        yield ev.ServerToolResult(key, result.output)
+        yield ev.PartEnd(key)
 
-    def _end_run(self) -> list[ev.Event]:
-        ended, self._run = self._run, None
-        return [] if ended is None else [ev.PartEnd(ended[1])]
-
-    def _signed(self, signature: str) -> Iterable[ev.Event]:
-        """The signature of the last thoughts. Hidden thoughts are created for it if there are
-        none, or if those have one: Gemini signs texts, too, empty ones among them."""
-        if self._thought is None or self._thought in self._signed_thoughts:
-            yield from self._end_run()
-            self._thought = self._key()
-        self._signed_thoughts.add(self._thought)
-        yield ev.Signature(self._thought, signature)
+    def _end_server(self) -> list[ev.Event]:
+        """The end of the call whose result may have been next."""
+        called, self._server = self._server, None
+        return [] if called is None else [ev.PartEnd(called[1])]
 
     # Calls
 
@@ -222,8 +242,8 @@ class Decoder:
         name = string(call.get("name"))
         if name or (self._call is None and (arguments or partial_args)):
             yield from self._end_call()
-            yield from self._end_run()
-            self._call, self._calls = _Call(self._key()), True
+            yield from self._runs.end()
+            self._call, self._calls = _Call(self._runs.key()), True
             yield ev.ToolStart(self._call.part, string(call.get("id")), name)
         if self._call is None:
             return
@@ -289,15 +309,26 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
         )
     decoder = Decoder()
     events = [*decoder.decode(Frame(wire(body))), *decoder.close()]
-    return fold(ev.Timed(0, event) for event in events).whole()
+    turn = fold(ev.Timed(0, event) for event in events)
+    return replace(turn, parts=tuple(map(_whole, turn.parts)), order=(), gaps=())
 
 
-# JSON values of any kind
+def _whole(part: Part) -> Part:
+    """The part in one fragment; a signature at the end of a text stays on an empty one."""
+    if isinstance(part, Opaque):
+        return part
+    ends = isinstance(part, Text) and part.signature is not None and len(part.fragments) > 1
+    last = ("",) if ends and not part.fragments[-1] else ()
+    return replace(part, fragments=("".join(part.fragments), *last))
 
 
-def _part_of(event: ev.Event) -> int:
-    assert isinstance(event, ev.Raw)
-    return event.part
+def _with_whole_frame(events: list[ev.Event], frame: Frame) -> list[ev.Event]:
+    """The events of a frame; if nothing in it is neutral, with the frame as it is."""
+    ends: list[ev.Event] = [event for event in events if isinstance(event, ev.PartEnd)]
+    kept = [event for event in events if isinstance(event, ev.Raw)]
+    if not kept or len(ends) + len(kept) < len(events):
+        return events
+    return [*ends, ev.Raw(kept[0].part, API, frame)]
 
 
 def _without_index(candidate: object) -> object:
@@ -315,21 +346,3 @@ def _trivial(ratings: object) -> bool:
         and mapping(rating).keys() <= {"category", "probability"}
         for rating in ratings
     )
-
-
-def _usage(value: object) -> ev.Usage | None:
-    """The tokens in `usageMetadata`. Tool use counts as input, thoughts as output: Gemini counts
-    them beside `promptTokenCount` and `candidatesTokenCount`."""
-    if not isinstance(value, Mapping) or not value:
-        return None
-    prompt, tool_use, visible, thoughts, cached = (
-        count if type(count := value.get(name)) is int else 0
-        for name in (
-            "promptTokenCount",
-            "toolUsePromptTokenCount",
-            "candidatesTokenCount",
-            "thoughtsTokenCount",
-            "cachedContentTokenCount",
-        )
-    )
-    return ev.Usage(prompt + tool_use, visible + thoughts, thoughts, cached)

@@ -9,15 +9,16 @@ Google's formatting (`fields.wire`), and lines end in CRLF (`PROTOCOL.line_end`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.core.timeline import expand
-from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn, beats
+from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
     NO_JSON,
@@ -26,17 +27,20 @@ from mockllm.protocols.gemini.fields import (
     arguments_of,
     blocked_reason,
     ends,
+    has_part,
     json_value,
     read_finish,
-    signature_of,
     wire,
     write_finish,
 )
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
-from mockllm.protocols.values import mapping
+from mockllm.protocols.gemini.runs import Kind
+from mockllm.protocols.gemini.server_tools import call_part, result_part
+from mockllm.protocols.gemini.signatures import Signatures
+from mockllm.protocols.gemini.usage import write_usage
 
-__all__ = ["Encoder", "encode_body", "response_id"]
+__all__ = ["Encoder", "response_id"]
 
 _Json = dict[str, Any]
 
@@ -50,7 +54,7 @@ class Encoder:
     """Turns the events of one turn into the chunks of a Gemini stream."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
-        self._turn = turn
+        turn = self._turn = with_functions(turn)
         self._reply = reply
         self._options: Options = reply.options
         self._id = response_id(reply)
@@ -66,42 +70,65 @@ class Encoder:
         self._sent = 0
         self._size = sum(map(self._weight, range(len(turn.parts))))
         self._cites: list[ev.Cite] = []
-        self._signature: str | None = None
+        self._signatures = Signatures()
         self._begun = False
         self._ended = False
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
         match event:
-            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                return [self._part({"text": text}, len(text))]
+            case ev.TextDelta(part=part, text=text):
+                return self._text(part, text)
+            case ev.RefusalDelta(text=text) if text:
+                return self._delta("text", text)
             case ev.ReasoningDelta(text=text) if text:
-                return [self._part({"text": text, "thought": True})]
+                return self._delta("thought", text)
             case ev.ToolStart(part=part) if part in self._partial:
-                return [self._call(part, {"willContinue": True})]
+                return [*self._late(), self._call(part, {"willContinue": True})]
             case ev.ToolArgs(part=part) if part in self._partial:
                 partial_args = next(self._partial[part], None)  # fewer groups than fragments
                 fragment = {"functionCall": {"partialArgs": partial_args, "willContinue": True}}
-                return [self._part(fragment)] if partial_args else []
-            case ev.PartEnd(part=part) if part in self._arguments:
-                return self._end_call(part)
-            case ev.Signature(part=part):
-                if isinstance(self._turn.parts[part], Reasoning) and event.value:
-                    self._signature = signature_of(event.value)
+                return [*self._late(), self._part(fragment)] if partial_args else []
+            case ev.PartEnd(part=part):
+                return self._end_part(part)
+            case ev.Signature(part=part, value=value):
+                if isinstance(self._turn.parts[part], Reasoning):
+                    self._signatures.of_reasoning(value)
             case ev.Cite():
                 self._cites.append(event)
             case ev.Raw(api="gemini", frame=frame):
-                return self._raw(frame)
+                late = self._late()
+                if has_part(frame):
+                    self._signatures.runs.end()
+                return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
                 return [Frame(raw="\r\n]")] if self._options.array else []
             case ev.Finish():
-                return [self._finish(event)]
+                return self._finish(event)
             case ev.StreamError():
                 code, status = status_of(event)
                 message = event.message or NO_MESSAGE
                 error = {"code": code, "message": message, "status": status}
                 return [self._frame({"error": error}, last=True)]
         return []
+
+    # Texts
+
+    def _text(self, part: int, text: str) -> list[Frame]:
+        signature = self._signatures.of_fragment(part, self._turn.parts[part], text)
+        return self._delta("text", text, signature) if text else []
+
+    def _delta(self, kind: Kind, text: str, signature: str = "") -> list[Frame]:
+        late = self._late()
+        deque(self._signatures.runs.delta(kind, text, signature), maxlen=0)
+        thought = {"thought": True} if kind == "thought" else {}
+        weight = len(text) if kind == "text" else 0
+        return [*late, self._part({"text": text, **thought, **_signed(signature)}, weight)]
+
+    def _late(self) -> list[Frame]:
+        """The signature that ends a text, before something else follows it."""
+        signature, _ = self._signatures.flush()
+        return [self._part({"text": "", **_signed(signature)})] if signature else []
 
     # Frames
 
@@ -121,10 +148,14 @@ class Encoder:
 
     def _chunk(self, candidate: _Json, more: _Json | None = None, *, last: bool = False) -> Frame:
         candidates = [
-            {**candidate, "index": index, **(more or {})}
+            {**candidate, **self._index(index), **(more or {})}
             for index in range(self._options.candidates)
         ]
         return self._frame({"candidates": candidates, **self._tail(last)}, last=last)
+
+    def _index(self, index: int) -> _Json:
+        # Protocol buffers omit zeros; only the Gemini API writes this one.
+        return {"index": index} if index or not self._options.vertex else {}
 
     def _tail(self, last: bool) -> _Json:
         """The fields of every chunk about the answer: the tokens so far, the model, the id."""
@@ -132,6 +163,7 @@ class Encoder:
         return {
             **({"usageMetadata": usage} if usage else {}),
             "modelVersion": self._reply.model,
+            **({"createTime": _time(self._reply.created)} if self._options.vertex else {}),
             "responseId": self._id,
         }
 
@@ -142,16 +174,7 @@ class Encoder:
         visible = max(0, usage.output - usage.reasoning)
         if not last:
             visible = visible * self._sent // max(1, self._size)
-        details = [{"modality": "TEXT", "tokenCount": usage.input}]
-        return {
-            "promptTokenCount": usage.input,
-            **({"candidatesTokenCount": visible} if visible else {}),
-            "totalTokenCount": usage.input + visible + usage.reasoning,
-            **({"cachedContentTokenCount": usage.cached} if usage.cached else {}),
-            "promptTokensDetails": details,
-            **({"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}),
-            **({"trafficType": "ON_DEMAND"} if self._options.vertex else {}),
-        }
+        return write_usage(usage, visible, vertex=self._options.vertex)
 
     def _weight(self, part: int) -> int:
         """The share of a part in the visible output, in characters; thoughts have none."""
@@ -173,23 +196,32 @@ class Encoder:
         sends `thoughtSignature` on the first call of a step."""
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
-        signature = signature_of(call.signature) if call.signature else self._signature
-        if not call.signature:
-            self._signature = None
+        signature = self._signatures.of_call(call)
+        self._signatures.runs.end()
         value = {"functionCall": {"name": call.name, **fields}}
-        if self._options.ids:
+        if self._options.ids and call.id:
             value["functionCall"]["id"] = call.id
-        signed = {"thoughtSignature": signature} if signature else {}
-        return self._part({**value, **signed}, self._weight(part))
+        return self._part({**value, **_signed(signature)}, self._weight(part))
+
+    def _end_part(self, part: int) -> list[Frame]:
+        match self._turn.parts[part]:
+            case ToolCall():
+                return self._end_call(part)
+            case ServerTool() as tool:
+                found = [one for one in (call_part(tool), result_part(tool)) if one is not None]
+                late = self._late() if found else []
+                if found:
+                    self._signatures.runs.end()
+                return [*late, *map(self._part, found)]
+        return []
 
     def _end_call(self, part: int) -> list[Frame]:
         if part in self._partial:
-            return [self._part({"functionCall": {}})]
+            return [*self._late(), self._part({"functionCall": {}})]
         arguments = self._arguments[part]
         if arguments is None:
             return []  # the service sends no call that its parser rejects
-        bare = self._options.bare and not arguments
-        return [self._call(part, {} if bare else {"args": arguments})]
+        return [*self._late(), self._call(part, {"args": arguments})]
 
     # The rest
 
@@ -201,29 +233,30 @@ class Encoder:
             return []
         return [self._framed(frame.data)]
 
-    def _finish(self, event: ev.Finish) -> Frame:
+    def _finish(self, event: ev.Finish) -> list[Frame]:
         malformed = any(arguments is None for arguments in self._arguments.values())
         reason = write_finish(event.reason, event.raw, malformed=malformed)
         blocked = blocked_reason(reason)
         if blocked is not None:
-            return self._frame(
-                {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}, last=True
-            )
-        candidate = {**self._last_content(reason), "finishReason": reason}
+            feedback = {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}
+            return [self._frame(feedback, last=True)]
+        *before, signature = ["", *self._signatures.last()]
+        frames = [self._part({"text": "", **_signed(one)}) for one in before if one]
+        candidate = {**self._last_content(reason, signature), "finishReason": reason}
         more: _Json = {"safetyRatings": SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
         if self._cites and text:
             more["groundingMetadata"] = grounding(self._cites, text)
-        return self._chunk(candidate, more, last=True)
+        return [*frames, self._chunk(candidate, more, last=True)]
 
-    def _last_content(self, reason: str) -> _Json:
+    def _last_content(self, reason: str, signature: str) -> _Json:
         """The content of the last chunk: usually an empty text.
 
         The service sends none for a blocked answer, and no parts if the limit was reached while
         thinking.
         """
-        if self._signature is not None:
-            part = {"text": "", "thoughtSignature": self._signature}
+        if signature:
+            part = {"text": "", **_signed(signature)}
             return {"content": {"parts": [part], "role": "model"}}
         finish = read_finish(reason, calls=False)
         if finish is not None and finish.reason == "content_filter":
@@ -231,6 +264,14 @@ class Encoder:
         if reason == "MAX_TOKENS" and not self._sent:
             return {"content": {"role": "model"}}
         return {"content": {"parts": [{"text": ""}], "role": "model"}}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _signed(signature: str) -> _Json:
+    return {"thoughtSignature": signature} if signature else {}
 
 
 def _alone(turn: Turn) -> set[int]:
@@ -247,67 +288,3 @@ def _alone(turn: Turn) -> set[int]:
         if not left[index]:
             running.discard(index)
     return alone
-
-
-# The body
-
-
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The body of an answer that is not streamed: all chunks of the stream joined.
-
-    The body of a turn with an error is the error.
-    """
-    options = replace(reply.options, array=False, partial=False)
-    encoder = Encoder(turn, replace(reply, options=options))
-    values = [
-        json_value(frame.data or "")
-        for item in expand(turn)
-        for frame in encoder.encode(item.event)
-    ]
-    body = _joined([value for value in values if isinstance(value, dict)])
-    if "candidates" in body:
-        first = body["candidates"][0]
-        body["candidates"] = [{**first, "index": index} for index in range(options.candidates)]
-    return body
-
-
-def _joined(chunks: Iterable[_Json]) -> _Json:
-    candidate: _Json = {}
-    parts: list[_Json] = []
-    body: _Json = {}
-    for chunk in chunks:
-        if "error" in chunk:
-            return {"error": chunk["error"]}
-        candidates = chunk.pop("candidates", None)
-        if isinstance(candidates, list) and candidates:
-            fields = dict(mapping(candidates[0]))
-            content = mapping(fields.pop("content", None))
-            _append(parts, content.get("parts"))
-            candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
-            candidate |= fields
-        body |= chunk
-    if not candidate:
-        return body
-    filled = [part for part in parts if part != {"text": ""}]
-    if "content" in candidate:
-        # An empty answer has one empty text, unless the limit ended it.
-        keep_empty = parts and candidate.get("finishReason") != "MAX_TOKENS"
-        own = {"parts": filled or parts} if filled or keep_empty else {}
-        candidate["content"] = {**own, "role": "model"}
-    return {"candidates": [candidate], **body}
-
-
-def _append(parts: list[_Json], more: object) -> None:
-    """Adds parts, joining text to the text of the same kind before it."""
-    for part in more if isinstance(more, list) else ():
-        last = parts[-1] if parts else {}
-        if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
-            parts[-1] = {**last, "text": last["text"] + part["text"]}
-        else:
-            parts.append(part)
-
-
-def _plain(part: object) -> bool:
-    """Whether a part has a text and nothing else but `thought`."""
-    fields = mapping(part)
-    return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}

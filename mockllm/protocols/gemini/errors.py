@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import StreamError
+from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive_int
 from mockllm.protocols.values import mapping, string
@@ -136,7 +137,7 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     return {"content-type": _JSON, **_common(seed, "error", error.status)}
 
 
-def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
+def guard(headers: Mapping[str, str], target: Target) -> None:
     """Raises for a request without a key; any key is accepted.
 
     Args:
@@ -148,8 +149,8 @@ def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
     keys = [
         headers.get("x-goog-api-key"),
         headers.get("authorization"),
-        query.get("key"),
-        query.get("access_token"),
+        target.query.get("key"),
+        target.query.get("access_token"),
     ]
     if any(keys):
         return

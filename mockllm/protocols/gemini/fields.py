@@ -23,6 +23,7 @@ from mockllm.protocols.values import mapping
 __all__ = [
     "API",
     "BLOCKED",
+    "CALLS_MESSAGE",
     "NO_JSON",
     "SAFETY_RATINGS",
     "Options",
@@ -30,6 +31,7 @@ __all__ = [
     "blocked_reason",
     "compact",
     "ends",
+    "has_part",
     "json_value",
     "read_finish",
     "signature_of",
@@ -48,7 +50,6 @@ class Options:
         array: whether the stream is one JSON array instead of events (no `alt=sse`).
         ids: whether function calls have ids.
         partial: whether arguments are streamed in fragments (Vertex AI).
-        bare: whether a call without arguments is sent without `args` (gemini-3 on Vertex AI).
         candidates: `candidateCount`; all candidates have the same content.
         vertex: whether the path is one of Vertex AI.
     """
@@ -56,7 +57,6 @@ class Options:
     array: bool = False
     ids: bool = False
     partial: bool = False
-    bare: bool = False
     candidates: int = 1
     vertex: bool = False
 
@@ -128,6 +128,9 @@ def signature_of(value: str) -> str:
 BLOCKED = "promptFeedback.blockReason="
 """The prefix of `finish_raw` for a blocked prompt, whose answer has no candidate."""
 
+CALLS_MESSAGE = "Model generated function call(s)."
+"""The `finishMessage` of a body with calls."""
+
 SAFETY_RATINGS = [
     {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True}
 ]
@@ -198,6 +201,13 @@ def ends(frame: Frame) -> bool:
     first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
     blocked = mapping(chunk.get("promptFeedback")).get("blockReason")
     return bool(blocked or (first.get("finishReason") and not first.get("index")))
+
+
+def has_part(frame: Frame) -> bool:
+    """Whether a frame has a part of content, so that texts before and after it are not one."""
+    candidates = mapping(json_value(frame.data or "")).get("candidates")
+    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    return bool(mapping(first.get("content")).get("parts"))
 
 
 def blocked_reason(value: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Citations as grounding metadata, and back where the metadata has nothing but citations.
+"""Citations as grounding metadata, and back.
 
 https://ai.google.dev/api/generate-content#GroundingMetadata
 
@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core.events import Cite
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["cites_of", "grounding"]
+__all__ = ["cites_of", "grounding", "merged"]
 
 
 def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
@@ -28,13 +28,16 @@ def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
         if cite.cited_text
     ]
     return {
-        "groundingChunks": [{"web": _web(cite)} for cite in cites],
+        "groundingChunks": [_source(cite) for cite in cites],
         **({"groundingSupports": supports} if supports else {}),
     }
 
 
-def _web(cite: Cite) -> dict[str, str]:
-    return {"uri": cite.url, **({"title": cite.title} if cite.title else {})}
+def _source(cite: Cite) -> dict[str, Any]:
+    title = {"title": cite.title} if cite.title else {}
+    if not cite.url:
+        return {"retrievedContext": title}
+    return {"web": {"uri": cite.url, **title}}
 
 
 def _segment(passage: str, text: str) -> dict[str, Any]:
@@ -46,47 +49,40 @@ def _segment(passage: str, text: str) -> dict[str, Any]:
     return {**begin, "endIndex": start + len(passage.encode()), "text": passage}
 
 
-def cites_of(value: object, part: int) -> list[Cite] | None:
-    """The citations of `part` in metadata; None if the metadata holds anything else.
+def cites_of(value: object) -> list[Cite]:
+    """The citations of part 0 in metadata: one for each source, with its first passage.
 
-    Each source has a URL, perhaps a title, and at most one passage that it alone supports.
+    A source of a file search may have no URL.
     """
     metadata = mapping(value)
-    chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports", [])
-    if not isinstance(chunks, list) or not isinstance(supports, list):
-        return None
-    if not metadata.keys() <= {"groundingChunks", "groundingSupports"}:
-        return None
-    passages = _supported(supports, len(chunks))
-    if passages is None or not all(map(_is_source, chunks)):
-        return None
-    webs = [chunk["web"] for chunk in chunks]
+    chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports")
+    passages = _passages(supports if isinstance(supports, list) else [])
+    sources = map(_read_source, chunks if isinstance(chunks, list) else [])
     return [
-        Cite(part, string(web.get("uri")), string(web.get("title")), passages.get(index, ""))
-        for index, web in enumerate(webs)
+        Cite(0, string(source.get("uri")), string(source.get("title")), passages.get(index, ""))
+        for index, source in enumerate(sources)
     ]
 
 
-def _is_source(chunk: object) -> bool:
-    web = mapping(chunk).get("web")
-    return (
-        isinstance(web, Mapping)
-        and mapping(chunk).keys() == {"web"}
-        and web.keys() <= {"uri", "title"}
-    )
+def _read_source(chunk: object) -> Mapping[str, Any]:
+    """The object with the source, whatever its kind: `web`, `retrievedContext`, `maps`."""
+    return next((mapping(value) for value in mapping(chunk).values()), {})
 
 
-def _supported(supports: list[Any], chunks: int) -> dict[int, str] | None:
-    """The passage of each source, by the index of the source; None if they are not that simple."""
+def _passages(supports: list[Any]) -> dict[int, str]:
+    """The first passage that each source supports, by the index of the source."""
     passages: dict[int, str] = {}
     for support in map(mapping, supports):
-        match support.get("groundingChunkIndices"):
-            case [int(index)] if 0 <= index < chunks and index not in passages:
-                segment = mapping(support.get("segment"))
-            case _:
-                return None
-        known = support.keys() <= {"segment", "groundingChunkIndices"}
-        if not known or not segment.keys() <= {"partIndex", "startIndex", "endIndex", "text"}:
-            return None
-        passages[index] = string(segment.get("text"))
+        text = string(mapping(support.get("segment")).get("text"))
+        indices = support.get("groundingChunkIndices")
+        for index in indices if isinstance(indices, list) else ():
+            if isinstance(index, int):
+                passages.setdefault(index, text)
     return passages
+
+
+def merged(known: list[Cite], more: list[Cite]) -> list[Cite]:
+    """The citations of a stream so far: services repeat those of earlier chunks, or do not."""
+    if more[: len(known)] == known:
+        return more
+    return known + [cite for cite in more if cite not in known]

@@ -23,11 +23,10 @@ def join(first: Frame, second: Frame) -> Frame | None:
         return None
     if (set(mine) - {"content", "index"}) & set(theirs):
         return None  # both have metadata, which cannot be merged
-    content = {
-        **mine["content"],
-        **theirs["content"],
-        "parts": [*mine["content"]["parts"], *theirs["content"]["parts"]],
-    }
+    before = mine["content"]["parts"]
+    # The empty text of the last chunk only stands for content that came before.
+    more = [part for part in theirs["content"]["parts"] if not before or part != {"text": ""}]
+    content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
     candidate = {**mine, **theirs, "content": content}
     return Frame(wire({**one, **other, "candidates": [candidate]}))
 

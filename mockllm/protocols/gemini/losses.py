@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Reasoning, ToolCall, Turn
+from mockllm.core.turn import Reasoning, ServerTool, ToolCall, Turn
+from mockllm.protocols.custom_calls import LOSS, with_functions
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
     API,
@@ -15,10 +16,18 @@ from mockllm.protocols.gemini.fields import (
     blocked_reason,
     compact,
     ends,
+    has_part,
     read_finish,
-    signature_of,
     write_finish,
 )
+from mockllm.protocols.gemini.server_tools import (
+    Result,
+    call_part,
+    read_call,
+    read_result,
+    result_part,
+)
+from mockllm.protocols.gemini.signatures import Signatures
 
 __all__ = ["LOSSES", "project"]
 
@@ -29,11 +38,16 @@ LOSSES = (
     "A call is sent when its arguments are complete, in that order; only with "
     "`toolConfig.functionCallingConfig.streamFunctionCallArguments` is it sent in fragments. "
     "Arguments are a JSON value: they come back as compact text.",
-    "Calls have no id, except on Vertex AI and from models whose name begins with `gemini-3`.",
+    LOSS,
+    "Calls have no id, except on the Gemini API from models whose name begins with `gemini-3`.",
     "A call whose arguments are not a JSON object is not sent; a complete answer then ends in "
     "`MALFORMED_FUNCTION_CALL`.",
     "The signature of reasoning is sent with the first call after it that has none, else at the"
-    " end as that of the last reasoning. A signature that is not base64 is encoded as base64.",
+    " end, as that of the last text or of hidden reasoning. A signed text begins a part of its own "
+    "where its first fragment is signed. A signature that is not base64 is encoded as base64.",
+    "Tools of the service are sent when they are complete: code with its result, and tools that "
+    "this API has. Results in the form of another API are not sent. A result that does not directly"
+    " follow its call is a part of its own.",
     "Citations come back at the end, with the last text, and not without a text. They are not "
     "sent in an answer without an end.",
     "Log probabilities are not sent.",
@@ -53,6 +67,7 @@ LOSSES = (
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn, without ids and without fragments
     of arguments; `LOSSES` lists what is dropped."""
+    turn = with_functions(turn)
     decoded = _Decoded(turn)
     return fold(
         ev.Timed(item.at, event) for item in expand(turn) for event in decoded.events(item.event)
@@ -64,78 +79,106 @@ class _Decoded:
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._next = 0
-        self._run: tuple[type[ev.Event], int] | None = None
-        self._text: int | None = None
-        self._thought: int | None = None
-        self._signature: str | None = None
+        self._signatures = Signatures()
+        self._runs = self._signatures.runs
+        self._called: tuple[str, int] | None = None
         self._cites: list[ev.Cite] = []
         self._usage: ev.Usage | None = None
         self._calls = self._malformed = self._ended = False
 
     def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
-            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                self._text = self._within(ev.TextDelta)
-                yield ev.TextDelta(self._text, text)
+            case ev.TextDelta(part=part, text=text):
+                signature = self._signatures.of_fragment(part, self._turn.parts[part], text)
+                if text:
+                    yield from self._late()
+                    yield from self._runs.delta("text", text, signature)
+            case ev.RefusalDelta(text=text) if text:
+                yield from self._late()
+                yield from self._runs.delta("text", text)
             case ev.ReasoningDelta(text=text) if text:
-                self._thought = self._within(ev.ReasoningDelta)
-                yield ev.ReasoningDelta(self._thought, text)
-            case ev.Signature(part=part, value=value) if value:
+                yield from self._late()
+                yield from self._runs.delta("thought", text)
+            case ev.Signature(part=part, value=value):
                 if isinstance(self._turn.parts[part], Reasoning):
-                    self._signature = signature_of(value)
+                    self._signatures.of_reasoning(value)
             case ev.PartEnd(part=part):
-                call = self._turn.parts[part]
-                if isinstance(call, ToolCall):
-                    yield from self._call(call)
+                yield from self._end(part)
             case ev.Cite():
                 self._cites.append(event)
             case ev.Usage():
                 self._usage = replace(event, output=max(event.output, event.reasoning))
             case ev.Raw(api="gemini", frame=frame):
+                yield from self._late()
                 self._ended = self._ended or ends(frame)
+                if has_part(frame):
+                    yield from self._runs.end()
                 if frame.data is None or frame.data.strip() not in ("", "[DONE]"):
-                    yield ev.Raw(self._key(), API, frame)
+                    yield ev.Raw(self._runs.key(), API, frame)
             case ev.Finish():
                 yield from self._finish(event)
             case ev.StreamError(message=message):
                 code, status = status_of(event)
                 yield ev.StreamError(message or NO_MESSAGE, status, str(code))
 
-    def _key(self) -> int:
-        self._next += 1
-        return self._next - 1
+    def _late(self) -> Iterator[ev.Event]:
+        yield from self._signatures.flush()[1]
 
-    def _within(self, kind: type[ev.Event]) -> int:
-        """The key of the current run of this kind of text, or of a new one."""
-        if self._run is None or self._run[0] is not kind:
-            self._run = kind, self._key()
-        return self._run[1]
+    def _end(self, part: int) -> Iterator[ev.Event]:
+        match self._turn.parts[part]:
+            case ToolCall() as call:
+                yield from self._call(call)
+            case ServerTool() as tool:
+                yield from self._server_tool(tool)
 
     def _call(self, call: ToolCall) -> Iterator[ev.Event]:
         arguments = arguments_of(call)
         if arguments is None:
             self._malformed = True
             return
-        key = self._key()
-        self._run, self._calls = None, True
+        yield from self._late()
+        yield from self._runs.end()
+        key = self._runs.key()
+        self._calls = True
         yield ev.ToolStart(key, "", call.name)
         if arguments:
             yield ev.ToolArgs(key, compact(arguments))
-        if call.signature:
-            yield ev.Signature(key, signature_of(call.signature))
-        elif self._signature is not None:
-            yield ev.Signature(key, self._signature)
-            self._signature = None
+        signature = self._signatures.of_call(call)
+        if signature:
+            yield ev.Signature(key, signature)
+
+    def _server_tool(self, tool: ServerTool) -> Iterator[ev.Event]:
+        called, answered = call_part(tool), result_part(tool)
+        if called is not None or answered is not None:
+            yield from self._late()
+            yield from self._runs.end()
+        call = read_call(called or {})
+        if call is not None:
+            key = self._runs.key()
+            self._called = call.id, key
+            yield ev.ServerToolStart(key, call.id, call.kind, call.name)
+            if call.input:
+                yield ev.ToolArgs(key, call.input)
+        result = read_result(answered or {})
+        if result is not None:
+            yield from self._result(result)
+
+    def _result(self, result: Result) -> Iterator[ev.Event]:
+        """A result: of the call directly before it, or a part of its own."""
+        key = self._runs.last
+        if self._called != (result.id, key):
+            key = self._runs.key()
+            yield ev.ServerToolStart(key, result.id, result.kind, result.name)
+        self._called = None
+        yield ev.ServerToolResult(key, result.output)
 
     def _finish(self, event: ev.Finish) -> Iterator[ev.Event]:
         reason = write_finish(event.reason, event.raw, malformed=self._malformed)
         if blocked_reason(reason) is None and not self._ended:
-            if self._signature is not None:
-                key = self._key() if self._thought is None else self._thought
-                yield ev.Signature(key, self._signature)
-            if self._text is not None:
-                yield from (replace(cite, part=self._text) for cite in self._cites)
+            for signature in self._signatures.last():
+                yield from self._runs.empty(signature)
+            if self._runs.text is not None:
+                yield from (replace(cite, part=self._runs.text) for cite in self._cites)
         if self._usage is not None:
             yield self._usage
         finish = read_finish(reason, calls=self._calls)

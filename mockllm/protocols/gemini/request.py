@@ -92,19 +92,14 @@ def options(request: Request) -> Options:
         array="array" in request.traits,
         ids=_gives_ids(request.model, vertex=vertex),
         partial=get(calling_config(request.body), "streamFunctionCallArguments") is True,
-        bare=vertex and _third(request.model),
         candidates=min(max(count, 1), _MOST_CANDIDATES) if type(count) is int else 1,
         vertex=vertex,
     )
 
 
 def _gives_ids(model: str, *, vertex: bool) -> bool:
-    """Whether calls have ids: on Vertex AI, and from models of the third generation."""
-    return vertex or _third(model)
-
-
-def _third(model: str) -> bool:
-    return model.startswith("gemini-3")
+    """Whether calls have ids: from models of the third generation, but not on Vertex AI."""
+    return model.startswith("gemini-3") and not vertex
 
 
 # Refusals

@@ -21,8 +21,9 @@ from mockllm.protocols.openai_chat.detect import DETECTION
 from mockllm.protocols.openai_chat.encoder import Encoder
 from mockllm.protocols.openai_chat.env import ENVIRONMENT
 from mockllm.protocols.openai_chat.events import EVENTS
+from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
-from mockllm.protocols.openai_chat.joining import join
+from mockllm.protocols.openai_chat.joining import join, join_usage
 from mockllm.protocols.openai_chat.losses import LOSSES, project
 from mockllm.protocols.openai_chat.normalize import NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
@@ -85,6 +86,7 @@ PROTOCOL = WireProtocol(
     detect=DETECTION,
     events=EVENTS,
     normalize=NORMALISATION,
+    fallback_routes=FALLBACK_ROUTES,
     env=ENVIRONMENT,
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
@@ -92,4 +94,5 @@ PROTOCOL = WireProtocol(
     losses=LOSSES,
     lookups={"models": _models, "model": _model},
     join=join,
+    join_usage=join_usage,
 )

@@ -29,6 +29,7 @@ from mockllm.protocols.openai_chat.fields import (
     reasoning_of,
     split_content,
     usage_of,
+    write_call,
     write_cite,
     write_finish,
     write_logprobs,
@@ -92,12 +93,7 @@ def _write_message(turn: Turn, text: Text | None) -> dict[str, Any]:
     )
     if turn.tool_calls:
         message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in turn.tool_calls
+            write_call(call.id, call.name, call.custom, call.arguments) for call in turn.tool_calls
         ]
     return message
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.core.events import Event, ToolArgs, ToolStart
 from mockllm.protocols.base import derive, dumps
+from mockllm.protocols.openai_chat.fields import called
 
 __all__ = ["Calls"]
 
@@ -25,10 +26,10 @@ class _Call:
     """One call during assembly.
 
     `held` has the arguments that came before the call could be announced; `argued` is whether
-    any arguments came.
+    any arguments came; `custom` is whether the input is free text.
     """
 
-    __slots__ = ("argued", "held", "id", "name", "part", "started")
+    __slots__ = ("argued", "custom", "held", "id", "name", "part", "started")
 
     def __init__(self, part: int) -> None:
         self.part = part
@@ -36,6 +37,7 @@ class _Call:
         self.name = ""
         self.held: list[str] = []
         self.argued = False
+        self.custom = False
         self.started = False
 
 
@@ -66,9 +68,7 @@ class Calls:
 
     def add(self, entry: Mapping[str, Any], seed: str) -> list[Event]:
         """The events of one entry of `tool_calls`; missing ids are derived from `seed`."""
-        function = entry.get("function") or entry.get("custom")
-        if not isinstance(function, Mapping):
-            function = {}
+        function, custom = called(entry)
         id, name = _string(entry.get("id")), _string(function.get("name"))
         arguments = _arguments(function)
         call = self._route(_index(entry.get("index")), id, name)
@@ -76,6 +76,7 @@ class Calls:
         if self._waiting and call is not self._last:
             events = self.flush(seed, but=call)
         self._last = call
+        call.custom |= custom
         if id and not call.id:
             call.id = id
             self._by_id.setdefault(id, call)
@@ -158,7 +159,8 @@ class Calls:
 def _start(call: _Call) -> list[Event]:
     call.started = True
     held, call.held = call.held, []
-    return [ToolStart(call.part, call.id, call.name), *(ToolArgs(call.part, t) for t in held)]
+    start = ToolStart(call.part, call.id, call.name, call.custom)
+    return [start, *(ToolArgs(call.part, text) for text in held)]
 
 
 def _string(value: object) -> str:

@@ -176,11 +176,23 @@ class Decoder:
             self._known = True
             events += map(self._seen, self._calls.add(entry, self._id))
         events += self._annotations(delta.get("annotations"))
+        # A field of the provider with content makes a chunk unknown that has nothing else.
+        plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
+        if not events and plain and content == "" and not choice.get("finish_reason"):
+            # OpenRouter and Snowflake send chunks without text between others.
+            events += self._empty(choice)
         if not events and string(delta.get("role")):
-            # A role is known content, unless a field of the provider comes with it.
-            plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
             self._known |= plain or not self._begun
         return events
+
+    def _empty(self, choice: dict[str, Any]) -> list[ev.Event]:
+        """An empty fragment of the text or reasoning that is streamed; none after calls or the
+        finish, and before the first text."""
+        if self._calls or self._finished or not self._open:
+            return []
+        if TEXT in self._open:
+            return self._text("", choice)
+        return [ev.ReasoningDelta(REASONING, "")] if REASONING in self._open else []
 
     def _seen(self, event: ev.Event) -> ev.Event:
         if isinstance(event, (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.ToolStart)):

@@ -18,6 +18,7 @@ from mockllm.protocols.openai_chat.fields import (
     answer_id,
     error_type,
     fingerprint,
+    write_call,
     write_cite,
     write_finish,
     write_logprobs,
@@ -75,7 +76,7 @@ class Encoder:
                 return self._delta({"refusal": text})
             case ev.ToolStart():
                 return self._tool(event)
-            case ev.ToolArgs(part=part, text=text):
+            case ev.ToolArgs(part=part, text=text) if part in self._index:
                 return self._arguments(part, text)
             case ev.PartEnd(part=part):
                 return self._end(part)
@@ -106,23 +107,23 @@ class Encoder:
         return write_logprobs(()) if self._logprobs else None
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
-        call = {
-            "index": self._index[event.part],
-            "id": event.id,
-            "type": "function",
-            "function": {"name": event.name, "arguments": ""},
-        }
+        call = {"index": self._index[event.part], **write_call(event.id, event.name, event.custom)}
         if self._merged:
             return self._delta({**self._opening, "tool_calls": [call], "refusal": None})
         return self._delta({"tool_calls": [call]})
 
     def _arguments(self, part: int, text: str) -> list[Frame]:
         self._argued.add(part)
-        call = {"index": self._index[part], "function": {"arguments": text}}
+        fragment = {"custom": {"input": text}} if self._custom(part) else None
+        call = {"index": self._index[part], **(fragment or {"function": {"arguments": text}})}
         return self._delta({"tool_calls": [call]})
 
+    def _custom(self, part: int) -> bool:
+        call = self._turn.parts[part]
+        return isinstance(call, ToolCall) and call.custom
+
     def _end(self, part: int) -> list[Frame]:
-        if part in self._index and part not in self._argued:
+        if part in self._index and part not in self._argued and not self._custom(part):
             # OpenAI sends a zero-argument call as "" in its start, then one fragment "{}".
             return self._arguments(part, "{}")
         self._texts.discard(part)

@@ -22,6 +22,7 @@ __all__ = [
     "REFUSAL",
     "TEXT",
     "answer_id",
+    "called",
     "chunk_usage",
     "cites_of",
     "count_of",
@@ -34,6 +35,7 @@ __all__ = [
     "reasoning_of",
     "split_content",
     "usage_of",
+    "write_call",
     "write_cite",
     "write_finish",
     "write_logprobs",
@@ -154,15 +156,25 @@ def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     calls = delta.get("tool_calls")
     entries = calls if isinstance(calls, list) else []
     found = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
-    legacy = {"index": 0, "function": delta.get("function_call")}
-    yield from found or ([legacy] if names_call(legacy) else ())
+    legacy = delta.get("function_call")
+    # Snowflake sends a `function_call` with empty strings in every answer.
+    filled = isinstance(legacy, dict) and any(value != "" for value in legacy.values())
+    entry = {"index": 0, "function": legacy}
+    yield from found or ([entry] if filled and names_call(entry) else ())
+
+
+def called(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """What an entry of `tool_calls` calls, and whether that is a custom tool, whose input is free
+    text. Snowflake sends an empty `custom` beside each function."""
+    function, custom = entry.get("function"), entry.get("custom")
+    if not function and isinstance(custom, Mapping):
+        return custom, True
+    return mapping(function), False
 
 
 def names_call(entry: Mapping[str, Any]) -> bool:
     """Whether an entry of `tool_calls` has an id, a name or a fragment of arguments."""
-    function = entry.get("function") or entry.get("custom")
-    if not isinstance(function, dict):
-        function = {}
+    function, _ = called(entry)
     if any(function.get(key) is not None for key in ("arguments", "input")):
         return True
     return any(
@@ -233,6 +245,13 @@ def write_usage(usage: ev.Usage) -> dict[str, Any]:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+def write_call(id: str, name: str, custom: bool, text: str = "") -> dict[str, Any]:
+    """An entry of `tool_calls`, with the arguments of a function or the input of a custom tool."""
+    if custom:
+        return {"id": id, "type": "custom", "custom": {"name": name, "input": text}}
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def answer_id(reply: Reply) -> str:

@@ -56,7 +56,7 @@ class _Keys:
                 return replace(event, part=REASONING, summary=False)
             case ev.RefusalDelta():
                 return replace(event, part=REFUSAL)
-            case ev.ToolStart() | ev.ToolArgs():
+            case ev.ToolStart() | ev.ToolArgs() if event.part in self._calls:
                 return replace(event, part=self._calls[event.part])
             case ev.Raw(api="chat"):
                 self._raws += 1
@@ -76,6 +76,7 @@ class _Keys:
 LOSSES = (
     "Parts of one kind (text, reasoning, refusal) are merged into one, in order of arrival.",
     "Reasoning comes back before text, text before refusals, then calls, then frames.",
+    "Tools of the service, with their input and output, are not sent.",
     "Signatures are not sent, and a summary of reasoning is sent as reasoning.",
     "The first fragment of text determines whether all of it has log probabilities.",
     "A finish of `stop` comes back as `refusal` after a refusal, as `tool_calls` (raw: `stop`) "

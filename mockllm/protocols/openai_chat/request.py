@@ -15,7 +15,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat.messages import parse_messages
-from mockllm.protocols.openai_common import check_tool
+from mockllm.protocols.openai_common import check_tool, grammar_of
 from mockllm.protocols.openai_refusals import (
     Check,
     bad_value,
@@ -157,6 +157,8 @@ def _tool(function: object, where: str, strict: bool) -> OfferedTool | None:
         str(name),
         description if isinstance(description, str) else "",
         parameters if isinstance(parameters, dict) else {},
+        custom=where.endswith("custom"),
+        grammar=grammar_of(function.get("format")),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_chat.fields import (
+    called,
     count_of,
     names_call,
     split_content,
@@ -172,8 +173,10 @@ def _entries(entries: object) -> object:
         if not isinstance(entry, dict):
             kept.append(entry)
             continue
-        key = "function" if entry.get("function") else "custom"
-        skipped = {"index"} if entry.get("type") == "custom" else {"index", "type"}
+        _, custom = called(entry)
+        key = "custom" if custom else "function"
+        foreign = entry.get("type") == "custom" and not custom
+        skipped = {"index"} if foreign else {"index", "type"}
         if isinstance(entry.get("id"), str | int):
             skipped.add("id")
         rest = _rest(entry, skipped, {key: _function} if names_call(entry) else {})

@@ -20,6 +20,7 @@ from mockllm.protocols.openai_responses.detect import DETECTION
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.env import ENVIRONMENT
 from mockllm.protocols.openai_responses.events import EVENTS
+from mockllm.protocols.openai_responses.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
 from mockllm.protocols.openai_responses.normalize import NORMALISATION
@@ -112,6 +113,7 @@ PROTOCOL = WireProtocol(
     detect=DETECTION,
     events=EVENTS,
     normalize=NORMALISATION,
+    fallback_routes=FALLBACK_ROUTES,
     stored=STORED_ANSWERS,
     env=ENVIRONMENT,
     zero_arguments="{}",

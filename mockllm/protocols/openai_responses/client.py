@@ -14,7 +14,9 @@ from mockllm.protocols.values import function_tool
 __all__ = ["CLIENT"]
 
 _CLIENT_RESULTS = ("function_call_output", "custom_tool_call_output")
-"""The types of input items that carry the result of a tool which the client ran."""
+"""The types of input items with the result of a call of the client; the second of a custom one."""
+
+_HOSTED_ID = ("call_id", "approval_request_id")
 
 
 def _first_request(model: str, user: str) -> Json:
@@ -29,7 +31,7 @@ def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
     outputs = [
-        {"type": "function_call_output", "call_id": call.id, "output": text}
+        {"type": _CLIENT_RESULTS[call.custom], "call_id": call.id, "output": text}
         for call, text in zip(calls, results, strict=True)
     ]
     return {**body, "previous_response_id": answer, "input": outputs}
@@ -44,11 +46,12 @@ def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(items, list):
         return frozenset()
     return frozenset(
-        item["call_id"]
+        item[name]
         for item in items
-        if isinstance(item, dict)
-        and item.get("type") not in _CLIENT_RESULTS
-        and isinstance(item.get("call_id"), str)
+        if isinstance(item, dict) and item.get("type") not in _CLIENT_RESULTS
+        # Results of a local shell have the id of the call as their own.
+        for name in (*_HOSTED_ID, *["id"] * (item.get("type") == "local_shell_call_output"))
+        if isinstance(item.get(name), str)
     )
 
 

@@ -20,7 +20,9 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_responses.assembly import Assembly
+from mockllm.protocols.openai_responses.citations import ANNOTATIONS
 from mockllm.protocols.openai_responses.items import (
+    CALLS,
     CONTENT_PARTS,
     EVENT_PARTS,
     KINDS,
@@ -31,6 +33,7 @@ from mockllm.protocols.openai_responses.items import (
     arguments_of,
 )
 from mockllm.protocols.openai_responses.objects import INCOMPLETE
+from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["Decoder", "decode_body", "understands"]
@@ -130,7 +133,7 @@ def _known(value: _Value) -> bool:
     if "_part." in type:
         return string(mapping(value.get("part")).get("type")) in CONTENT_PARTS
     if type == _ANNOTATION:
-        return mapping(value.get("annotation")).get("type") == "url_citation"
+        return mapping(value.get("annotation")).get("type") in ANNOTATIONS
     return True
 
 
@@ -172,7 +175,7 @@ def _incomplete(details: _Value) -> ev.Finish:
 
 def _reason(decoder: Decoder) -> ev.FinishReason:
     items = decoder.assembly.items
-    if any(item.kind == "function_call" for item in items):
+    if any(item.kind in CALLS for item in items):
         return "tool_calls"
     parts = (part for item in items for part in item.parts.values())
     return "refusal" if any(part.kind == "refusal" for part in parts) else "stop"
@@ -212,8 +215,9 @@ def _usage(value: object) -> ev.Usage | None:
 def _added(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
     item = decoder.assembly.open(value, done=False)
     item.added = True
-    item.early_arguments = item.early_arguments or arguments_of(mapping(value.get("item")))
-    if item.name:
+    early = arguments_of(mapping(value.get("item")), item.kind)
+    item.early_arguments = item.early_arguments or early
+    if item.name or item.kind in SERVER_TOOLS:
         yield from item.announce()
 
 
@@ -231,6 +235,11 @@ def _part_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 def _annotated(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
     _, part = decoder.assembly.part(value, EVENT_PARTS["output_text"])
     part.annotations.append(value["annotation"])
+    return ()
+
+
+def _progress(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+    decoder.assembly.find(value, PROGRESS[value["type"]])
     return ()
 
 
@@ -282,6 +291,7 @@ _HANDLERS: dict[str, _Handler] = {
     **{f"response.{name}.delta": _delta(part_type) for name, part_type in EVENT_PARTS.items()},
     **{f"response.{name}.done": _text_done(part_type) for name, part_type in EVENT_PARTS.items()},
     "response.function_call_arguments.done": _arguments_done,
+    **dict.fromkeys(PROGRESS, _progress),
     "response.completed": _end,
     "response.incomplete": _end,
     "response.failed": _end,

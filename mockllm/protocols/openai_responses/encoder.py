@@ -8,17 +8,19 @@ event has an `event:` line and a `sequence_number` that counts from 0; there is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.openai_responses.citations import annotations_of, ends
+from mockllm.protocols.openai_responses.code import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.objects import (
     API,
-    annotation,
     complete_error,
     content,
     frame_of,
@@ -27,6 +29,7 @@ from mockllm.protocols.openai_responses.objects import (
     terminal,
     token_logprob,
 )
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
 __all__ = ["Encoder", "encode_body"]
@@ -61,21 +64,46 @@ _NAMES = {
         "summary_index",
     ),
     "arguments": _Names("response.function_call_arguments", "arguments"),
+    "input": _Names("response.custom_tool_call_input", "input"),
+    **{
+        one.kind: _Names(f"response.{one.delta}", one.value)
+        for one in SERVER_TOOLS.values()
+        if one.delta
+    },
 }
 
 
 def _names(part: Part) -> _Names | None:
-    """The names for a part; None for reasoning without text, which only its item shows."""
+    """The names for a part; None for what only its item shows: reasoning without text, and the
+    input of most hosted tools."""
     match part:
         case Text():
             return _NAMES["text"]
         case Refusal():
             return _NAMES["refusal"]
-        case ToolCall():
-            return _NAMES["arguments"]
+        case ToolCall(custom=custom):
+            return _NAMES["input" if custom else "arguments"]
+        case ServerTool():
+            return _NAMES.get(item_type(encodable(part)).kind)
         case Reasoning(summary=summary) if not bare(part):
             return _NAMES["summary" if summary else "reasoning"]
     return None
+
+
+class _Citing:
+    """The annotations of one text that are not sent yet."""
+
+    def __init__(self, text: Text) -> None:
+        values = annotations_of(text)
+        self._left = list(zip(ends(values, text.text), enumerate(values), strict=True))
+        self._length = 0
+
+    def add(self, fragment: str) -> list[tuple[int, dict[str, Any]]]:
+        """The annotations, with their numbers, that are due after this fragment."""
+        self._length += len(fragment)
+        due = [numbered for end, numbered in self._left if end <= self._length]
+        del self._left[: len(due)]
+        return due
 
 
 class Encoder:
@@ -87,21 +115,24 @@ class Encoder:
         self._layout = lay_out(turn, reply)
         self._next = 0
         self._opened: set[int] = set()
-        self._annotations: dict[int, int] = {}
+        self._citing: dict[int, _Citing] = {}
+        self._code: dict[int, list[tuple[str, ...]]] = {}
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
         match event:
             case ev.Start():
                 return self._start()
-            case ev.TextDelta() | ev.ReasoningDelta() | ev.RefusalDelta() | ev.ToolArgs():
+            case ev.TextDelta():
+                return [*self._delta(event.part, event.text), *self._cites(event)]
+            case ev.ReasoningDelta() | ev.RefusalDelta():
                 return self._delta(event.part, event.text)
-            case ev.ToolStart():
+            case ev.ToolArgs():
+                return self._arguments(event.part, event.text)
+            case ev.ToolStart() | ev.ServerToolStart():
                 return self._open(event.part)
             case ev.PartEnd():
                 return self._close(event.part)
-            case ev.Cite():
-                return [self._cite(event)]
             case ev.Raw():
                 return self._raw(event)
             case ev.Finish() | ev.StreamError():
@@ -143,9 +174,11 @@ class Encoder:
         self._opened.add(part)
         position, names = self._layout.positions[part], _names(self._turn.parts[part])
         frames = []
-        if position.index == 0:
+        if position.number == 0:
             index, item = position.item.output_index, opening(position.item)
             frames.append(self._frame("response.output_item.added", output_index=index, item=item))
+        if tool := SERVER_TOOLS.get(position.item.kind):
+            frames += self._progress(part, tool.begin)
         if names is not None and names.part:
             empty = content(self._turn.parts[part], finished=False)
             frames.append(self._frame(f"{names.part}.added", **self._where(part), part=empty))
@@ -166,30 +199,44 @@ class Encoder:
             fields["obfuscation"] = derive(self._reply.seed, "pad", self._next, length=length)
         return [*frames, self._frame(f"{names.text}.delta", **fields)]
 
-    def _cite(self, event: ev.Cite) -> Frame:
-        index = self._annotations.get(event.part, 0)
-        self._annotations[event.part] = index + 1
+    def _arguments(self, part: int, text: str) -> list[Frame]:
+        """A fragment of the input of a call; code has other fragments on the wire."""
+        whole = self._turn.parts[part]
+        if self._layout.positions[part].item.kind != "code_interpreter_call":
+            return self._delta(part, text)
+        if part not in self._code:
+            assert isinstance(whole, ServerTool)
+            self._code[part] = list(code_deltas(whole.fragments))
+        deltas = self._code[part].pop(0)
+        return [frame for delta in deltas for frame in self._delta(part, delta)]
+
+    def _progress(self, part: int, stems: Iterable[str]) -> list[Frame]:
+        where = self._where(part)
+        return [self._frame(f"response.{stem}", **where) for stem in stems]
+
+    def _cites(self, event: ev.TextDelta) -> list[Frame]:
+        """The annotations of what the text has so far; the service sends them while it streams."""
         whole = self._turn.parts[event.part]
         assert isinstance(whole, Text)
-        return self._frame(
-            "response.output_text.annotation.added",
-            **self._where(event.part),
-            annotation_index=index,
-            annotation=annotation(event, whole.text),
-        )
+        if not whole.citations:
+            return []
+        citing = self._citing.setdefault(event.part, _Citing(whole))
+        return [
+            self._frame(
+                "response.output_text.annotation.added",
+                **self._where(event.part),
+                annotation_index=index,
+                annotation=value,
+            )
+            for index, value in citing.add(event.text)
+        ]
 
     def _close(self, part: int) -> list[Frame]:
         whole, position = self._turn.parts[part], self._layout.positions[part]
         names = _names(whole)
         frames = []
-        if isinstance(whole, ToolCall):
-            # OpenAI sends a zero-argument call as one delta "{}".
-            if not whole.fragments:
-                frames += self._delta(part, "{}")
-            fields = {"arguments": position.item.value["arguments"]}
-            frames.append(
-                self._frame("response.function_call_arguments.done", **self._where(part), **fields)
-            )
+        if isinstance(whole, (ToolCall, ServerTool)):
+            frames += self._close_call(part, names)
         elif names is not None:
             finished = content(whole)
             fields = {names.value: finished[names.value]}
@@ -201,6 +248,20 @@ class Encoder:
         if position.last:
             index, item = position.item.output_index, position.item.value
             frames.append(self._frame("response.output_item.done", output_index=index, item=item))
+        return frames
+
+    def _close_call(self, part: int, names: _Names | None) -> list[Frame]:
+        whole, item = self._turn.parts[part], self._layout.positions[part].item
+        assert isinstance(whole, (ToolCall, ServerTool))
+        frames = []
+        if names is not None and item.value[names.value] is not None:
+            # OpenAI sends a zero-argument call as one delta "{}".
+            if names.value == "arguments" and not whole.fragments:
+                frames += self._delta(part, "{}")
+            fields = {names.value: item.value[names.value]}
+            frames.append(self._frame(f"{names.text}.done", **self._where(part), **fields))
+        if tool := SERVER_TOOLS.get(item.kind):
+            frames += self._progress(part, tool.progress(item.value))
         return frames
 
     def _raw(self, event: ev.Raw) -> list[Frame]:
@@ -228,8 +289,10 @@ class Encoder:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The response object of an answer that is not streamed; the stream ends with the same.
+    """The response object of an answer that is not streamed; the stream ends with the same, but
+    for the payer.
 
     The response of a turn that was cut is still in progress; that of a turn with an error failed.
     """
-    return terminal(turn, reply, lay_out(turn, reply).output)
+    response = terminal(turn, reply, lay_out(turn, reply).output)
+    return {**response, "billing": {"payer": "developer"}}

@@ -14,6 +14,7 @@ from mockllm.protocols.base import derive, dumps
 from mockllm.protocols.openai_common import text_of
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.openai_responses.objects import item_of
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["check_pairs", "deleted", "input_items", "messages"]
@@ -69,9 +70,20 @@ def _message_of(item: _Item, i: int, strict: bool) -> Message:
         return reader(item, f"input[{i}]", strict)
     if strict and not kind:
         raise missing(f"input[{i}].type")
-    if kind.endswith(("_output", "_response")):
-        return Message("tool", string(item.get("output")), call_id=string(item.get("call_id")))
-    return Message("assistant")
+    if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
+        return _tool_answer(item)
+    role = _ROLES.get(string(item.get("role")), "assistant")
+    return Message(role)
+
+
+def _tool_answer(item: _Item) -> Message:
+    """The result of a shell, a computer or a search that the client runs, or its approval."""
+    ids = (item.get(name) for name in ("call_id", "approval_request_id", "id"))
+    output = item.get("output", item.get("tools", item.get("approve")))
+    if isinstance(output, Mapping):  # a screenshot
+        output = ""
+    text = output if isinstance(output, str) else dumps(output)
+    return Message("tool", text, call_id=next((id for id in ids if isinstance(id, str)), ""))
 
 
 def _field(item: _Item, name: str, where: str, strict: bool) -> str:
@@ -150,6 +162,7 @@ _READERS: dict[str, Callable[[_Item, str, bool], Message]] = {
     "custom_tool_call_output": _result,
     "reasoning": _reasoning,
     "item_reference": _reference,
+    "program_output": lambda item, where, strict: Message("assistant"),
 }
 _CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 _RESULTS = {f"{kind}_output": title for kind, title in _CALLS.items()}
@@ -235,7 +248,8 @@ def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
     """An item of the input in the form in which the service stores it."""
     kind = _kind(item)
     digits = derive(token, "input", i, length=50, hex=True)
-    id = string(item.get("id")) or f"{_PREFIXES.get(kind, 'item')}_{digits}"
+    prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
+    id = string(item.get("id")) or f"{prefix}_{digits}"
     if kind == "message":
         assistant = item.get("role") == "assistant"
         content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]

@@ -12,9 +12,14 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_responses.citations import ANNOTATIONS, citation
+from mockllm.protocols.openai_responses.code import END, code_text, escaped, opened
+from mockllm.protocols.openai_responses.objects import own_id
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
 __all__ = [
+    "CALLS",
     "CONTENT_PARTS",
     "EVENT_PARTS",
     "ITEM",
@@ -29,7 +34,10 @@ __all__ = [
     "whole_number",
 ]
 
-KINDS = frozenset({"message", "reasoning", "function_call"})
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The types of calls that the client answers, with the field of their input."""
+
+KINDS = frozenset({"message", "reasoning", *CALLS, *SERVER_TOOLS})
 """The types of items that have neutral parts; others are kept as frames."""
 
 ITEM = 1 << 64
@@ -60,14 +68,24 @@ _OUTPUT_TEXT = PartType("message", "text", "content_index", "text")
 _REFUSAL = PartType("message", "refusal", "content_index", "refusal")
 _REASONING = PartType("reasoning", "reasoning", "content_index", "text")
 _SUMMARY = PartType("reasoning", "summary", "summary_index", "text")
-_ARGUMENTS = PartType("function_call", "arguments", "", "arguments")
+_INPUTS = {
+    **{type: PartType(type, "arguments", "", field) for type, field in CALLS.items()},
+    **{
+        one.type: PartType(one.type, "code" if one.value == "code" else "arguments", "", one.value)
+        for one in SERVER_TOOLS.values()
+        if one.delta
+    },
+}
+"""The inputs that are streamed, by the type of their item."""
 
 EVENT_PARTS = {
     "output_text": _OUTPUT_TEXT,
     "refusal": _REFUSAL,
     "reasoning_text": _REASONING,
     "reasoning_summary_text": _SUMMARY,
-    "function_call_arguments": _ARGUMENTS,
+    "function_call_arguments": _INPUTS["function_call"],
+    "custom_tool_call_input": _INPUTS["custom_tool_call"],
+    **{one.delta: _INPUTS[one.type] for one in SERVER_TOOLS.values() if one.delta},
 }
 """By the part of the type that `.delta` and `.done` events share."""
 
@@ -89,6 +107,7 @@ class IncomingPart:
     kind: str
     fragments: list[str] = field(default_factory=list)
     done: bool = False
+    replaced: bool = False
     annotations: list[Any] = field(default_factory=list)
     cited: int = 0
 
@@ -111,6 +130,7 @@ class IncomingItem:
     added: bool = False
     announced: bool = False
     closed: bool = False
+    opened: dict[str, str] = field(default_factory=dict)
     parts: dict[tuple[str, int], IncomingPart] = field(default_factory=dict)
 
     @property
@@ -134,15 +154,25 @@ class IncomingItem:
         self.id = self.id or string(fields.get("id"))
         self.call_id = self.call_id or string(fields.get("call_id"))
         self.name = self.name or string(fields.get("name"))
+        for name in ("name", "server_label"):
+            self.opened[name] = self.opened.get(name) or string(fields.get(name))
 
     def announce(self) -> Iterator[ev.Event]:
-        """The start of the call, once, and the arguments that came before its name was known."""
-        if self.kind == "function_call" and not self.announced:
-            self.announced = True
-            yield ev.ToolStart(self.base, self.call_id or self.id, self.name)
-            yield from [
-                ev.ToolArgs(self.base, fragment) for fragment in self.part(_ARGUMENTS).fragments
-            ]
+        """The start of the call, once, and the input that came before its name was known."""
+        if self.kind in ("message", "reasoning") or self.announced:
+            return
+        self.announced = True
+        if self.kind in SERVER_TOOLS:
+            tool = SERVER_TOOLS[self.kind]
+            id = self.call_id if tool.calls else self.id
+            name = tool.read_item(self.opened).name
+            yield ev.ServerToolStart(self.base, "" if own_id(id) else id, tool.kind, name)
+        else:
+            custom = self.kind == "custom_tool_call"
+            yield ev.ToolStart(self.base, self.call_id or self.id, self.name, custom)
+        part = self.parts.get(("arguments", 0))
+        for fragment in part.fragments if part is not None else ():
+            yield ev.ToolArgs(self.base, fragment)
 
     def complete(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
         """The events of what only the finished item has, and of its end."""
@@ -150,8 +180,12 @@ class IncomingItem:
             return
         self.identify(fields)
         yield from self.announce()
-        if self.kind == "function_call":
-            yield from add_rest(self, self.part(_ARGUMENTS), arguments_of(fields))
+        if self.kind in CALLS:
+            yield from add_rest(
+                self, self.part(_INPUTS[self.kind]), arguments_of(fields, self.kind)
+            )
+        elif self.kind in SERVER_TOOLS:
+            yield from self._server_tool(fields)
         for name, fallback in (("summary", _SUMMARY), ("content", None)):
             contents = fields.get(name)
             for k, content in enumerate(contents if isinstance(contents, list) else ()):
@@ -163,6 +197,31 @@ class IncomingItem:
         if self.kind == "reasoning":
             yield from self._signature(string(fields.get("encrypted_content")))
         yield from self.finish()
+
+    def _server_tool(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
+        """What the finished item of a hosted tool has beyond its start and its fragments."""
+        call = SERVER_TOOLS[self.kind].read_item(fields)
+        if self.kind in _INPUTS:
+            part_type = _INPUTS[self.kind]
+            part, whole = self.part(part_type), fields.get(part_type.value)
+            if part.kind == "code":
+                yield from self._code(part, whole)
+            else:
+                yield from add_rest(self, part, whole)
+        elif call.input:
+            yield ev.ToolArgs(self.base, call.input)
+        if call.output is not None:
+            yield ev.ServerToolResult(self.base, call.output)
+
+    def _code(self, part: IncomingPart, whole: object) -> Iterator[ev.Event]:
+        """The rest of the code, and the end of the JSON text around it."""
+        if not part.fragments:
+            if isinstance(whole, str):
+                yield ev.ToolArgs(self.base, code_text(whole))
+            return
+        yield from add_rest(self, part, whole)
+        if not part.replaced:
+            yield ev.ToolArgs(self.base, END if part.text else code_text(""))
 
     def _signature(self, encrypted: str) -> Iterator[ev.Event]:
         """The signature of a reasoning item; an empty fragment where it has no text either.
@@ -179,14 +238,16 @@ class IncomingItem:
         if self.closed:
             return
         yield from self.announce()
-        if self.kind == "function_call":
-            part = self.part(_ARGUMENTS)
+        if self.kind in CALLS:
+            part = self.part(_INPUTS[self.kind])
             if not part.text and self.early_arguments:
                 yield from add_fragment(self, part, self.early_arguments)
         self.closed = True
         for part in self.parts.values():
             yield from _cites(part, part.annotations)
             yield ev.PartEnd(part.key)
+        if self.kind in SERVER_TOOLS and not self.parts:
+            yield ev.PartEnd(self.base)
 
 
 def add_fragment(
@@ -202,6 +263,11 @@ def add_fragment(
         case "arguments":
             if item.announced:
                 yield ev.ToolArgs(part.key, text)
+        case "code":
+            yield from item.announce()
+            if text:
+                first = len(part.text) == len(text)
+                yield ev.ToolArgs(part.key, opened(text) if first else escaped(text))
         case kind:
             yield ev.ReasoningDelta(part.key, text, kind == "summary")
 
@@ -227,9 +293,9 @@ def add_rest(
 
 
 def _replace(item: IncomingItem, part: IncomingPart, whole: str) -> Iterator[ev.Event]:
-    part.fragments = [whole]
+    part.fragments, part.replaced = [whole], True
     if part.kind != "arguments" or item.announced:
-        yield ev.Replacement(part.key, whole)
+        yield ev.Replacement(part.key, code_text(whole) if part.kind == "code" else whole)
 
 
 def add_content(
@@ -245,19 +311,17 @@ def add_content(
 
 def _cites(part: IncomingPart, annotations: list[Any]) -> Iterator[ev.Event]:
     """The new citations of a text; their cited text is cut from the complete text."""
-    cites = [a for a in map(mapping, annotations) if a.get("type") == "url_citation"]
+    cites = [a for a in map(mapping, annotations) if a.get("type") in ANNOTATIONS]
     if part.kind != "text" or len(cites) <= part.cited:
         return
     text = part.text
-    for cite in cites[part.cited :]:
-        start, end = (whole_number(cite.get(f"{edge}_index")) or 0 for edge in ("start", "end"))
-        yield ev.Cite(part.key, string(cite.get("url")), string(cite.get("title")), text[start:end])
+    yield from (citation(part.key, cite, text) for cite in cites[part.cited :])
     part.cited = len(cites)
 
 
-def arguments_of(fields: Mapping[str, Any]) -> str:
-    """Arguments as JSON text; some compatible servers send an object."""
-    arguments = fields.get("arguments")
+def arguments_of(fields: Mapping[str, Any], kind: str = "function_call") -> str:
+    """The input of a call as text; some compatible servers send arguments as an object."""
+    arguments = fields.get(CALLS.get(kind, "arguments"))
     return dumps(arguments) if isinstance(arguments, Mapping) else string(arguments)
 
 

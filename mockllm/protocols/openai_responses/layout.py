@@ -13,14 +13,16 @@ from itertools import chain
 from typing import Any
 
 from mockllm.core.frame import Frame
-from mockllm.core.turn import Opaque, Part, Reasoning, ToolCall, Turn, beats
+from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content
+from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content, own_id
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
-__all__ = ["Item", "Layout", "Position", "bare", "lay_out", "opening", "sequence"]
+__all__ = ["Item", "Layout", "Position", "bare", "lay_out", "opening", "own_ids", "sequence"]
 
-_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
+_PREFIXES |= {type: tool.prefix for type, tool in SERVER_TOOLS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position of a part: its item, and the index of its content or summary there."""
+    """The position of a part: its item, its number there, and its index among the contents (or
+    the summaries) of the item."""
 
     item: Item
+    number: int
     index: int
 
     @property
     def last(self) -> bool:
         """Whether it is the last part of its item."""
-        return self.index == len(self.item.parts) - 1
+        return self.number == len(self.item.parts) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +95,29 @@ def lay_out(turn: Turn, reply: Reply) -> Layout:
         unfinished = -1
     positions: dict[int, Position] = {}
     output: list[Any] = []
+    own = own_ids(turn)
     for entry in groups:
         if isinstance(entry, _Group):
             status = "incomplete" if unfinished in entry.parts else "completed"
-            item = _item(turn, reply, entry, status)
-            positions |= {i: Position(item, k) for k, i in enumerate(item.parts)}
+            item = _item(turn, reply, entry, status, own)
+            positions |= _positions(turn, item)
             output.append(item.value)
         else:
             output.append(entry)
     return Layout(positions, output)
+
+
+def _positions(turn: Turn, item: Item) -> dict[int, Position]:
+    summaries = sum(_is_summary(turn.parts[i]) for i in item.parts)
+    positions = {}
+    for number, i in enumerate(item.parts):
+        index = number if _is_summary(turn.parts[i]) else number - summaries
+        positions[i] = Position(item, number, index)
+    return positions
+
+
+def _is_summary(part: Part) -> bool:
+    return isinstance(part, Reasoning) and part.summary
 
 
 def sequence(turn: Turn) -> tuple[int, ...]:
@@ -119,8 +137,10 @@ def _spans(turn: Turn) -> dict[int, tuple[int, int]]:
 
 def _kind(part: Part) -> str:
     match part:
-        case ToolCall():
-            return "function_call"
+        case ToolCall(custom=custom):
+            return "custom_tool_call" if custom else "function_call"
+        case ServerTool():
+            return item_type(encodable(part)).type
         case Reasoning():
             return "reasoning"
     return "message"
@@ -138,8 +158,9 @@ def _joins(turn: Turn, spans: dict[int, tuple[int, int]], group: _Group, i: int)
         return False
     if isinstance(part, Reasoning) and isinstance(before, Reasoning):
         signed = bool(before.signature)
-        return part.summary == before.summary and not (signed or bare(part) or bare(before))
-    return not isinstance(part, ToolCall)
+        # An item has its summaries before its contents.
+        return part.summary <= before.summary and not (signed or bare(part) or bare(before))
+    return not isinstance(part, (ToolCall, ServerTool))
 
 
 def _named_index(frame: Frame) -> int:
@@ -158,11 +179,27 @@ def _hosted_item(frame: Frame) -> list[dict[str, Any]]:
 # Items
 
 
-def _item(turn: Turn, reply: Reply, group: _Group, status: str) -> Item:
-    id = f"{_PREFIXES[group.kind]}_{reply.token}{group.output_index:04x}"
+def own_ids(turn: Turn) -> Mapping[str, int]:
+    """The ids that the turn gives to calls of hosted tools, with the index of the part.
+
+    Several items cannot have one id, and derived ids belong to one answer only.
+    """
+    ids: dict[str, int] = {}
+    for i, part in enumerate(turn.parts):
+        if isinstance(part, ServerTool) and part.id and not own_id(part.id):
+            ids.setdefault(part.id, i)
+    return ids
+
+
+def _item(turn: Turn, reply: Reply, group: _Group, status: str, own: Mapping[str, int]) -> Item:
+    number = f"{reply.token}{group.output_index:04x}"
+    id = f"{_PREFIXES[group.kind]}_{number}"
     parts = [turn.parts[i] for i in group.parts]
     value: dict[str, Any] = {"id": id, "type": group.kind}
     match parts[-1]:
+        case ToolCall(custom=True) as call:
+            fields = {"call_id": call.id, "input": call.arguments, "name": call.name}
+            value |= {"status": status, **fields}
         case ToolCall() as call:
             value |= {
                 "status": status,
@@ -170,6 +207,10 @@ def _item(turn: Turn, reply: Reply, group: _Group, status: str) -> Item:
                 "call_id": call.id,
                 "name": call.name,
             }
+        case ServerTool() as call:
+            known = call.id if own.get(call.id) == group.parts[0] else ""
+            value |= _server_tool_fields(reply, call, known, number, status)
+            id = value["id"]
         case Reasoning() as last:
             value |= _reasoning_fields(reply, group, parts, last, status)
         case _:
@@ -177,6 +218,23 @@ def _item(turn: Turn, reply: Reply, group: _Group, status: str) -> Item:
             value["content"] = [content(part) for part in parts]
             value["role"] = "assistant"
     return Item(id, group.output_index, group.kind, tuple(group.parts), value)
+
+
+def _server_tool_fields(
+    reply: Reply, call: ServerTool, id: str, number: str, status: str
+) -> dict[str, Any]:
+    call = encodable(call)
+    tool = item_type(call)
+    fields = tool.write(call)
+    if "container_id" in fields:
+        fields["container_id"] = "cntr_" + derive(reply.seed, "container", length=48, hex=True)
+    if tool.has_status:
+        fields = {"status": "failed" if fields.get("error") else status, **fields}
+    if not tool.calls:
+        return {"id": id or f"{tool.prefix}_{number}", "type": tool.type, **fields}
+    hosted = fields.get("execution") == "server"
+    call_id = id or (None if hosted else f"call_{number}")
+    return {**fields, "call_id": call_id}
 
 
 def _reasoning_fields(
@@ -190,13 +248,20 @@ def _reasoning_fields(
     encrypted = {"encrypted_content": signature} if signature else {}
     if bare(last):
         return {**encrypted, "summary": []}
-    contents = [content(part) for part in parts]
+    summary = [content(part) for part in parts if _is_summary(part)]
     if last.summary:
-        return {**encrypted, "summary": contents}
-    return {"status": status, **encrypted, "summary": [], "content": contents}
+        return {**encrypted, "summary": summary}
+    contents = [content(part) for part in parts[len(summary) :]]
+    return {"status": status, **encrypted, "summary": summary, "content": contents}
+
+
+_EMPTY = {"content": [], "summary": [], "arguments": "", "input": ""}
+_IDENTITY = ("id", "type", "status")
 
 
 def opening(item: Item) -> dict[str, Any]:
     """The item in `response.output_item.added`: in progress and empty."""
-    empty = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
-    return {key: empty.get(key, value) for key, value in item.value.items()}
+    tool = SERVER_TOOLS.get(item.kind)
+    empty = {**(_EMPTY if tool is None else tool.opening), "status": "in_progress"}
+    names = [name for name in item.value if not (tool and tool.bare) or name in _IDENTITY]
+    return {name: empty.get(name, item.value[name]) for name in names}

@@ -5,19 +5,33 @@ Only pure functions may live here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mockllm.core import events as ev
 from mockllm.core.timeline import normal
-from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    ToolCall,
+    Turn,
+    beats,
+)
+from mockllm.protocols.openai_responses.citations import projected as projected_citations
+from mockllm.protocols.openai_responses.code import canonical, code_deltas
 from mockllm.protocols.openai_responses.decoder import understands
-from mockllm.protocols.openai_responses.layout import sequence
+from mockllm.protocols.openai_responses.layout import own_ids, sequence
 from mockllm.protocols.openai_responses.objects import (
     API,
     INCOMPLETE,
     complete_error,
     incomplete_reason,
 )
+from mockllm.protocols.openai_responses.server_tools import encodable, item_type
 
 __all__ = ["LOSSES", "project"]
 
@@ -25,13 +39,17 @@ LOSSES = (
     "The finish of a complete answer is derived from its parts: `tool_calls` with calls, "
     "`refusal` with a refusal and no calls, otherwise `stop`. A raw finish reason is kept only "
     "for incomplete answers, and only if it is one of this service.",
-    "Calls have no signature.",
-    "A citation keeps its cited text only if the text contains it.",
+    "Calls and texts have no signature.",
+    "A tool of the service that Responses does not have is written as a call of the MCP server "
+    "`mcp`. Of the input and the output of other tools, only what their items have is kept; only "
+    "MCP calls have a name, and fragments of input only MCP calls and code. Two tools with one id "
+    "become two with different ones.",
+    "A citation keeps its cited text only if the text contains it, and that of a file if it is in "
+    "a container.",
     "An error always has type and code; a body has the code only.",
     "Of items, contents and the response only the fields with a neutral form come back: not "
-    "`phase`, `namespace`, real log probabilities, or citations of files in finished contents. "
-    "They cannot be kept as frames, because the official client fails at a second `done` of an "
-    "item.",
+    "`phase`, `namespace`, ids of containers, or real log probabilities. They cannot be kept as "
+    "frames, because the official client fails at a second `done` of an item.",
     "A stream that is cut has no usage.",
     "Frames of other protocols, comments, and frames with a neutral form do not come back as "
     "frames. Of a hosted tool's frames a body has the finished item only.",
@@ -45,8 +63,9 @@ def project(turn: Turn) -> Turn:
     parts interleave around it.
     """
     kept = [i for i, part in enumerate(turn.parts) if _survives(part)]
-    parts = tuple(_projected(turn.parts[i]) for i in kept)
-    order, gaps = _without(turn, kept)
+    own = own_ids(turn)
+    parts = tuple(_projected(turn.parts[i], i, own) for i in kept)
+    order, gaps = _beats(turn, kept)
     over = turn.finish is not None or turn.error is not None
     return normal(
         replace(
@@ -66,18 +85,44 @@ def _survives(part: Part) -> bool:
     return not isinstance(part, Opaque) or (part.api == API and not understands(part.frame))
 
 
-def _projected(part: Part) -> Part:
+def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
     match part:
-        case Text(citations=citations) if citations:
-            text = part.text
-            # Citations have offsets on the wire, so only text that is in the answer is kept.
-            kept = (c if c.cited_text in text else replace(c, cited_text="") for c in citations)
-            return replace(part, citations=tuple(kept))
+        case Text():
+            return replace(part, citations=projected_citations(part), signature=None)
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
             return replace(part, signature=None)
+        case ServerTool():
+            id = part.id if own.get(part.id) == index else ""
+            return replace(_server_tool(encodable(part)), id=id)
     return part
+
+
+def _server_tool(call: ServerTool) -> ServerTool:
+    """The call that a client reads from its item."""
+    tool = item_type(call)
+    read = tool.read(tool.write(call))
+    if tool.value == "code":
+        return replace(read, fragments=canonical(call.fragments))
+    return replace(read, fragments=call.fragments or read.fragments) if tool.delta else read
+
+
+def _counts(part: Part) -> list[int]:
+    """For each beat of a part, how many beats it becomes."""
+    if not isinstance(part, ServerTool):
+        return [1] * beats(part)
+    call = encodable(part)
+    tool, fragments = item_type(call), _server_tool(call).fragments
+    if tool.value == "code":
+        counts = [1, *map(len, code_deltas(call.fragments))]
+    elif tool.delta and call.fragments:
+        counts = [1] * beats(part)
+    else:
+        counts = [1, *[0] * len(call.fragments)]
+    # The rest comes with the end of the item.
+    counts[-1] += 1 + len(fragments) - sum(counts)
+    return counts
 
 
 def _finish(turn: Turn, parts: tuple[Part, ...]) -> ev.FinishReason | None:
@@ -93,15 +138,20 @@ def _raw_finish(turn: Turn) -> str | None:
     return None if reason in INCOMPLETE.values() else reason
 
 
-def _without(turn: Turn, kept: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+_NONE: Iterator[int] = iter(())
+
+
+def _beats(turn: Turn, kept: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Order and gaps of the kept parts; the pauses before dropped beats move to the next beat."""
-    new_index = {old: new for new, old in enumerate(kept)}
-    order, gaps = [], []
+    left = {old: (new, iter(_counts(turn.parts[old]))) for new, old in enumerate(kept)}
+    order: list[int] = []
+    gaps: list[int] = []
     waited = 0
     for beat, old in enumerate(sequence(turn)):
         waited += turn.gaps[beat] if turn.gaps else 0
-        if old in new_index:
-            order.append(new_index[old])
+        new, counts = left.get(old, (0, _NONE))
+        for _ in range(next(counts, 0)):
+            order.append(new)
             gaps.append(waited)
             waited = 0
     if not turn.gaps:

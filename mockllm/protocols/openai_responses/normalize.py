@@ -19,4 +19,6 @@ NORMALISATION = Normalisation(
     },
     replaced={"response.output_item.added": "encrypted_content"},
     envelope="response",
+    content=frozenset({"output", "content", "summary"}),
+    counter="sequence_number",
 )

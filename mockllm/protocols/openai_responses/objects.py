@@ -13,27 +13,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.core.events import Cite, StreamError
+from mockllm.core.events import StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
-from mockllm.protocols.base import Reply, dumps, logprob
+from mockllm.protocols.base import Reply, derive_int, dumps, logprob
+from mockllm.protocols.openai_responses.citations import annotations_of
 
 __all__ = [
     "API",
     "INCOMPLETE",
     "Options",
-    "annotation",
     "complete_error",
     "content",
     "frame_of",
     "incomplete_reason",
     "item_of",
     "logprobs",
+    "own_id",
     "response_id",
     "response_object",
     "terminal",
     "token_logprob",
     "token_of",
+    "usage_object",
 ]
 
 API = "responses"
@@ -42,7 +44,7 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """The neutral finish reasons that end in `response.incomplete`, with the service's `reason`."""
 
 _RAW_REASONS = frozenset({"max_messages", "steered"})
-_ID = re.compile(r"(?:resp_([0-9a-f]{40})|(?:msg|fc|rs)_([0-9a-f]{40})([0-9a-f]{4,6}))\Z")
+_ID = re.compile(r"(?:resp_([0-9a-f]{40})|[a-z]{2,4}_([0-9a-f]{40})([0-9a-f]{4,6}))\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Options:
 
     Args:
         echo: the fields that the response object repeats, as compact JSON text.
-        obfuscation: whether deltas have padding (`stream_options.include_obfuscation`).
+        obfuscation: whether deltas have padding, which `stream_options.include_obfuscation: false`
+            turns off.
         encrypted: whether reasoning items must have `encrypted_content`.
     """
 
@@ -77,13 +80,18 @@ def item_of(id: str) -> tuple[str, int] | None:
     return (match[2], int(match[3], 16)) if match and match[2] else None
 
 
+def own_id(id: str) -> bool:
+    """Whether mockllm derived an id of a response, an item or a call."""
+    return token_of(id) is not None
+
+
 def content(part: Part, finished: bool = True) -> dict[str, Any]:
     """A part as the content (or summary) of its item, empty unless `finished`."""
     match part:
         case Text():
             return {
                 "type": "output_text",
-                "annotations": [annotation(c, part.text) for c in part.citations] * finished,
+                "annotations": annotations_of(part) * finished,
                 "logprobs": logprobs(part, with_bytes=True) * finished,
                 "text": part.text * finished,
             }
@@ -111,19 +119,6 @@ def token_logprob(token: str, with_bytes: bool = False) -> dict[str, Any]:
     return {"token": token, **in_bytes, "logprob": logprob(token), "top_logprobs": []}
 
 
-def annotation(cite: Cite, text: str) -> dict[str, Any]:
-    """A citation of `text`; its span is the first that holds the cited text, else the end."""
-    start = text.find(cite.cited_text) if cite.cited_text else -1
-    span = (start, start + len(cite.cited_text)) if start >= 0 else (len(text), len(text))
-    return {
-        "type": "url_citation",
-        "start_index": span[0],
-        "end_index": span[1],
-        "title": cite.title,
-        "url": cite.url,
-    }
-
-
 # The response
 
 
@@ -143,44 +138,74 @@ def response_object(
         reason: why it is incomplete.
     """
     echo: dict[str, Any] = json.loads(reply.options.echo)
+    over = status in ("completed", "incomplete", "failed")
     value = {
         "id": response_id(reply.token),
         "object": "response",
         "created_at": reply.created,
         "status": status,
         "background": False,
+        "completed_at": _completed(reply) if status == "completed" else None,
         "error": {"code": error.code, "message": error.message} if error else None,
+        "frequency_penalty": 0.0,
         "incomplete_details": {"reason": reason} if reason else None,
         "instructions": None,
         "max_output_tokens": None,
         "max_tool_calls": None,
         "model": reply.model,
+        "moderation": None,
         "output": output or [],
         "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": None,
-        "reasoning": {"effort": None, "summary": None},
+        "prompt_cache_retention": "in_memory",
+        "reasoning": {"context": None, "effort": None, "mode": "standard", "summary": None},
         "safety_identifier": None,
-        "service_tier": "auto",
+        "service_tier": "default" if over else "auto",
         "store": True,
         "temperature": 1.0,
         "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "tool_choice": "auto",
+        "tool_usage": _tool_usage(output or []),
         "tools": [],
         "top_logprobs": 0,
         "top_p": 1.0,
         "truncation": "disabled",
-        "usage": _usage(usage) if usage else None,
+        "usage": usage_object(usage) if usage else None,
         "user": None,
         "metadata": {},
     }
+    if over and echo.get("service_tier") == "auto":
+        del echo["service_tier"]
     for key in ("reasoning", "text"):
         if key in echo:
             echo[key] = {**value[key], **echo[key]}  # type: ignore[dict-item]
     return {**value, **echo}
 
 
-def _usage(usage: TokenUsage) -> dict[str, Any]:
+def _tool_usage(output: list[Any]) -> dict[str, Any]:
+    searches = sum(item.get("type") == "web_search_call" for item in output)
+    images = {"image_tokens": 0, "text_tokens": 0}
+    return {
+        "image_gen": {
+            "input_tokens": 0,
+            "input_tokens_details": images,
+            "output_tokens": 0,
+            "output_tokens_details": images,
+            "total_tokens": 0,
+        },
+        "web_search": {"num_requests": searches},
+    }
+
+
+def _completed(reply: Reply) -> int:
+    """When the answer was complete, in seconds since 1970: up to 8 seconds after `created_at`."""
+    return reply.created + 1 + derive_int(reply.seed, "completed", below=8)
+
+
+def usage_object(usage: TokenUsage) -> dict[str, Any]:
+    """The tokens of an answer."""
     return {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},

@@ -13,6 +13,7 @@ from typing import Any
 from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, Turn
+from mockllm.protocols.openai_responses.items import CALLS
 
 __all__ = ["opaque_mistake"]
 
@@ -50,7 +51,7 @@ def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Mapping[str
         kind = item.get("type", "message") if isinstance(item, Mapping) else None
         if kind == "reasoning":
             pending.append(item)
-        elif kind == "function_call" and item.get("call_id") in calls:
+        elif kind in CALLS and item.get("call_id") in calls:
             yield from pending
             pending = []
         elif kind != "message" or item.get("role") != "assistant":

@@ -17,7 +17,12 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import API, Options, token_of
-from mockllm.protocols.openai_responses.tools import offered_tools, output_schema, tool_choice
+from mockllm.protocols.openai_responses.tools import (
+    added_tools,
+    offered_tools,
+    output_schema,
+    tool_choice,
+)
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["options", "parse"]
@@ -42,7 +47,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
         check_pairs(body)
     if system:
         history.insert(0, Message("system", system))
-    tools = offered_tools(body.get("tools"), strict)
+    tools = offered_tools(body.get("tools"), strict) + added_tools(body.get("input"))
     return Request(
         API,
         string(body.get("model")),
@@ -52,7 +57,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
         "\n".join([message.text for message in history if message.role == "system"]),
         tools,
         tool_choice(body.get("tool_choice"), body.get("tools"), strict),
-        _previous(body.get("previous_response_id"), strict),
+        _previous(body.get("previous_response_id")),
         _conversation(body.get("conversation"), strict),
         output_schema=output_schema(body.get("text"), strict),
         wants_reasoning=_wants_reasoning(body.get("reasoning")),
@@ -140,15 +145,10 @@ def _moved(name: str) -> RequestError:
     )
 
 
-def _previous(id: object, strict: bool) -> str | None:
+def _previous(id: object) -> str | None:
     if not isinstance(id, str) or not id:
         return None
-    if strict and not id.startswith("resp"):
-        raise RequestError(
-            f"Invalid 'previous_response_id': '{id}'. Expected an ID that begins with 'resp'.",
-            param="previous_response_id",
-            code="invalid_value",
-        )
+    # Compatible services have ids of other forms; one that no answer has is refused later.
     return token_of(id) or id.removeprefix("resp_")
 
 
@@ -208,7 +208,7 @@ def options(request: Request) -> Options:
     include = body.get("include")
     return Options(
         _sound(dumps(echo)) if echo else "{}",
-        mapping(body.get("stream_options")).get("include_obfuscation") is True,
+        mapping(body.get("stream_options")).get("include_obfuscation") is not False,
         isinstance(include, list) and "reasoning.encrypted_content" in include,
     )
 

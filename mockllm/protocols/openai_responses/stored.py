@@ -26,6 +26,12 @@ def _not_found(id: str) -> RequestError:
 
 
 def _previous_not_found(id: str) -> RequestError:
+    if not id.startswith("resp"):
+        return RequestError(
+            f"Invalid '{_FIELD}': '{id}'. Expected an ID that begins with 'resp'.",
+            param=_FIELD,
+            code="invalid_value",
+        )
     return RequestError(
         f"Previous response with id '{id}' not found. mockllm knows the ids of the answers that it "
         "gave from the scenarios it serves now.",

@@ -5,18 +5,19 @@ Only pure functions may live here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
-from mockllm.protocols.openai_common import check_tool
+from mockllm.protocols.openai_common import check_tool, grammar_of
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["offered_tools", "output_schema", "tool_choice"]
+__all__ = ["added_tools", "offered_tools", "output_schema", "tool_choice"]
 
 _MODES = ("none", "auto", "required")
+_ADDING = ("additional_tools", "tool_search_output")
 _FORMATS = ("json_object", "json_schema", "text")
 
 
@@ -28,15 +29,29 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
     """
     if not isinstance(value, list) or not value:
         return ()
-    tools = []
-    for i, offer in enumerate(value):
-        if strict:
+    if strict:
+        for i, offer in enumerate(value):
             _check_offer(offer, f"tools[{i}]")
+    return tuple(_offers(value))
+
+
+def _offers(value: list[Any]) -> Iterator[OfferedTool]:
+    for offer in value:
         tool = mapping(offer)
-        name, parameters = tool.get("name"), tool.get("parameters")
-        if tool.get("type") in ("function", "custom") and isinstance(name, str):
-            tools.append(OfferedTool(name, string(tool.get("description")), mapping(parameters)))
-    return tuple(tools)
+        kind, name, inner = tool.get("type"), tool.get("name"), tool.get("tools")
+        if kind in ("function", "custom") and isinstance(name, str):
+            parameters = mapping(tool.get("parameters"))
+            description, grammar = string(tool.get("description")), grammar_of(tool.get("format"))
+            yield OfferedTool(name, description, parameters, kind == "custom", grammar)
+        elif kind == "namespace" and isinstance(inner, list):
+            yield from _offers([one for one in inner if mapping(one).get("type") != kind])
+
+
+def added_tools(value: object) -> tuple[OfferedTool, ...]:
+    """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
+    items = value if isinstance(value, list) else []
+    lists = (item.get("tools") for item in map(mapping, items) if item.get("type") in _ADDING)
+    return tuple(tool for one in lists if isinstance(one, list) for tool in _offers(one))
 
 
 def _check_offer(tool: object, where: str) -> None:

@@ -1,0 +1,113 @@
+"""Answers of Gemini's routes for embeddings that follow from the request, on Vertex AI, too.
+
+https://ai.google.dev/api/embeddings and
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockllm.core.embedding import unit_vector
+from mockllm.core.seeded import tokens
+from mockllm.core.target import Target
+from mockllm.errors import RequestError
+from mockllm.protocols.gemini.contents import text_of
+from mockllm.protocols.gemini.schema import get
+from mockllm.protocols.records import FallbackRoute
+from mockllm.protocols.values import string
+
+__all__ = ["FALLBACK_ROUTES"]
+
+_DIMENSIONS = {
+    "embedding-001": 768,
+    "text-embedding-004": 768,
+    "text-embedding-005": 768,
+    "text-multilingual-embedding-002": 768,
+}
+_USUAL_DIMENSIONS = 3072  # of gemini-embedding-001
+_MOST_DIMENSIONS = 16_384
+_MOST_REQUESTS = 2048
+
+
+def _embed_content(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The vector of one content (`mockllm.core.embedding`).
+
+    Raises:
+        RequestError: without a content, or with a wrong number of dimensions.
+    """
+    return {"embedding": _embedding(body, target)}
+
+
+def _batch_embed_contents(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The vectors of several contents, in their order.
+
+    Raises:
+        RequestError: as of `_embed_content`, and without requests.
+    """
+    requests = _listed(body, "requests")
+    return {"embeddings": [_embedding(one, target) for one in requests]}
+
+
+def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The vectors of several texts, in the form of Vertex AI's predictions.
+
+    Raises:
+        RequestError: without instances, or with a wrong number of dimensions.
+    """
+    instances = _listed(body, "instances")
+    size = _dimensions(get(body, "parameters"), target)
+    texts = [string(get(one, "content")) for one in instances]
+    return {
+        "predictions": [
+            {
+                "embeddings": {
+                    "statistics": {"truncated": False, "token_count": tokens(text)},
+                    "values": list(unit_vector(text, size)),
+                }
+            }
+            for text in texts
+        ],
+        "metadata": {"billableCharacterCount": sum(map(len, texts))},
+    }
+
+
+def _embedding(request: object, target: Target) -> dict[str, Any]:
+    content = get(request, "content")
+    if content is None:
+        raise RequestError(
+            "* EmbedContentRequest.content: contents is not specified", param="content"
+        )
+    config = get(request, "embedContentConfig")
+    size = _dimensions(config if isinstance(config, Mapping) else request, target)
+    return {"values": list(unit_vector(text_of(content), size))}
+
+
+def _listed(body: Mapping[str, Any], name: str) -> Sequence[object]:
+    items = get(body, name)
+    if not isinstance(items, list) or not 0 < len(items) <= _MOST_REQUESTS:
+        raise RequestError(f"{name}: must be a list of 1 to {_MOST_REQUESTS} items", param=name)
+    return items
+
+
+def _dimensions(fields: object, target: Target) -> int:
+    given = get(fields, "outputDimensionality")
+    if given is None:
+        return _DIMENSIONS.get(target.segments.get("model", ""), _USUAL_DIMENSIONS)
+    if type(given) is not int or not 1 <= given <= _MOST_DIMENSIONS:
+        raise RequestError(
+            f"outputDimensionality: must be a whole number from 1 to {_MOST_DIMENSIONS}",
+            param="outputDimensionality",
+        )
+    return given
+
+
+FALLBACK_ROUTES = (
+    FallbackRoute(re.compile(r"/models/(?P<model>[^/:]+):embedContent$"), _embed_content),
+    FallbackRoute(
+        re.compile(r"/models/(?P<model>[^/:]+):batchEmbedContents$"), _batch_embed_contents
+    ),
+    FallbackRoute(re.compile(r"/models/(?P<model>[^/:]*embedding[^/:]*):predict$"), _predict),
+)

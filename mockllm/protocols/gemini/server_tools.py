@@ -1,0 +1,152 @@
+"""Tools that the service runs itself: parts of an answer to neutral parts and back.
+
+https://ai.google.dev/api/caching#Part
+
+Code comes in `executableCode`, its result in `codeExecutionResult`; other tools in `toolCall` and
+`toolResponse`. A result that directly follows its call is one neutral part with it. Any other
+result is a part of its own, whose name is the name of its field.
+
+Only pure functions and data may live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm.core.turn import ServerTool
+from mockllm.protocols.gemini.fields import compact, json_value
+from mockllm.protocols.values import mapping, string
+
+__all__ = [
+    "CALLS",
+    "RESULTS",
+    "Call",
+    "Result",
+    "call_part",
+    "read_call",
+    "read_result",
+    "result_part",
+]
+
+_Json = dict[str, Any]
+_Value = Mapping[str, Any]
+
+CALLS = ("executableCode", "toolCall")
+RESULTS = ("codeExecutionResult", "toolResponse")
+
+_CODE = "code_interpreter"
+_TYPES = {
+    "web_search": "GOOGLE_SEARCH_WEB",
+    "image_search": "GOOGLE_SEARCH_IMAGE",
+    "web_fetch": "URL_CONTEXT",
+    "google_maps": "GOOGLE_MAPS",
+    "file_search": "FILE_SEARCH",
+}
+"""By neutral kind: `ToolType`."""
+_KINDS = {type: kind for kind, type in _TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as its part has it; `input` is JSON text, "" for none."""
+
+    id: str
+    kind: str
+    name: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result as its part has it; `output` is JSON text, `name` the name of the field."""
+
+    id: str
+    kind: str
+    name: str
+    output: str
+
+
+# Parts to neutral parts
+
+
+def read_call(part: _Value) -> Call | None:
+    """The call in a part; None where it has none."""
+    code, tool = part.get("executableCode"), part.get("toolCall")
+    if isinstance(code, Mapping):
+        own = {name: value for name, value in code.items() if name != "id"}
+        return Call(string(code.get("id")), _CODE, "", compact(own))
+    if isinstance(tool, Mapping):
+        kind, name = _kind(tool)
+        arguments = tool.get("args")
+        return Call(string(tool.get("id")), kind, name, compact(arguments) if arguments else "")
+    return None
+
+
+def read_result(part: _Value) -> Result | None:
+    """The result in a part; None where it has none."""
+    code, tool = part.get("codeExecutionResult"), part.get("toolResponse")
+    if isinstance(code, Mapping):
+        own = {name: value for name, value in code.items() if name != "id"}
+        return Result(string(code.get("id")), _CODE, "codeExecutionResult", compact(own))
+    if isinstance(tool, Mapping):
+        output = compact(mapping(tool.get("response")))
+        return Result(string(tool.get("id")), _kind(tool)[0], "toolResponse", output)
+    return None
+
+
+def _kind(tool: _Value) -> tuple[str, str]:
+    type = string(tool.get("toolType"))
+    kind = _KINDS.get(type)
+    return (kind, "") if kind else (type.lower(), type)
+
+
+# Neutral parts to parts
+
+
+def call_part(tool: ServerTool) -> _Json | None:
+    """The part with the call; None for tools of other services, and for a result alone."""
+    type = _type(tool)
+    value = _object(tool.input or "{}")
+    if tool.name in RESULTS or type is None or value is None:
+        return None
+    id = {"id": tool.id} if tool.id else {}
+    if tool.kind != _CODE:
+        return {"toolCall": {**id, "toolType": type, "args": value}}
+    code = value.get("code")
+    if not isinstance(code, str):
+        return None
+    language = string(value.get("language")) or "PYTHON"
+    return {"executableCode": {**id, "language": language, "code": code}}
+
+
+def result_part(tool: ServerTool) -> _Json | None:
+    """The part with the result; None without one, and for one in the form of another API."""
+    type = _type(tool)
+    value = None if tool.output is None else _object(tool.output)
+    if type is None or value is None:
+        return None
+    id = {"id": tool.id} if tool.id else {}
+    if tool.kind != _CODE:
+        return {"toolResponse": {**id, "toolType": type, "response": value}}
+    outcome, output = value.get("outcome"), value.get("output")
+    if not isinstance(outcome, str) or not isinstance(output, str | None):
+        return None
+    text = {} if output is None else {"output": output}
+    return {"codeExecutionResult": {**id, "outcome": outcome, **text}}
+
+
+def _type(tool: ServerTool) -> str | None:
+    """The `ToolType` of a tool ("" for code); None where the service has no such tool."""
+    if tool.kind == _CODE:
+        return ""
+    if tool.name == "toolResponse":  # a type that is newer than this list is kept
+        return _TYPES.get(tool.kind, tool.kind.upper())
+    own = tool.name.isupper() and tool.name.lower() == tool.kind
+    return tool.name if own else _TYPES.get(tool.kind)
+
+
+def _object(text: str) -> _Json | None:
+    value = json_value(text)
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,180 @@
+"""Answers of OpenAI's routes for embeddings and moderations that follow from the request.
+
+https://platform.openai.com/docs/api-reference/embeddings and
+https://platform.openai.com/docs/api-reference/moderations; the fields are those of the types in
+OpenAI's Python SDK (`CreateEmbeddingResponse`, `ModerationCreateResponse`).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.embedding import unit_vector
+from mockllm.core.seeded import derive, tokens
+from mockllm.core.target import Target
+from mockllm.errors import RequestError
+from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
+from mockllm.protocols.records import FallbackRoute
+from mockllm.protocols.values import mapping, string
+
+__all__ = ["FALLBACK_ROUTES"]
+
+_DIMENSIONS = {"text-embedding-3-large": 3072}
+_USUAL_DIMENSIONS = 1536  # of text-embedding-3-small and text-embedding-ada-002
+_MOST_DIMENSIONS = 16_384
+_MOST_INPUTS = 2048
+"""How many inputs a request may have; the service has the same bound."""
+
+_MODERATION = "omni-moderation-latest"
+_CATEGORIES = {
+    "harassment": False,
+    "harassment/threatening": False,
+    "sexual": True,
+    "hate": False,
+    "hate/threatening": False,
+    "illicit": False,
+    "illicit/violent": False,
+    "self-harm/intent": True,
+    "self-harm/instructions": True,
+    "self-harm": True,
+    "sexual/minors": False,
+    "violence": True,
+    "violence/graphic": True,
+}
+"""The categories of moderations, and whether they apply to images, too."""
+
+_SCORE = 0.00001
+"""The score of every category: nothing is flagged."""
+
+
+# Embeddings
+
+
+def _embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """A unit vector for each input (`mockllm.core.embedding`).
+
+    Raises:
+        RequestError: without an input, or with a wrong number of dimensions or format.
+    """
+    texts = _inputs(body)
+    model = string(body.get("model")) or target.segments.get("deployment", "")
+    if not model:
+        raise missing("model")
+    dimensions = _dimensions(body, model)
+    encoding = body.get("encoding_format", "float")
+    if encoding not in ("float", "base64"):
+        raise bad_value("encoding_format", encoding, ("float", "base64"))
+    count = sum(map(tokens, texts))
+    vectors = [unit_vector(text, dimensions) for text in texts]
+    return {
+        "object": "list",
+        "data": [
+            {
+                "object": "embedding",
+                "index": index,
+                "embedding": _packed(vector) if encoding == "base64" else list(vector),
+            }
+            for index, vector in enumerate(vectors)
+        ],
+        "model": model,
+        "usage": {"prompt_tokens": count, "total_tokens": count},
+    }
+
+
+def _inputs(body: Mapping[str, Any]) -> list[str]:
+    """The texts of `input`: a text, a list of tokens, or a list of these. Tokens stand for the text
+    of their numbers."""
+    given = body.get("input")
+    if given is None:
+        raise missing("input")
+    if isinstance(given, list) and given and all(type(one) is int for one in given):
+        given = [given]
+    inputs = given if isinstance(given, list) else [given]
+    if not inputs or len(inputs) > _MOST_INPUTS:
+        raise RequestError(
+            f"Invalid 'input': expected 1 to {_MOST_INPUTS} inputs, got {len(inputs)}.",
+            param="input",
+        )
+    return [_text(one, index) for index, one in enumerate(inputs)]
+
+
+def _text(given: object, index: int) -> str:
+    if isinstance(given, list) and given and all(type(one) is int for one in given):
+        return " ".join(map(str, given))
+    if not isinstance(given, str):
+        raise invalid_type(f"input[{index}]", "a string or an array of tokens", given)
+    if not given:
+        raise RequestError("Invalid 'input': input cannot be an empty string.", param="input")
+    return given
+
+
+def _dimensions(body: Mapping[str, Any], model: str) -> int:
+    given = body.get("dimensions")
+    if given is None:
+        return _DIMENSIONS.get(model, _USUAL_DIMENSIONS)
+    if type(given) is not int:
+        raise invalid_type("dimensions", "an integer", given)
+    if not 1 <= given <= _MOST_DIMENSIONS:
+        raise RequestError(
+            f"Invalid 'dimensions': expected 1 to {_MOST_DIMENSIONS}, got {given}.",
+            param="dimensions",
+        )
+    return given
+
+
+def _packed(vector: tuple[float, ...]) -> str:
+    """The vector as 32-bit floats, the lowest byte first, in base64: `encoding_format: base64`."""
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+# Moderations
+
+
+def _moderations(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """A result for each input, in which nothing is flagged.
+
+    Raises:
+        RequestError: without an input.
+    """
+    given = body.get("input")
+    if given is None:
+        raise missing("input")
+    # A list of parts (texts and images) is one input, a list of texts is several.
+    several = isinstance(given, list) and all(isinstance(one, str) for one in given)
+    inputs = given if isinstance(given, list) and several else [given]
+    kinds = ["text"]
+    if isinstance(given, list) and not several:
+        kinds = sorted({_kind(part) for part in given}, reverse=True)
+    return {
+        "id": "modr-" + derive(dumps(given), "moderation"),
+        "model": string(body.get("model")) or _MODERATION,
+        "results": [_result(kinds) for _ in inputs],
+    }
+
+
+def _kind(part: object) -> str:
+    return "image" if mapping(part).get("type") == "image_url" else "text"
+
+
+def _result(kinds: list[str]) -> dict[str, Any]:
+    applied = {
+        name: [kind for kind in kinds if kind == "text" or images]
+        for name, images in _CATEGORIES.items()
+    }
+    return {
+        "flagged": False,
+        "categories": dict.fromkeys(_CATEGORIES, False),
+        "category_scores": dict.fromkeys(_CATEGORIES, _SCORE),
+        "category_applied_input_types": applied,
+    }
+
+
+FALLBACK_ROUTES = (
+    FallbackRoute(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/embeddings$"), _embeddings),
+    FallbackRoute(re.compile(r"/moderations$"), _moderations),
+)

@@ -1,0 +1,245 @@
+"""The fields of the items of hosted tools, as neutral calls and back.
+
+A pair of functions for each form of item: `read_...` gives the neutral call of a finished item,
+`write_...` the fields of an item besides `type`, the ids and `status`. They are inverse for what
+the service sends; of a call of another API, `write_...` keeps what the item can hold.
+Only pure functions may live here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mockllm.core.turn import ServerTool
+from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_responses.code import code_of, code_text
+from mockllm.protocols.values import mapping, string
+
+__all__ = [
+    "read_approval",
+    "read_code",
+    "read_fields",
+    "read_file_search",
+    "read_mcp",
+    "read_mcp_tools",
+    "read_web_search",
+    "write_approval",
+    "write_code",
+    "write_fields",
+    "write_file_search",
+    "write_mcp",
+    "write_mcp_tools",
+    "write_web_search",
+]
+
+_Fields = Mapping[str, Any]
+
+
+# JSON texts
+
+
+def _parsed(text: str | None) -> Any:
+    """The JSON value of a text; the text itself where it is none; None without a text."""
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else dumps(value)
+
+
+def _plain_text(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+# Searches
+
+
+def read_web_search(fields: _Fields) -> ServerTool:
+    """A search: the action is the input, its sources are the output."""
+    action = {**mapping(fields.get("action"))}
+    sources = action.pop("sources", None)
+    return ServerTool("web_search", fragments=_whole(action or None), output=_text(sources))
+
+
+def write_web_search(call: ServerTool) -> dict[str, Any]:
+    """The action of a search; results of other APIs become its sources."""
+    given, found = _parsed(call.input), _parsed(call.output)
+    if not isinstance(given, dict):
+        given = {} if given is None else {"query": _plain_text(given)}
+    action = {"type": "search", **given}
+    if not isinstance(action["type"], str):
+        action["type"] = "search"
+    action.pop("sources", None)
+    if isinstance(found, list):
+        action["sources"] = [source for one in found for source in _source(one)]
+    return {"action": action}
+
+
+def _source(value: Any) -> list[dict[str, Any]]:
+    """A source of a search; results of other APIs have more fields than `url`."""
+    if not isinstance(value, dict):
+        return []
+    if value.get("type") in ("url", "api"):
+        return [value]
+    return [{"type": "url", "url": value["url"]}] if isinstance(value.get("url"), str) else []
+
+
+def read_file_search(fields: _Fields) -> ServerTool:
+    """A search in files: the queries are the input, the results the output."""
+    queries = fields.get("queries")
+    given = {"queries": queries} if isinstance(queries, list) else None
+    results = _text(fields.get("results"))
+    return ServerTool("file_search", fragments=_whole(given), output=results)
+
+
+def write_file_search(call: ServerTool) -> dict[str, Any]:
+    """Queries and results of a search in files."""
+    given, found = _parsed(call.input), _parsed(call.output)
+    queries = mapping(given).get("queries")
+    if not isinstance(queries, list):
+        query = mapping(given).get("query", None if isinstance(given, dict) else given)
+        queries = [] if query is None else [_plain_text(query)]
+    return {"queries": queries, "results": found if isinstance(found, list) else None}
+
+
+# Code
+
+
+def read_code(fields: _Fields) -> ServerTool:
+    """A run of code: `{"code": ...}` is the input, the list of outputs the output."""
+    code = fields.get("code")
+    given = (code_text(code),) if isinstance(code, str) else ()
+    outputs = fields.get("outputs")
+    output = dumps(outputs) if isinstance(outputs, list) else None
+    return ServerTool("code_interpreter", fragments=given, output=output)
+
+
+def write_code(call: ServerTool) -> dict[str, Any]:
+    """Code and outputs of a run."""
+    output = _parsed(call.output)
+    return {
+        "code": code_of(call.fragments),
+        "container_id": "",  # derived by `layout`, for each answer anew
+        "outputs": None if output is None else _outputs(output),
+    }
+
+
+def _outputs(value: Any) -> list[Any]:
+    """The outputs of a run; other APIs have one object with the texts that were printed."""
+    if isinstance(value, list) and all(mapping(one).get("type") for one in value):
+        return value
+    printed = [mapping(value).get(name) for name in ("output", "stdout", "stderr")]
+    texts = [text for text in printed if isinstance(text, str)]
+    return [{"type": "logs", "logs": "".join(texts) if texts else _plain_text(value)}]
+
+
+# MCP
+
+_LABEL = "mcp"
+"""The label of a server that the scenario does not name."""
+
+
+def _labelled(fields: _Fields) -> str:
+    """The name of a call: `server/tool`."""
+    label, name = string(fields.get("server_label")), string(fields.get("name"))
+    return name if label == _LABEL and "/" not in name else f"{label}/{name}"
+
+
+def _server(name: str) -> tuple[str, str]:
+    label, slash, tool = name.partition("/")
+    return (label, tool) if slash else (_LABEL, name)
+
+
+def read_mcp(fields: _Fields) -> ServerTool:
+    """A call of an MCP server; a failed one has the output `{"error": ...}`."""
+    error, output = fields.get("error"), fields.get("output")
+    if error is not None:
+        output = {"error": error}
+    arguments = string(fields.get("arguments"))
+    fragments = (arguments,) if arguments else ()
+    return ServerTool("mcp", "", _labelled(fields), fragments, _text(output))
+
+
+def write_mcp(call: ServerTool) -> dict[str, Any]:
+    """Arguments, output and server of a call."""
+    label, name = _server(call.name)
+    output, error = _parsed(call.output), None
+    if isinstance(output, dict) and list(output) == ["error"]:
+        error, output = output["error"], None
+    return {
+        "approval_request_id": None,
+        "arguments": call.input or "{}",
+        "error": error,
+        "name": name,
+        "output": None if output is None else _plain_text(output),
+        "server_label": label,
+    }
+
+
+def read_mcp_tools(fields: _Fields) -> ServerTool:
+    """The list of the tools of an MCP server: the output."""
+    tools = fields.get("tools")
+    output = dumps(tools) if isinstance(tools, list) else None
+    return ServerTool("mcp_list_tools", "", string(fields.get("server_label")), (), output)
+
+
+def write_mcp_tools(call: ServerTool) -> dict[str, Any]:
+    """The tools of an MCP server."""
+    tools = _parsed(call.output)
+    return {
+        "server_label": call.name,
+        "tools": [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else [],
+    }
+
+
+def read_approval(fields: _Fields) -> ServerTool:
+    """The request to approve a call of an MCP server."""
+    arguments = string(fields.get("arguments"))
+    fragments = (arguments,) if arguments else ()
+    return ServerTool("mcp_approval_request", "", _labelled(fields), fragments)
+
+
+def write_approval(call: ServerTool) -> dict[str, Any]:
+    """The call of an MCP server that is to be approved."""
+    label, name = _server(call.name)
+    return {"arguments": call.input or "{}", "name": name, "server_label": label}
+
+
+# Items whose fields are the input
+
+
+def _whole(value: Any) -> tuple[str, ...]:
+    return () if value is None else (dumps(value),)
+
+
+_IDENTITY = frozenset({"id", "type", "status", "call_id"})
+
+
+def read_fields(kind: str, result: str) -> Callable[[_Fields], ServerTool]:
+    """A reader of items whose field `result` is the output, and all others the input."""
+
+    def read(fields: _Fields) -> ServerTool:
+        rest = {k: v for k, v in fields.items() if k not in _IDENTITY | {result}}
+        found = _text(fields.get(result)) if result else None
+        return ServerTool(kind, fragments=_whole(rest or None), output=found)
+
+    return read
+
+
+def write_fields(result: str, needed: Mapping[str, Any]) -> Callable[[ServerTool], dict[str, Any]]:
+    """A writer of such items; fields that the input lacks are those of `needed`."""
+
+    def write(call: ServerTool) -> dict[str, Any]:
+        given = mapping(_parsed(call.input))
+        own = {k: v for k, v in given.items() if k not in _IDENTITY | {result}}
+        fields = {**needed, **own}
+        return fields | ({result: _parsed(call.output)} if result else {})
+
+    return write
