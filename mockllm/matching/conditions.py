@@ -123,6 +123,8 @@ def check_match(
         yield _check_header(name, condition, headers)
     if match.body is not None:
         yield check_partial("match.body: body", match.body, request.body)
+    if match.stream is not None and match.stream != request.stream:
+        yield f"match.stream: the request must {'' if match.stream else 'not '}be for a stream"
 
 
 def _not_offered(what: str, name: str, request: Request) -> str:

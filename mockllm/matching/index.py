@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
+from mockllm.matching.fingerprint import request_digest
 from mockllm.scenario.model import Match, Scenario
 
 __all__ = ["SCENARIO_HEADER", "ScenarioIndex", "mint_token"]
@@ -111,6 +114,34 @@ def _ngrams(needle: str) -> list[str]:
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
 
 
+_Turns = dict[str, list[tuple[int, Scenario, int]]]
+"""By the digest of the recorded request: its order among equal ones, the scenario, the turn."""
+
+
+def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[str, ...], _Turns]:
+    """The recorded turns of conversations, by the strings that their digests leave out."""
+    found: dict[tuple[str, ...], _Turns] = {}
+    for scenario in scenarios:
+        for index, turn in enumerate(scenario.turns):
+            recorded = turn.recorded
+            if recorded is not None and recorded.request and scenario.route is None:
+                turns = found.setdefault(recorded.redacted, {})
+                turns.setdefault(recorded.request, []).append((recorded.order, scenario, index))
+    return found
+
+
+def _is_text(body: Any, pointer: str) -> bool:
+    """Whether a JSON pointer leads to a string of the body: else its digest need not be made."""
+    for key in pointer.split("/")[1:]:
+        if isinstance(body, Mapping):
+            body = body.get(key.replace("~1", "/").replace("~0", "~"))
+        elif isinstance(body, list) and key.isdecimal() and int(key) < len(body):
+            body = body[int(key)]
+        else:
+            return False
+    return isinstance(body, str)
+
+
 class ScenarioIndex:
     """The scenarios that are served, indexed. It never changes: a reload makes a new one.
 
@@ -122,7 +153,11 @@ class ScenarioIndex:
         self.scenarios: tuple[Scenario, ...] = tuple(scenarios)
         self.by_name: dict[str, Scenario] = {s.name: s for s in self.scenarios}
         self._by_digest = {_digest(s): s for s in self.scenarios}
-        matches = [(s.match, i) for i, s in enumerate(self.scenarios) if s.match is not None]
+        matches = [
+            (s.match, i)
+            for i, s in enumerate(self.scenarios)
+            if s.match is not None and s.route is None
+        ]
         texts = [(m.user, i) for m, i in matches if m.user is not None and not m.anything]
         self._contains = _SubstringIndex([(c.value, i) for c, i in texts if c.op == "contains"])
         self._equals: dict[str, list[int]] = {}
@@ -141,6 +176,19 @@ class ScenarioIndex:
         )
         """The names, in lower case, of all headers that decide which scenario answers."""
         self._cache: dict[str, tuple[Scenario, ...]] = {}
+        self._recorded = _by_request(self.scenarios)
+
+    def recorded_turns(self, request: Request) -> tuple[tuple[Scenario, int], ...]:
+        """The turns that were recorded from this very request, each a scenario and the index of
+        its turn, in the order of their recording."""
+        if not self._recorded:
+            return ()
+        found: list[tuple[int, Scenario, int]] = []
+        for redacted, turns in self._recorded.items():
+            if all(_is_text(request.body, pointer) for pointer in redacted):
+                found += turns.get(request_digest(request, redacted), ())
+        found.sort(key=lambda one: one[0])
+        return tuple((scenario, index) for _, scenario, index in found)
 
     def _add_by_model(self, match: Match, scenario: Scenario) -> None:
         model = match.model
@@ -186,6 +234,8 @@ class ScenarioIndex:
         names: set[str] = set()
         any_model = False
         for scenario in self.scenarios:
+            if scenario.route is not None:
+                continue
             names.add(f"mock/{scenario.name}")
             match = scenario.match
             if match is not None and match.model is None:

@@ -49,7 +49,7 @@ def _near_misses(
     sent = _bigrams(last_user_text(request)[:2000])
     for scenario in served.scenarios:
         match = scenario.match
-        if match is None or match.anything:
+        if match is None or match.anything or scenario.route is not None:
             continue
         results = list(check_match(match, request, headers))
         if not scenario.plays_over(request.api):

@@ -69,6 +69,6 @@ def check_continuation(selection: Selection, request: Request, protocol: WirePro
     for call in planned:
         if call.id not in sent and not call.malformed:
             raise stored.missing_result(call.id)
-    known = {call.id for call in planned}
+    known = {call.id for call in planned} | protocol.client.hosted_results(request.body)
     for id in sorted(sent - known):
         raise stored.unknown_result(id)

@@ -4,23 +4,34 @@ A scenario that the request names is played from the start of the history. Other
 begins at the latest user message that meets its `match.user` and after which the model's turns have
 the tool calls of its own turns. Of several the one with the most conditions wins, then the one that
 begins latest, then `mockllm.scenario.precedence` breaks the tie.
+
+A request that was recorded gets the turn that was recorded from it, if the conditions of its
+scenario still hold and no authored scenario with more conditions matches. Several recordings of the
+same request are played in their order: `Selection.same_request` lists them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from mockllm.core.request import Message, Request
 from mockllm.errors import NoMatchError
-from mockllm.matching.conditions import check_match, text_holds
+from mockllm.matching.agreement import conditions_hold, history_agrees
+from mockllm.matching.conditions import text_holds
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 from mockllm.matching.mismatch import NEAREST, explain_mismatch
 from mockllm.matching.naming import named_scenario
-from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
+from mockllm.matching.positions import turn_index
+from mockllm.matching.same_request import (
+    conditions_of,
+    named_position,
+    start_after,
+    turns_of_same_request,
+)
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
@@ -38,6 +49,8 @@ class Selection:
         start: the index of the message at which the scenario's conversation begins.
         continued: whether the position comes from the id of an answer of ours, not from the
             history.
+        same_request: the turns that were recorded from this very request, in their order, each a
+            scenario and the index of its turn; this one is the first of them.
     """
 
     scenario: Scenario
@@ -45,6 +58,11 @@ class Selection:
     index: int
     start: int = 0
     continued: bool = False
+    same_request: tuple[tuple[Scenario, int], ...] = ()
+
+    def of(self, scenario: Scenario, index: int) -> Selection:
+        """The same selection with another turn of `same_request`."""
+        return replace(self, scenario=scenario, index=index, position=index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +101,19 @@ def select(
     """
     history = read_history(request.messages).turns
     name = named_scenario(served, request, headers)
+    named = _named(served, name, request) if name is not None else None
+    same = turns_of_same_request(served, request, headers, named)
+    if same and not _is_overridden(served, request, headers, history, prefix, same, named):
+        scenario, index = same[0]
+        start = start_after(history, index)
+        continued = request.previous is not None
+        return Selection(scenario, index, index, start, continued, same)
     referenced = _referenced_position(served, request, history)
-    if name is not None:
-        scenario = _named(served, name, request)
-        position = len(history)
-        if referenced is not None and referenced[0] == scenario:
-            position = referenced[1]
-        return _selection(scenario, position, 0, continued=referenced is not None)
+    if named is not None:
+        if referenced is not None and referenced[0] == named:
+            return _selection(named, referenced[1], 0, continued=True)
+        start, position = named_position(named, request, history, prefix)
+        return _selection(named, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
         if turn_index(scenario, position) is not None or not _has_user_message(request):
@@ -101,6 +125,27 @@ def select(
         message = explain_mismatch(served, request, headers)
         raise NoMatchError(message, status=404, code="no_scenario")
     return _selection(found.scenario, found.position, found.start)
+
+
+def _is_overridden(
+    served: ScenarioIndex,
+    request: Request,
+    headers: Mapping[str, str],
+    history: Sequence[ModelTurn],
+    prefix: str,
+    same: Sequence[tuple[Scenario, int]],
+    named: Scenario | None,
+) -> bool:
+    """Whether an authored scenario with more conditions than the recordings matches."""
+    if named is not None:
+        return False
+    most = max(conditions_of(scenario) for scenario, _ in same)
+    return any(
+        candidate.playable
+        and not is_recorded(candidate.scenario)
+        and conditions_of(candidate.scenario) > most
+        for candidate in _candidates(served, request, headers, history, prefix)
+    )
 
 
 def _has_user_message(request: Request) -> bool:
@@ -117,7 +162,9 @@ def _referenced_position(
         if known is None:
             stored = PROTOCOLS[request.api].stored
             assert stored is not None, f"{request.api} keeps no answers, and continues one"
-            raise stored.previous_not_found(f"{stored.prefix}{request.previous}")
+            named = request.body.get(stored.field)
+            id = named if isinstance(named, str) else f"{stored.prefix}{request.previous}"
+            raise stored.previous_not_found(id)
         return known[0], known[1] + 1 + len(history)
     for index in range(len(request.messages) - 1, -1, -1):
         ref = request.messages[index].ref
@@ -144,6 +191,13 @@ def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
             "GET /_mockllm/scenarios lists them.",
             status=404,
             param="model" if request.model.endswith(name) else None,
+            code="no_scenario",
+        )
+    if scenario.route is not None:
+        raise NoMatchError(
+            f"Scenario {name!r} answers the route {scenario.route} and plays no conversation; "
+            "name another.",
+            status=404,
             code="no_scenario",
         )
     if not scenario.plays_over(request.api):
@@ -257,7 +311,7 @@ def _candidates(
             if scenario.name in seen or not scenario.plays_over(request.api):
                 continue
             after = history[bisect_right(ends, start) :]
-            if not _conditions_hold(scenario, request, headers) or not _history_agrees(
+            if not conditions_hold(scenario, request, headers) or not history_agrees(
                 scenario, after, request.api, prefix
             ):
                 continue
@@ -268,13 +322,6 @@ def _candidates(
         candidate = _candidate_without_user(scenario, request, headers, history, prefix)
         if candidate is not None:
             yield candidate
-
-
-def _conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
-    """Whether all conditions hold besides `match.user`, which the index has checked."""
-    match = scenario.match
-    assert match is not None
-    return all(problem is None for problem in check_match(match, request, headers, user=""))
 
 
 def _candidate_without_user(
@@ -289,44 +336,15 @@ def _candidate_without_user(
     It begins with the history or, where its tool calls are others, at the latest user message
     after which they agree.
     """
-    if not scenario.plays_over(request.api) or not _conditions_hold(scenario, request, headers):
+    if not scenario.plays_over(request.api) or not conditions_hold(scenario, request, headers):
         return None
     starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
     past_end: _Candidate | None = None
     for start in [0, *reversed(starts)]:
         after = [turn for turn in history if turn.end >= start]
-        if _history_agrees(scenario, after, request.api, prefix):
+        if history_agrees(scenario, after, request.api, prefix):
             candidate = _Candidate(scenario, start, len(after), True)
             if turn_index(scenario, len(after)) is not None:
                 return candidate
             past_end = past_end or _Candidate(scenario, start, len(after), False)
     return past_end
-
-
-def _history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
-    """Whether the turns of the history have the tool calls of the scenario's turns."""
-    for position, turn in enumerate(after):
-        if turn_index(scenario, position) is None:
-            return True  # past the end, which the caller reports
-        planned = planned_calls(scenario, position, api, prefix)
-        if planned is None:
-            continue
-        echoed = [(call.name, call.id) for call in turn.calls]
-        # A malformed call may be missing. It is compared last, so that where ids are absent it does
-        # not use up the echo of another call.
-        for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
-            exact = (call.name, call.id)
-            key = next((key for key in echoed if _is_echo(call, *key)), None)
-            if exact in echoed:
-                echoed.remove(exact)
-            elif key is not None:
-                echoed.remove(key)
-            elif not call.malformed:
-                return False
-        if echoed:
-            return False
-    return True
-
-
-def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
-    return name == call.name and (call.any_id or id in (call.id, ""))

@@ -6,16 +6,18 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any
 
+from mockllm.core.http_status import reason_phrase
 from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
+from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.protocols.extra import apply_to_body
 from mockllm.quirks.base import Ending
 from mockllm.scenario.model import Http
 
@@ -29,7 +31,11 @@ __all__ = [
     "http_error_answer",
     "in_list",
     "json_answer",
+    "without_body",
 ]
+
+
+_NO_EXTRA: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,11 @@ class HttpAnswer:
         ending: how it ends; any other than `complete` closes the connection.
         id: by which a client may request or continue the answer later.
         size: of the body, in bytes.
+        reason: the reason phrase; None for the usual one of the status.
+        trailers: the trailer fields after a body in HTTP chunks.
+        bodiless: whether no body can follow, as after HEAD; such an answer is not `streamed`.
+        length: the `content-length` where it is not the size: of an answer that breaks off, or
+            has no body.
     """
 
     status: int
@@ -62,6 +73,10 @@ class HttpAnswer:
     ending: Ending = "complete"
     id: str | None = None
     size: int = 0
+    reason: str | None = None
+    trailers: tuple[tuple[str, str], ...] = ()
+    bodiless: bool = False
+    length: int | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -80,9 +95,14 @@ class HttpAnswer:
 
     def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
         """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
-        lines = [f"HTTP/1.1 {self.status} {_reason(self.status)}"]
+        reason = reason_phrase(self.status) if self.reason is None else self.reason
+        lines = [f"HTTP/1.1 {self.status} {reason}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
-        if not self.streamed:
+        if self.length is not None:
+            lines.append(f"content-length: {self.length}")
+        elif self.bodiless:
+            pass
+        elif not self.streamed:
             lines.append(f"content-length: {self.size}")
         elif not http_1_0:
             lines.append("transfer-encoding: chunked")
@@ -90,12 +110,13 @@ class HttpAnswer:
             lines.append("connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
-
-def _reason(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Overloaded" if status == 529 else "Unknown"
+    @property
+    def last_chunk(self) -> bytes:
+        """The last HTTP chunk, with the trailers (RFC 9112, section 7.1.2)."""
+        if not self.trailers:
+            return LAST_CHUNK
+        lines = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
+        return b"0\r\n%b\r\n" % lines.encode("latin-1")
 
 
 def chunk(data: bytes) -> bytes:
@@ -118,18 +139,35 @@ def bytes_answer(
     segmented: bool = False,
     ending: Ending = "complete",
     id: str | None = None,
+    reason: str | None = None,
+    trailers: tuple[tuple[str, str], ...] = (),
+    bodiless: bool = False,
+    length: int | None = None,
 ) -> HttpAnswer:
     """An answer with these bytes.
 
     Args:
         headers: besides `content-length` and `transfer-encoding`, which are added.
         parts: of the body, none of them empty: an empty HTTP chunk would end it.
-        streamed, segmented, ending, id: as of `HttpAnswer`.
+        streamed, segmented, ending, id, reason, trailers, bodiless, length: as of `HttpAnswer`.
     """
     data = tuple(part.data for part in parts)
     times = tuple(part.at for part in parts)
-    bare = HttpAnswer(status, tuple(headers), data, times, streamed, b"", size=sum(map(len, data)))
-    body = b"".join([*map(chunk, data), LAST_CHUNK]) if streamed else b"".join(data)
+    size = sum(map(len, data))
+    bare = HttpAnswer(
+        status,
+        tuple(headers),
+        data,
+        times,
+        streamed,
+        b"",
+        size=size,
+        reason=reason,
+        trailers=trailers,
+        bodiless=bodiless,
+        length=length,
+    )
+    body = b"".join([*map(chunk, data), bare.last_chunk]) if streamed else b"".join(data)
     return replace(
         bare,
         encoded=bare.head() + body,
@@ -160,16 +198,20 @@ def error_answer(
     *,
     retry_after: float | None = None,
     headers: Iterable[tuple[str, str]] = (),
+    extra: Mapping[str, Any] = _NO_EXTRA,
 ) -> HttpAnswer:
     """An error in the shape of a protocol.
 
     Args:
         retry_after: in seconds.
         headers: win over those of the protocol.
+        extra: the fields of the body without a neutral form (`protocols.extra`).
     """
     own = {**CORS, **protocol.error_headers(seed, error, retry_after)}
     return json_answer(
-        error.status, protocol.error_body(error), {**own, **{k.lower(): v for k, v in headers}}
+        error.status,
+        apply_to_body(protocol.error_body(error), extra),
+        {**own, **{k.lower(): v for k, v in headers}},
     )
 
 
@@ -179,6 +221,25 @@ def in_list(answer: HttpAnswer) -> HttpAnswer:
     (body,) = answer.chunks
     wrapped = TimedBytes(body.at, b"[%b]" % body.data)
     return bytes_answer(answer.status, answer.headers, [wrapped], streamed=False)
+
+
+def without_body(answer: HttpAnswer) -> HttpAnswer:
+    """The answer to HEAD (RFC 9110, section 9.3.2): the same head, and no body."""
+    if answer.bodiless:
+        return answer
+    length = None if answer.streamed else answer.size
+    bare = replace(
+        answer,
+        data=(),
+        times=(),
+        streamed=False,
+        timed=False,
+        segmented=False,
+        size=0,
+        bodiless=True,
+        length=length,
+    )
+    return replace(bare, encoded=bare.head())
 
 
 _HTTP_MESSAGES = {
@@ -211,7 +272,7 @@ def http_error_answer(
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
     own = http.error
     seconds = None if http.retry_after is None else http.retry_after / 1_000_000
-    default = _HTTP_MESSAGES.get(http.status, _reason(http.status))
+    default = _HTTP_MESSAGES.get(http.status, reason_phrase(http.status))
     error = RequestError(
         default if own is None or own.message is None else own.message,
         status=http.status,
@@ -219,4 +280,10 @@ def http_error_answer(
         code=own.code if own else None,
         retry_after=seconds,
     )
-    return error_answer(protocol, error, seed, retry_after=seconds, headers=http.headers)
+    turn = turn_at(scenario, selection.position, protocol.name)
+    extra = dict(http.extra).get(protocol.name, {})
+    if not extra and turn is not None and turn.http == http:
+        extra = turn.extra_for(protocol.name)
+    return error_answer(
+        protocol, error, seed, retry_after=seconds, headers=http.headers, extra=extra
+    )

@@ -16,7 +16,7 @@ from mockllm.replay.schema_sample import UnsatisfiableError, sample
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
-__all__ = ["auto_parts"]
+__all__ = ["auto_parts", "lacks_content"]
 
 
 def auto_parts(request: Request) -> tuple[AnyPart, ...]:
@@ -28,11 +28,19 @@ def auto_parts(request: Request) -> tuple[AnyPart, ...]:
     return tuple(_parts(request))
 
 
+def lacks_content(request: Request) -> bool:
+    """Whether a request names no model or has no message, so that an automatic answer would hide a
+    mistake that hardly any service accepts."""
+    return not (request.model and request.messages)
+
+
 def _parts(request: Request) -> Iterator[AnyPart]:
     if request.wants_reasoning:
         yield ReasoningPart("The request asks for reasoning, so here is some.", split="words")
     tool = _required_tool(request)
-    if tool is not None:
+    if tool is not None and tool.custom:
+        yield ToolPart(tool.name, arguments=_custom_input(tool, request), split=8, custom=True)
+    elif tool is not None:
         value = _sample(dict(tool.parameters), f"tool {tool.name!r}")
         arguments = compact(value) if value else None
         yield ToolPart(tool.name, arguments=arguments, split=8)
@@ -52,6 +60,17 @@ def _required_tool(request: Request) -> OfferedTool | None:
         if tool.name == request.tool_choice:
             return tool
     return None
+
+
+def _custom_input(tool: OfferedTool, request: Request) -> str:
+    """The input of a tool that has free text: the latest message."""
+    if tool.grammar:
+        raise RequestError(
+            f"mockllm cannot make up a text for the grammar of tool {tool.name!r}. "
+            "Write a scenario with the input you want in place of `auto: true`.",
+            code="unsatisfiable_schema",
+        )
+    return _echo(request)
 
 
 def _sample(schema: dict[str, Any], what: str) -> Any:

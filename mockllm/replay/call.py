@@ -10,7 +10,7 @@ from mockllm.core.target import Target
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.session import Exchange, Session
 
-__all__ = ["Call", "TapeNotReadError"]
+__all__ = ["Call", "TapeNotReadError", "read_tape"]
 
 _Read = TypeVar("_Read")
 
@@ -59,10 +59,21 @@ class Call:
         Raises:
             TapeNotReadError: `tapes` has no outcome for this key.
         """
-        if self.tapes is None:
-            return read()
-        outcome = self.tapes.get(key)
-        if outcome is None:
-            raise TapeNotReadError(key, read)
-        result: _Read = outcome()
-        return result
+        return read_tape(self.tapes, key, read)
+
+
+def read_tape(
+    tapes: Mapping[Hashable, Callable[[], Any]] | None, key: Hashable, read: Callable[[], _Read]
+) -> _Read:
+    """What `read` returns, called now or, with `tapes`, before.
+
+    Raises:
+        TapeNotReadError: `tapes` has no outcome for this key.
+    """
+    if tapes is None:
+        return read()
+    outcome = tapes.get(key)
+    if outcome is None:
+        raise TapeNotReadError(key, read)
+    result: _Read = outcome()
+    return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from cachetools import LRUCache
 
@@ -21,13 +22,14 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
+from mockllm.protocols.extra import apply_to_body
 from mockllm.quirks.base import Ending
 from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer, error_answer
 from mockllm.replay.autoreply import auto_parts
 from mockllm.replay.cache import byte_bounded
 from mockllm.replay.resolve import resolve
 from mockllm.replay.stream import stream, variants
-from mockllm.scenario.model import AnyPart, AutoPart, Wire
+from mockllm.scenario.model import AnyPart, AutoPart, TurnSpec, Wire
 
 __all__ = ["Replayer"]
 
@@ -79,7 +81,7 @@ class Replayer:
         if quirks:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
-        answer = _compile(selection, request, protocol, options, wire, auto)
+        answer = _compile(selection, request, protocol, options, replace(spec, wire=wire), auto)
         self._answers[key] = answer
         return answer
 
@@ -89,7 +91,7 @@ def _compile(
     request: Request,
     protocol: WireProtocol,
     options: Hashable,
-    wire: Wire | None,
+    spec: TurnSpec,
     auto: Sequence[AnyPart],
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
@@ -105,27 +107,32 @@ def _compile(
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}
     if request.stream:
-        return _streamed(turn, protocol, reply, wire, headers, id)
+        return _streamed(turn, protocol, reply, spec, headers, id)
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    body = dumps(protocol.encode_body(turn, reply)).encode()
+    body = dumps(_body(turn, protocol, reply, spec)).encode()
     return bytes_answer(
         200, headers.items(), [TimedBytes(sum(turn.gaps), body)], streamed=False, id=id
     )
+
+
+def _body(turn: Turn, protocol: WireProtocol, reply: Reply, spec: TurnSpec) -> dict[str, Any]:
+    return apply_to_body(protocol.encode_body(turn, reply), spec.extra_for(protocol.name))
 
 
 def _streamed(
     turn: Turn,
     protocol: WireProtocol,
     reply: Reply,
-    wire: Wire | None,
+    spec: TurnSpec,
     headers: dict[str, str],
     id: str,
 ) -> HttpAnswer:
-    parts = stream(turn, protocol, reply, wire)
+    wire = spec.wire
+    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name))
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     for variant in variants(protocol, wire) if wire is not None else ():

@@ -12,7 +12,7 @@ from mockllm.replay.shortening import MAX_BODY, shortened_body
 
 __all__ = ["Exchange", "not_kept_whole"]
 
-ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded"]
+ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded", "unknown route"]
 
 
 _INTERNAL = frozenset(
@@ -37,7 +37,8 @@ class Exchange:
         attempt: the number of the attempt at the turn, from 1.
         outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
             the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
-            `forwarded` (the real service answers).
+            `forwarded` (the real service answers); `unknown route` (no API and no scenario has
+            it).
         bytes_sent: of the answer's body, without HTTP chunk framing.
         client_gone: whether the client went away before the answer was complete.
         duration: in seconds, from the request's arrival to the answer's end.
@@ -49,6 +50,8 @@ class Exchange:
         quirks: of the stream, besides those of the scenario: the server's and the request's.
         recorded: whether the recording of the turn was played (`exact`) or why not, as in
             `mockllm.replay.tape_player.Why`; "" for a turn without a recording.
+        repeated: whether every recording of this very request had been played in the session
+            before, so that the last one was played again.
         target: of a request for an answer, as its path and query give it; None for others.
         complete: whether the answer ends properly, rather than with a broken connection.
         body_size: the full size of a body that was shortened, in bytes; None for one that is kept
@@ -81,6 +84,7 @@ class Exchange:
     ended: float | None = None
     quirks: tuple[str, ...] = ()
     recorded: str = ""
+    repeated: bool = False
     answer_id: str | None = None
     clock: float = 0.0
     target: Target | None = None

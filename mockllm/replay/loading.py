@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
 
 from mockllm.errors import UsageError
@@ -53,13 +53,16 @@ def load(
     return language.load(paths, VOCABULARY)
 
 
-def loads(text: str, name: str = "<text>") -> tuple[Scenario, ...]:
+def loads(
+    text: str, name: str = "<text>", text_beside: Callable[[str], str] | None = None
+) -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
         name: stands for the file in problems.
+        text_beside: reads a file that the text names (`{file: NAME}`).
 
     Raises:
         ScenarioError: the text is wrong; it has every problem.
     """
-    return language.loads(text, VOCABULARY, name)
+    return language.loads(text, VOCABULARY, name, text_beside)

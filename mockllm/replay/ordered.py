@@ -44,7 +44,7 @@ class OrderedPlayer(Player):
         """By `match_key`, where several recordings have it: a player for each recording."""
         groups: dict[Hashable, list[Scenario]] = {}
         for scenario in sorted(self.served.scenarios, key=precedence):
-            if scenario.match is not None and is_recorded(scenario):
+            if scenario.route is None and scenario.match is not None and is_recorded(scenario):
                 groups.setdefault(match_key(scenario.match), []).append(scenario)
         return {
             key: tuple(Player((one,), **self._options) for one in group)

@@ -21,6 +21,7 @@ from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.quirks import find
 from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer
+from mockllm.replay.autoreply import lacks_content
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
@@ -30,6 +31,7 @@ from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
+    from mockllm.replay.routes import RoutePlayer
     from mockllm.replay.tape_player import Recordings
 
 __all__ = ["FALLBACK", "QUIRK_HEADER", "Player"]
@@ -115,7 +117,9 @@ class Player:
         scenario, position = selection.scenario, selection.position
         _record_selection(exchange, request, selection)
         answer = decision.answer
-        if answer is None:  # before anything is counted: `TapeNotReadError` starts the call again
+        # Before anything is counted: `TapeNotReadError` starts the call again.
+        tries = self._recorded_tries(decision, call) if decision.spec.attempts else ()
+        if answer is None:
             answer = self._recorded(decision, call)
         failure = decision.spec.http
         if decision.spec.attempts:
@@ -124,10 +128,16 @@ class Player:
             if tried < len(decision.spec.attempts):
                 failure = decision.spec.attempts[tried]
         if failure is decision.spec.http:
+            if scenario.turns[selection.index].recorded is not None:
+                exchange.repeated = selection.index in session.played.get(scenario.name, ())
             session.note_played(scenario, selection.index)
         exchange.outcome = "played" if failure is None else "error"
         if failure is not None and failure is not decision.spec.http:
-            answer = http_error_answer(protocol, failure, selection, exchange.attempt)
+            answer = tries[exchange.attempt - 1]
+            if answer is None:
+                answer = http_error_answer(protocol, failure, selection, exchange.attempt)
+            else:
+                exchange.recorded = "exact"
         else:
             answer = self._answer(decision, answer, protocol, exchange)
         exchange.status, exchange.complete = answer.status, not answer.closes_connection
@@ -199,12 +209,41 @@ class Player:
         decision.recorded, decision.problems = played.why, played.problems
         return played.answer
 
+    def _recorded_tries(self, decision: Decision, call: Call) -> tuple[HttpAnswer | None, ...]:
+        """The recorded answers of the tries before a turn; None for one without a recording."""
+        name = decision.selection.scenario.name
+        stream = decision.request.stream
+        return tuple(
+            self.recordings.play(
+                name,
+                # As it was recorded: with the fields of its service at the turn.
+                TurnSpec(
+                    http=replace(one, recorded=None, extra=()),
+                    extra=one.extra,
+                    recorded=one.recorded,
+                ),
+                call.protocol,
+                stream=stream,
+                broken=one.status < 400,
+                read=call.read,
+            ).answer
+            for one in decision.spec.attempts
+        )
+
     @cached_property
     def recordings(self) -> Recordings:
         """The recorded answers. Their modules are imported with the first one."""
         from mockllm.replay.tape_player import Recordings
 
         return Recordings()
+
+    @cached_property
+    def routes(self) -> RoutePlayer:
+        """What answers routes that call no model. Its modules are imported with the first such
+        request."""
+        from mockllm.replay.routes import RoutePlayer
+
+        return RoutePlayer(self.served.scenarios, self.named)
 
     def decide(self, call: Call, strict: bool) -> Decision:
         """The decision for a request: which turn answers it.
@@ -233,11 +272,18 @@ class Player:
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
         selection = select(self.served, request, call.headers, protocol.call_prefix)
+        if len(selection.same_request) > 1:
+            # Several recordings of one request are played in their order, then the last again.
+            unplayed = session.next_unplayed(selection.same_request)
+            selection = selection.of(*(unplayed or selection.same_request[-1]))
+            lasting = False
         _record_selection(exchange, request, selection)
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
+        if not strict and AutoPart() in spec.reply and lacks_content(request):
+            protocol.parse(request.body, call.target, True)
         if spec.request is not None:
             check_expectations(selection, spec, request, protocol)
         quirks = self._requested_quirks(call.headers.get(QUIRK_HEADER))
@@ -283,7 +329,7 @@ class Player:
         """The token of the answer with this id, which has no prefix. Answers that were played as
         recorded have the id of the recorded service, others have a token as their id."""
         prefix = protocol.stored.prefix if protocol.stored is not None else ""
-        known = session.answer(f"{prefix}{id}")
+        known = session.answer(f"{prefix}{id}") or session.answer(id)
         if known is None or known.recorded != "exact" or known.position is None:
             return id
         scenario = self.served.by_name.get(known.scenario or "")

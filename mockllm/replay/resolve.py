@@ -17,6 +17,7 @@ from mockllm.core.turn import (
     Part,
     Reasoning,
     Refusal,
+    ServerTool,
     Text,
     ToolCall,
     Turn,
@@ -40,6 +41,7 @@ from mockllm.scenario.model import (
     ReasoningPart,
     RefusalPart,
     Scenario,
+    ServerToolPart,
     Split,
     TextPart,
     Timing,
@@ -110,10 +112,10 @@ class _Resolver:
                 self._parallel(part)
             case InterleavedPart(parts=members, order=order):
                 self._interleaved(members, order)
-            case TextPart() | ReasoningPart() | RefusalPart() | ToolPart() | FramePart():
-                self._interleaved((part,), ())
             case AutoPart():
                 raise LookupError("an auto part has to be replaced by an answer first")
+            case _:
+                self._interleaved((part,), ())
 
     def _neutral(self, part: Member) -> Part:
         match part:
@@ -121,7 +123,8 @@ class _Resolver:
                 return Opaque(part.api, _frame(part))
             case TextPart():
                 cites = tuple(Cite(0, c.url, c.title, c.cited_text) for c in part.citations)
-                return Text(self._cut(part.text, part.split), cites, part.logprobs)
+                cut = self._cut(part.text, part.split)
+                return Text(cut, cites, part.logprobs, part.signature)
             case ReasoningPart():
                 cut = self._cut(part.text, part.split)
                 return Reasoning(cut, part.signature, part.summary)
@@ -131,11 +134,15 @@ class _Resolver:
                 number = self._calls
                 self._calls += 1
                 id = part.id or call_id(self._scenario, self._position, number, self._prefix)
-                arguments = part.arguments or ""
-                cut = ()
-                if arguments or isinstance(part.split, tuple):
-                    cut = self._cut(arguments, part.split)
-                return ToolCall(part.name, id, cut, part.signature)
+                cut = self._cut_input(part.arguments, part.split)
+                return ToolCall(part.name, id, cut, part.signature, part.custom)
+            case ServerToolPart():
+                cut = self._cut_input(part.input, part.split)
+                return ServerTool(part.kind, part.id or "", part.name or "", cut, part.output)
+
+    def _cut_input(self, text: str | None, split: Split | None) -> tuple[str, ...]:
+        """The fragments of a call's input; a call without input has none."""
+        return self._cut(text or "", split) if text or isinstance(split, tuple) else ()
 
     def _cut(self, text: str, split: Split | None) -> tuple[str, ...]:
         rule = split if split is not None else self._defaults.split or "whole"

@@ -7,7 +7,7 @@ exchanges carry their times.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mockllm.replay.dropped import Dropped
@@ -124,6 +124,13 @@ class Session:
         """Records that a turn was played."""
         self._begun_at.setdefault(scenario.name, index)
         self.played.setdefault(scenario.name, set()).add(index)
+
+    def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
+        """The first of some turns, each a scenario and an index, that was not played yet."""
+        return next(
+            ((one, index) for one, index in turns if index not in self.played.get(one.name, ())),
+            None,
+        )
 
     def keep_answer(self, id: str, exchange: Exchange) -> None:
         """Keeps an answer for look-up by its id, as long as its exchange is in the journal."""

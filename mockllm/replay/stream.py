@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
+from typing import Any
 
 from mockllm.core.frame import Frame, LineEnd
 from mockllm.core.seeded import derive_int
@@ -14,20 +15,35 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import encode
 from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.extra import apply
 from mockllm.quirks import find
 from mockllm.quirks.base import Context, Variant, change_frames
 from mockllm.scenario.model import Wire
 
 __all__ = ["stream", "variants"]
 
+_NO_EXTRA: Mapping[str, Any] = {}
 
-def stream(turn: Turn, protocol: WireProtocol, reply: Reply, wire: Wire | None) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
+
+def stream(
+    turn: Turn,
+    protocol: WireProtocol,
+    reply: Reply,
+    wire: Wire | None,
+    extra: Mapping[str, Any] = _NO_EXTRA,
+) -> list[TimedBytes]:
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
+
+    Args:
+        extra: the fields of the protocol's frames without a neutral form (`protocols.extra`).
+    """
     wire = wire or Wire()
     quirks = variants(protocol, wire)
     context = Context(protocol.name, turn, reply)
     encoder = protocol.encoder(turn, reply)
     frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    if extra:
+        frames = apply(protocol, frames, extra)
     for variant in quirks:
         if variant.frames is not None:
             frames = change_frames(variant.frames, frames, context)

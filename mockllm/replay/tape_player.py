@@ -7,7 +7,7 @@ caller of `play` decides in which thread tapes are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,12 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.quirks.base import Ending
 from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.cache import byte_bounded
 from mockllm.scenario.model import Recorded, TurnSpec
+from mockllm.tapes.captured import Cut
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape, digest
 
@@ -89,6 +92,7 @@ class Recordings:
         *,
         stream: bool,
         quirks: bool = False,
+        broken: bool = False,
         read: _Read = _read_now,
     ) -> Played:
         """The recorded answer of a turn to a request.
@@ -98,6 +102,7 @@ class Recordings:
             turn: as written, not as the protocol plays it.
             stream: whether the request asks for a stream.
             quirks: whether the request has quirks, which the recording does not have.
+            broken: whether it is an earlier try that was broken off, which has no neutral form.
             read: as `Call.read`; called where the tape is not kept.
 
         Raises:
@@ -113,11 +118,30 @@ class Recordings:
             return Played(None, "other api")
         if recording.streamed != stream:
             return Played(None, "not streamed" if recording.streamed else "streamed")
-        if not recording.untouched:
+        if not recording.untouched and not broken:
             return Played(None, "edited")
         if stream and quirks:
             return Played(None, "quirks")
         return Played(recording.answer, "exact")
+
+    def play_route(self, scenario: str, turn: TurnSpec, read: _Read = _read_now) -> Played:
+        """The recorded answer of a turn of a route that calls no model.
+
+        Args:
+            scenario, turn, read: as of `play`.
+
+        Raises:
+            TapeNotReadError: by `read`.
+        """
+        if turn.recorded is None:
+            return Played(None, "")
+        try:
+            recording = self._recording(scenario, turn, turn.recorded, read)
+        except (OSError, MockLLMError) as error:
+            return Played(None, "unreadable", (str(error),))
+        if recording.api:
+            return Played(None, "other api")
+        return Played(recording.answer, "exact") if recording.untouched else Played(None, "edited")
 
     def _recording(
         self, scenario: str, turn: TurnSpec, recorded: Recorded, read: _Read
@@ -137,10 +161,18 @@ def _recording(recorded: Recorded, turn: TurnSpec) -> _Recording:
         OSError, ScenarioError: as `load` does.
     """
     tape = load(recorded)
-    untouched = tape.digest == digest(turn, tape.api)
+    untouched = tape.digest == digest(turn, tape.api) and _has_recorded_file(turn, tape)
     protocol = PROTOCOLS.get(tape.api)
     id = None if protocol is None else _id(tape, protocol)
     return _Recording(tape.api, tape.streamed, untouched, answer(tape, id))
+
+
+def _has_recorded_file(turn: TurnSpec, tape: Tape) -> bool:
+    """Whether the file of the answer, if it has one, is as it was recorded."""
+    answer = turn.answer
+    if answer is None or answer.kind != "file" or answer.path is None:
+        return True
+    return Path(answer.path).read_bytes() == captured_of(tape).plain().body
 
 
 def load(recorded: Recorded) -> Tape:
@@ -172,31 +204,60 @@ _FRAMING = frozenset(
 )
 """Headers of the recorded connection; the answer gets its own."""
 
+_ENDINGS: Mapping[Cut, Ending] = {
+    "": "complete",
+    "client": "complete",
+    "upstream": "closed",
+    "reset": "reset",
+}
+"""How an answer ends, by the end of the recorded one."""
+
 
 def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
     """The answer with the bytes of a tape, in its chunks and at its times.
 
-    If the upstream service broke the connection, the answer breaks at the same byte. If the client
-    closed it, the answer ends normally after the recorded bytes: the client needed no more.
+    If the upstream service closed or reset the connection early, the answer ends in the same way at
+    the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
+    client needed no more.
 
     Args:
         id: by which a client may request or continue the answer later.
     """
-    headers = [pair for pair in tape.headers if pair[0] not in _FRAMING]
+    framing = _FRAMING - {"trailer"} if tape.trailers else _FRAMING
+    headers = [pair for pair in tape.headers if pair[0] not in framing]
     names = {name for name, _ in headers}
     headers += [pair for pair in CORS.items() if pair[0] not in names]
-    broken = tape.cut == "upstream"
     chunks = [chunk for chunk in tape.chunks if chunk.data]
-    sized = any(name == "content-length" for name, _ in tape.headers)
+    length = _length(tape)
+    bodiless = _is_bodiless(tape)
+    broken = tape.cut in ("upstream", "reset")
+    if broken and length is not None and sum(len(chunk.data) for chunk in chunks) >= length:
+        length = None  # or the answer would be whole
     return bytes_answer(
         tape.status,
         headers,
         chunks,
-        streamed=broken or not sized,
+        streamed=length is None and not bodiless,
         segmented=len(chunks) > 1,
-        ending="closed" if broken else "complete",
+        bodiless=bodiless,
+        length=length if bodiless or broken else None,
+        ending=_ENDINGS[tape.cut],
         id=id,
+        reason=tape.reason,
+        trailers=tape.trailers,
     )
+
+
+def _length(tape: Tape) -> int | None:
+    """The recorded `content-length`; None without one that is a number."""
+    value = next((value for name, value in tape.headers if name == "content-length"), "")
+    return int(value) if value.isascii() and value.isdigit() else None
+
+
+def _is_bodiless(tape: Tape) -> bool:
+    """Whether an answer has no body, whatever its head has (RFC 9112, section 6.3)."""
+    head = tape.request is not None and tape.request.method == "HEAD"
+    return head or tape.status in (204, 304)
 
 
 def _id(tape: Tape, protocol: WireProtocol) -> str | None:

@@ -14,6 +14,7 @@ from mockllm.scenario.conditions import is_position
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
 from mockllm.scenario.locate import KeyPath
+from mockllm.scenario.routes import check_route
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.wording import excerpt, suggestion
 
@@ -32,6 +33,7 @@ def check(scenario: m.Scenario, schemas: Schemas | None = None) -> list[Mistake]
     schemas = schemas or Schemas()
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario, schemas), *_repeats_and_variants(scenario)]
+    mistakes += check_route(scenario)
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, schemas, path, turn)
     for turns in _played_turns(scenario):
@@ -153,7 +155,9 @@ def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
         case m.TextPart() | m.ReasoningPart() | m.RefusalPart():
             value, what = part.text, "text"
         case m.ToolPart():
-            value, what = part.arguments or "", "arguments"
+            value, what = part.arguments or "", "input" if part.custom else "arguments"
+        case m.ServerToolPart():
+            value, what = part.input or "", "input"
         case _:
             return
     if isinstance(part.split, tuple) and "".join(part.split) != value:
@@ -190,6 +194,8 @@ def _arguments(
     if tools and call.name not in tools and "" not in tools:
         hint = suggestion(call.name, tools) or f"; they are {', '.join(tools)}"
         yield (*path, "tool"), f"{call.name!r} is not among the scenario's tools{hint}"
+    if call.custom:
+        return
     arguments = (*path, "arguments") if call.arguments is not None else path
     text = "{}" if call.arguments is None else call.arguments
     try:
@@ -251,7 +257,10 @@ def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> 
             # here because starting does not need it, and few scenarios have an `order`.
             from mockllm.core.turn import ToolCall
 
-            return len(ToolCall("", "", cut).fragments) + opening
+            return len(ToolCall("", "", cut, custom=part.custom).fragments) + opening
+        case m.ServerToolPart():
+            cut = fragments(part.input or "", split or "whole", "") if part.input or split else ()
+            return (0 if cut == ("",) else len(cut)) + opening
         case _:
             return len(fragments(part.text, split or "whole", "")) or 1
 

@@ -21,6 +21,7 @@ from mockllm.scenario.reading import (
     keys,
     line,
     listing,
+    matching_text,
     record,
     scalar,
     text,
@@ -32,6 +33,7 @@ __all__ = [
     "MATCH",
     "RESULT",
     "expectation",
+    "header_value",
     "headers",
     "is_position",
     "match",
@@ -121,6 +123,9 @@ def _pairs(
     return tuple([(key, value) for key, value in pairs if value is not None])
 
 
+header_value = matching_text(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
+"""A reader of the value of a header."""
+
 _POSITION = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
@@ -155,13 +160,19 @@ def headers(
     return read_all
 
 
+def _query(node: Node, findings: Findings) -> tuple[tuple[str, m.TextCondition], ...] | None:
+    return _pairs(node, findings, "parameter names to conditions", condition)
+
+
 MATCH: Table = {
     "model": _glob,
     "user": condition,
     "system": condition,
     "tools": _names,
     "headers": headers(condition),
+    "query": _query,
     "body": json_mapping,
+    "stream": boolean,
 }
 
 

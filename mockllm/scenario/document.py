@@ -26,6 +26,7 @@ from mockllm.scenario.reading import (
     scalar,
     text,
 )
+from mockllm.scenario.routes import route
 from mockllm.scenario.turns import TABLES as TURN_TABLES
 from mockllm.scenario.turns import turn, usage
 
@@ -78,6 +79,7 @@ SCENARIO: Table = {
         "[a-z0-9][a-z0-9-]*", "a name of lower-case letters, digits and '-', such as two-tools"
     ),
     "description": line,
+    "route": route,
     "apis": _each_once,
     "match": match,
     "tools": listing(_tool, "tools"),
@@ -100,6 +102,8 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         findings.add(node, f"{message}; a scenario begins with 'scenario: NAME' and has 'turns'")
         return None
     values = readable_fields(node, findings, SCENARIO, ("scenario", "turns")) or {}
+    if "route" in node.entries and "route" not in values:
+        values["route"] = m.Route("", "")  # so that its answers are not reported, too
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())

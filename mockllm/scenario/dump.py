@@ -9,14 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.scenario import model as m
-from mockllm.scenario.durations import duration, percent
-from mockllm.scenario.jsontext import compact, parse
-from mockllm.scenario.yamltext import Flow, write
+from mockllm.scenario.dump_parts import (
+    dump_duration,
+    dump_error,
+    dump_part,
+    dump_split,
+    flow,
+    given,
+)
+from mockllm.scenario.durations import percent
+from mockllm.scenario.yamltext import Flow, FlowMap, write
 
 __all__ = ["answer", "dump"]
-
-_MAX_BRACKETS = 50
-"""Arguments with more brackets are dumped as text: `load` bounds how deeply YAML may nest."""
 
 
 def dump(scenario: m.Scenario) -> str:
@@ -27,19 +31,11 @@ def dump(scenario: m.Scenario) -> str:
     return write(_scenario(scenario))
 
 
-def _given(**values: Any) -> dict[str, Any]:
-    """The values but for None, False and empty tuples."""
-    return {
-        key: value
-        for key, value in values.items()
-        if value is not None and value is not False and value != ()
-    }
-
-
 def _scenario(scenario: m.Scenario) -> dict[str, Any]:
-    return _given(
+    return given(
         scenario=scenario.name,
         description=scenario.description or None,
+        route=None if scenario.route is None else str(scenario.route),
         apis=Flow(scenario.apis) if scenario.apis else None,
         match=_match(scenario.match),
         tools=[_tool_spec(tool) for tool in scenario.tools] or None,
@@ -55,18 +51,15 @@ def _match(match: m.Match | None) -> Any:
     if match is None or match.anything:
         return "any" if match else None
     headers = {name: _condition(condition) for name, condition in match.headers}
-    return _given(
+    return given(
         model=match.model,
         user=_condition(match.user),
         system=_condition(match.system),
-        tools=_flow(match.tools),
+        tools=flow(match.tools),
         headers=headers or None,
+        query={name: _condition(condition) for name, condition in match.query} or None,
         body=match.body,
-    )
-
-
-def _flow(items: tuple[Any, ...]) -> Flow | None:
-    return Flow(items) if items else None
+    ) | ({} if match.stream is None else {"stream": match.stream})
 
 
 def _condition(condition: m.TextCondition | None) -> Any:
@@ -75,33 +68,26 @@ def _condition(condition: m.TextCondition | None) -> Any:
     return condition.value if condition.op == "contains" else {condition.op: condition.value}
 
 
+def _answer(answer: m.RouteAnswer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    status = None if answer.status == 200 else answer.status
+    body = {answer.kind: answer.value} if answer.kind else {}
+    return given(status=status, headers=dict(answer.headers) or None) | body
+
+
 def _tool_spec(tool: m.ToolSpec) -> dict[str, Any]:
-    return _given(name=tool.name, description=tool.description or None, parameters=tool.parameters)
+    return given(name=tool.name, description=tool.description or None, parameters=tool.parameters)
 
 
 def _defaults(defaults: m.Defaults) -> dict[str, Any]:
-    return _given(
-        split=_split(defaults.split),
-        every=_duration(defaults.every),
-        ttft=_duration(defaults.ttft),
+    return given(
+        split=dump_split(defaults.split),
+        every=dump_duration(defaults.every),
+        ttft=dump_duration(defaults.ttft),
         jitter=_percent(defaults.jitter),
         usage=_usage(defaults.usage),
     )
-
-
-def _split(split: m.Split | None) -> Any:
-    match split:
-        case m.RandomSplit():
-            return {"random": Flow([split.low, split.high])}
-        case tuple():
-            return list(split)
-        case _:
-            return split
-
-
-def _duration(microseconds: int | None) -> Any:
-    # A bare 0 needs no quotes as a number, and no unit.
-    return duration(microseconds) if microseconds else microseconds
 
 
 def _percent(share: float | None) -> str | None:
@@ -111,7 +97,7 @@ def _percent(share: float | None) -> str | None:
 def _usage(usage: m.UsageSpec | None) -> Any:
     if usage is None or not usage.sent:
         return "none" if usage else None
-    return _given(
+    return given(
         input=usage.input, output=usage.output, reasoning=usage.reasoning, cached=usage.cached
     )
 
@@ -119,9 +105,21 @@ def _usage(usage: m.UsageSpec | None) -> Any:
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:
     base = _turn_keys(turn)
     when = [{"api": api, **changed} for api, changed in _changes(turn, base) if changed]
-    return base | _given(
-        recorded=None if turn.recorded is None else turn.recorded.file,
+    return base | given(
+        recorded=_recorded(turn.recorded),
         when=when[0] if len(when) == 1 else when or None,
+    )
+
+
+def _recorded(recorded: m.Recorded | None) -> Any:
+    """The file alone, or with what finds it again."""
+    if recorded is None or not recorded.request:
+        return None if recorded is None else recorded.file
+    return given(
+        file=recorded.file,
+        request=recorded.request,
+        redacted=list(recorded.redacted) or None,
+        order=recorded.order or None,
     )
 
 
@@ -137,27 +135,53 @@ def _changes(turn: m.TurnSpec, base: dict[str, Any]) -> list[tuple[str, dict[str
     return out
 
 
-def answer(turn: m.TurnSpec) -> dict[str, Any]:
-    """The keys of a turn that its answer depends on, as JSON values; `when` is not among them."""
-    return _given(
-        reply=[_part(part) for part in turn.reply] or None,
+def answer(turn: m.TurnSpec, api: m.Api | None = None) -> dict[str, Any]:
+    """The keys of a turn that its answer depends on, as JSON values; `when` is not among them.
+
+    Args:
+        api: without the fields that only other protocols have; None: with those of all.
+    """
+    extra = [(name, fields) for name, fields in turn.extra if api in (None, name)]
+    return given(
+        reply=[dump_part(part) for part in turn.reply] or None,
         http=_http(turn.http),
+        answer=_answer(turn.answer),
         finish=turn.finish,
         finish_raw=turn.finish_raw,
         usage=_usage(turn.usage),
         timing=_timing(turn.timing),
         wire=_wire(turn.wire),
+        extra={name: _extra(fields) for name, fields in extra} or None,
     )
+
+
+def _extra(extra: Any) -> dict[str, Any]:
+    """The patches of one protocol, each on one line."""
+    stream = {kind: FlowMap(patch) for kind, patch in extra.get("stream", {}).items()}
+    return given(
+        join=flow(tuple(extra.get("join", ()))),
+        drop=flow(tuple(extra.get("drop", ()))),
+        move=extra.get("move"),
+        add={kind: list(map(_event, events)) for kind, events in extra.get("add", {}).items()}
+        or None,
+        stream=stream or None,
+        body=FlowMap(extra["body"]) if extra.get("body") else None,
+    )
+
+
+def _event(event: Any) -> Any:
+    return event if isinstance(event, str) else FlowMap(event)
 
 
 def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
     answered = answer(turn)
-    wire = answered.pop("wire", None)
-    return _given(
+    wire, extra = answered.pop("wire", None), answered.pop("extra", None)
+    return given(
         request=_request(turn.request),
         **answered,
         attempts=[_attempt(http) for http in turn.attempts] or None,
         wire=wire,
+        extra=extra,
         expect=_outcome(turn.expect),
         repeat=turn.repeat,
     )
@@ -166,9 +190,9 @@ def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
 def _request(request: m.Expect | None) -> Any:
     if request is None:
         return None
-    return _given(
+    return given(
         results={id: _result(result) for id, result in request.results} or None,
-        offers=_flow(request.offers),
+        offers=flow(request.offers),
         tool_choice=request.tool_choice,
         user=_condition(request.user),
         body=request.body,
@@ -191,29 +215,27 @@ def _http(http: m.Http | None) -> Any:
 
 
 def _attempt(http: m.Http) -> dict[str, Any]:
-    return {"http": http.status, **_http_more(http)}
+    status = {} if http.status < 400 else {"http": http.status}
+    extra = {name: _extra(fields) for name, fields in http.extra} or None
+    return status | _http_more(http) | given(recorded=_recorded(http.recorded), extra=extra)
 
 
 def _http_more(http: m.Http) -> dict[str, Any]:
-    return _given(
+    return given(
         headers=dict(http.headers) or None,
-        retry_after=_duration(http.retry_after),
-        error=None if http.error is None else _error(http.error),
+        retry_after=dump_duration(http.retry_after),
+        error=None if http.error is None else dump_error(http.error),
     )
-
-
-def _error(error: m.ErrorSpec) -> dict[str, Any]:
-    return _given(message=error.message, type=error.type, code=error.code)
 
 
 def _timing(timing: m.Timing | None) -> Any:
     if timing is None:
         return None
-    return _given(
-        ttft=_duration(timing.ttft),
-        every=_duration(timing.every),
+    return given(
+        ttft=dump_duration(timing.ttft),
+        every=dump_duration(timing.every),
         jitter=_percent(timing.jitter),
-        at=_flow(tuple(_duration(at) for at in timing.at)),
+        at=flow(tuple(dump_duration(at) for at in timing.at)),
     )
 
 
@@ -221,14 +243,14 @@ def _wire(wire: m.Wire | None) -> Any:
     if wire is None:
         return None
     comments, segments = wire.comments, wire.segments
-    return _given(
+    return given(
         line_end=wire.line_end,
         bom=wire.bom,
         multiline=wire.multiline,
-        comments=comments and _given(every=comments.every, text=comments.text or None),
+        comments=comments and given(every=comments.every, text=comments.text or None),
         group=wire.group,
         segments=segments and _segments(segments),
-        quirks=_flow(wire.quirks),
+        quirks=flow(wire.quirks),
     )
 
 
@@ -243,7 +265,7 @@ def _segments(segments: m.Segments | tuple[int, ...]) -> Any:
 def _outcome(outcome: m.Outcome | None) -> Any:
     if outcome is None:
         return None
-    return _given(
+    return given(
         text=outcome.text,
         reasoning=outcome.reasoning,
         refusal=outcome.refusal,
@@ -252,64 +274,4 @@ def _outcome(outcome: m.Outcome | None) -> Any:
         usage=_usage(outcome.usage),
         opaque=None if outcome.opaque is None else list(outcome.opaque),
         errors=outcome.errors,
-    )
-
-
-def _part(part: m.AnyPart) -> dict[str, Any]:
-    match part:
-        case m.TextPart():
-            citations = [_citation(citation) for citation in part.citations]
-            keys = _given(text=part.text, citations=citations or None, logprobs=part.logprobs)
-        case m.ReasoningPart():
-            keys = _given(reasoning=part.text, signature=part.signature, summary=part.summary)
-        case m.RefusalPart():
-            keys = {"refusal": part.text}
-        case m.ToolPart():
-            keys = _given(
-                tool=part.name,
-                id=part.id,
-                arguments=_arguments(part.arguments),
-                signature=part.signature,
-                malformed=part.malformed,
-            )
-        case m.ParallelPart():
-            calls = [_part(call) for call in part.calls]
-            return _given(parallel=calls, order=_flow(part.order))
-        case m.InterleavedPart():
-            members = [_part(member) for member in part.parts]
-            return {"interleaved": members, "order": _flow(part.order)}
-        case m.PausePart():
-            return {"pause": _duration(part.duration)}
-        case m.FramePart():
-            return {"frame": _frame(part), "api": part.api}
-        case m.ErrorPart():
-            return {"error": _error(part.error)}
-        case m.AutoPart():
-            return {"auto": True}
-    return keys | _given(split=_split(part.split), every=_duration(part.every))
-
-
-def _citation(citation: m.Citation) -> dict[str, Any]:
-    return _given(
-        url=citation.url,
-        title=citation.title or None,
-        cited_text=citation.cited_text or None,
-    )
-
-
-def _arguments(arguments: str | None) -> Any:
-    """A mapping, where `load` makes exactly the same text of it; else the text."""
-    if arguments is None or arguments.count("[") + arguments.count("{") > _MAX_BRACKETS:
-        return arguments
-    try:
-        value = parse(arguments)
-    except ValueError:
-        return arguments
-    return value if isinstance(value, dict) and compact(value) == arguments else arguments
-
-
-def _frame(part: m.FramePart) -> dict[str, Any]:
-    data = {} if part.data is None else {"data": part.data}
-    return data | _given(
-        event=part.event, id=part.id, retry=part.retry, comment=part.comment, raw=part.raw
     )

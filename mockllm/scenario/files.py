@@ -9,10 +9,13 @@ from stat import S_ISREG
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = ["MAX_FILE", "beside", "texts"]
+__all__ = ["MAX_BODY", "MAX_FILE", "beside", "body_beside", "texts"]
 
 MAX_FILE = 8 * 1024 * 1024
-"""Bytes in one file."""
+"""Bytes in one scenario file."""
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes in the file with the body of a route's answer."""
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -64,6 +67,34 @@ def beside(file: str, name: str) -> str:
     if not os.path.realpath(path).startswith(inside):
         raise OSError("is a link that leaves the folder")
     return path
+
+
+def body_beside(file: str, name: str) -> str:
+    """The path of a file with the body of a route's answer, as `beside`.
+
+    Raises:
+        OSError: as of `beside`, and where the file is larger than `MAX_BODY`.
+    """
+    path = beside(file, name)
+    if os.stat(path).st_size > MAX_BODY:  # noqa: PTH116 - as above
+        raise OSError(f"is larger than {MAX_BODY // 2**20} MiB")
+    return path
+
+
+def text_beside(file: str, name: str) -> str:
+    """The text of a file that a scenario file names.
+
+    Raises:
+        OSError: as `beside`; or it is larger than `MAX_FILE`, or is not UTF-8.
+    """
+    with open(beside(file, name), "rb") as handle:  # noqa: PTH123 - as above
+        content = handle.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        raise OSError(f"is larger than {MAX_FILE // 2**20} MiB")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise OSError(f"must be UTF-8, got byte 0x{content[error.start]:02x}") from None
 
 
 def _problem(name: str, message: str) -> Problem:

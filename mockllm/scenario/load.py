@@ -7,18 +7,19 @@ line of a problem. This module runs them and compares scenarios with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike, fspath
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario import document, nodes
 from mockllm.scenario.check import check
-from mockllm.scenario.files import beside, texts
-from mockllm.scenario.locate import SourceLocation, locate_node, locate_path, node_paths
+from mockllm.scenario.files import beside, body_beside, text_beside, texts
+from mockllm.scenario.locate import KeyPath, SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.nodes import Document, Mapping, Mark, Node
-from mockllm.scenario.precedence import differ_later, match_key
+from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
@@ -46,29 +47,41 @@ def load(
     return loading.finish()
 
 
-def loads(text: str, vocabulary: Vocabulary, name: str = "<text>") -> tuple[Scenario, ...]:
+def loads(
+    text: str,
+    vocabulary: Vocabulary,
+    name: str = "<text>",
+    text_beside: Callable[[str], str] | None = None,
+) -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
         vocabulary: the names of protocols and quirks that scenarios may use.
         name: stands for the file in problems.
+        text_beside: reads a file that the text names, and raises OSError where it cannot; None:
+            there are no such files.
 
     Raises:
         ScenarioError: the text is wrong; it has every problem.
     """
-    loading = _Loading(vocabulary)
+    loading = _Loading(vocabulary, text_beside=text_beside)
     loading.text(text, name)
     return loading.finish()
 
 
 @dataclass(slots=True)
 class _Loaded:
-    """A scenario, and the marks of its name and its match."""
+    """A scenario, and the marks of its name and its match.
+
+    Args:
+        matched: the key that `match` is the mark of: `match`, or `route` without one.
+    """
 
     scenario: Scenario
     file: str
     name: Mark
     match: Mark
+    matched: str = "match"
 
     def at(self, mark: Mark) -> str:
         return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
@@ -87,6 +100,7 @@ class _Loading:
 
     vocabulary: Vocabulary
     in_files: bool = False
+    text_beside: Callable[[str], str] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
     schemas: Schemas = field(default_factory=Schemas)
@@ -124,36 +138,66 @@ class _Loading:
             self.problems.append(Problem(file, 1, 1, "", message))
 
     def document(self, parsed: Document, file: str) -> None:
-        findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS])
+        read = partial(text_beside, file) if self.in_files else self.text_beside
+        findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS], read)
         root = parsed.root
         scenario = document.scenario(root, findings)
         if findings.found:
             self.problems += _problems(parsed, findings, file)
         if scenario is None or not isinstance(root, Mapping):
             return
-        if self.in_files and any(turn.recorded for turn in scenario.turns):
+        if self.in_files and any(turn.answer or any(turn.recordings()) for turn in scenario.turns):
             turns = [
-                self.recorded(turn, index, root, file) for index, turn in enumerate(scenario.turns)
+                self.answered(self.recorded(turn, index, root, file), index, root, file)
+                for index, turn in enumerate(scenario.turns)
             ]
             scenario = replace(scenario, turns=tuple(turns))
         for path, message in check(scenario, self.schemas):
             self.problems.append(_problem(file, locate_path(root, path), message))
-        name, match = (_mark(root, key) for key in ("scenario", "match"))
-        self.loaded.append(_Loaded(scenario, file, name, match))
+        matched = "match" if scenario.route is None or scenario.match is not None else "route"
+        name, match = (_mark(root, key) for key in ("scenario", matched))
+        self.loaded.append(_Loaded(scenario, file, name, match, matched))
 
     def recorded(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
-        """The turn with the path of its tape, which is read when the turn is played."""
-        if turn.recorded is None:
-            return turn
-        name = turn.recorded.file
+        """The turn with the paths of its tapes, which are read when the turn is played."""
+        path: KeyPath = ("turns", index)
+        attempts = [
+            replace(
+                one,
+                recorded=self.tape(one.recorded, (*path, "attempts", n, "recorded"), root, file),
+            )
+            for n, one in enumerate(turn.attempts)
+        ]
+        recorded = self.tape(turn.recorded, (*path, "recorded"), root, file)
+        return replace(turn, recorded=recorded, attempts=tuple(attempts))
+
+    def tape(
+        self, recorded: Recorded | None, path: KeyPath, root: Node, file: str
+    ) -> Recorded | None:
+        if recorded is None:
+            return None
         try:
-            path = beside(file, name)
+            return replace(recorded, path=beside(file, recorded.file))
         except OSError as error:
-            location = locate_path(root, ("turns", index, "recorded"))
-            message = f"{name!r} {error}; put it there, or take the key away to play the reply"
+            location = locate_path(root, path)
+            name = f"{recorded.file!r}"
+            message = f"{name} {error}; put it there, or take the key away to play the reply"
+            self.problems.append(_problem(file, location, message))
+            return recorded
+
+    def answered(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
+        """The turn with the path of the file that its answer names, which is read when the turn is
+        played."""
+        if turn.answer is None or turn.answer.kind != "file":
+            return turn
+        try:
+            path = body_beside(file, turn.answer.value)
+        except OSError as error:
+            location = locate_path(root, ("turns", index, "answer", "file"))
+            message = f"{turn.answer.value!r} {error}; put the body of the answer there"
             self.problems.append(_problem(file, location, message))
             return turn
-        return replace(turn, recorded=Recorded(name, path))
+        return replace(turn, answer=replace(turn.answer, path=path))
 
     def check_names(self) -> None:
         """Adds a problem for each scenario that has the name of an earlier one."""
@@ -170,9 +214,10 @@ class _Loading:
         and a protocol in common. Recordings that differ later may compete (`precedence`)."""
         known: dict[object, list[_Loaded]] = {}
         for one in self.loaded:
-            if one.scenario.match is None:
+            key = scenario_key(one.scenario)
+            if key is None:
                 continue
-            others = known.setdefault(match_key(one.scenario.match), [])
+            others = known.setdefault(key, [])
             for other in others:
                 if differ_later(one.scenario, other.scenario):
                     continue
@@ -181,7 +226,7 @@ class _Loading:
                         f"matches the same requests as scenario {other.scenario.name!r}, "
                         f"at {other.at(other.match)}; add a condition to one of them"
                     )
-                    self.problems.append(one.problem(one.match, "match", message))
+                    self.problems.append(one.problem(one.match, one.matched, message))
                     break
             others.append(one)
 

@@ -7,10 +7,32 @@ Durations are whole microseconds. JSON values are plain Python values that no on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mockllm.core.request import OfferedTool
+from mockllm.scenario.model_parts import (
+    AnyPart,
+    Api,
+    AutoPart,
+    Citation,
+    ErrorPart,
+    ErrorSpec,
+    FramePart,
+    InterleavedPart,
+    Member,
+    ParallelPart,
+    PausePart,
+    RandomSplit,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    Split,
+    TextFile,
+    TextPart,
+    ToolPart,
+)
 
 if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
@@ -39,10 +61,14 @@ __all__ = [
     "Recorded",
     "RefusalPart",
     "ResultCondition",
+    "Route",
+    "RouteAnswer",
     "Scenario",
     "Segments",
+    "ServerToolPart",
     "Split",
     "TextCondition",
+    "TextFile",
     "TextPart",
     "Timing",
     "ToolPart",
@@ -51,21 +77,6 @@ __all__ = [
     "UsageSpec",
     "Wire",
 ]
-
-Api = str
-"""The name of a wire protocol: a key of `mockllm.protocols.PROTOCOLS`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RandomSplit:
-    """Fragments of `low` to `high` characters, drawn from the seed."""
-
-    low: int
-    high: int
-
-
-Split = Literal["whole", "chars", "words"] | int | RandomSplit | tuple[str, ...]
-"""How a value is cut: by a rule, every n characters, at random, or into the fragments given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +92,8 @@ class Match:
     """When a scenario answers a request that did not name one; all conditions must hold.
 
     `anything` (`match: any`) answers what no other scenario answers. `headers` pairs lower-case
-    names with conditions. `body` is a partial JSON body.
+    names with conditions. `body` is a partial JSON body. `stream` is whether the answer is to be
+    streamed. `query` pairs names of parameters with conditions, for routes that call no model.
     """
 
     anything: bool = False
@@ -91,6 +103,8 @@ class Match:
     tools: tuple[str, ...] = ()
     headers: tuple[tuple[str, TextCondition], ...] = ()
     body: Any = None
+    stream: bool | None = None
+    query: tuple[tuple[str, TextCondition], ...] = ()
 
     @property
     def conditions(self) -> int:
@@ -102,6 +116,8 @@ class Match:
             + len(self.tools)
             + len(self.headers)
             + (self.body is not None)
+            + (self.stream is not None)
+            + len(self.query)
         )
 
 
@@ -159,150 +175,42 @@ class Defaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
-    """The source of a claim in a text."""
-
-    url: str
-    title: str = ""
-    cited_text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """Visible text."""
-
-    text: str
-    split: Split | None = None
-    every: int | None = None
-    citations: tuple[Citation, ...] = ()
-    logprobs: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningPart:
-    """Reasoning, or a summary of it; `signature` is the provider's opaque proof."""
-
-    text: str
-    split: Split | None = None
-    every: int | None = None
-    signature: str | None = None
-    summary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalPart:
-    """The text with which the model declines to answer."""
-
-    text: str
-    split: Split | None = None
-    every: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolPart:
-    """A tool call.
+class Recorded:
+    """The recorded bytes of a turn's answer, in a tape: a file beside the YAML.
 
     Args:
-        id: None is derived (`mockllm.matching.positions.call_id`).
-        arguments: JSON text, compact where YAML has a mapping; None: a call without arguments.
-        malformed: whether name or arguments are wrong on purpose.
-        signature: the provider's opaque proof of the reasoning behind the call.
+        file: as written: a path in the folder of the YAML.
+        path: of the tape; None for a scenario that was not loaded from a file.
+        request: the digest of the recorded request (`mockllm.matching.fingerprint`): the same
+            request gets this answer; "" where it is not known.
+        redacted: JSON pointers to the strings of the request that had secrets; the digest leaves
+            them out.
+        order: of several recordings with the same request, which one this is, from 0.
     """
 
-    name: str
-    id: str | None = None
-    arguments: str | None = None
-    malformed: bool = False
-    split: Split | None = None
-    every: int | None = None
-    signature: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ParallelPart:
-    """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
-    index into `calls` for each fragment."""
-
-    calls: tuple[ToolPart, ...]
-    order: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PausePart:
-    """A pause, in microseconds."""
-
-    duration: int
-
-
-@dataclass(frozen=True, slots=True)
-class FramePart:
-    """One frame of protocol `api`, sent unchanged: `data` (text, or a JSON value) with `event`,
-    `id` and `retry`; or a `comment`; or `raw` text."""
-
-    api: Api
-    data: Any = None
-    event: str | None = None
-    id: str | None = None
-    retry: int | None = None
-    comment: str | None = None
-    raw: str | None = None
-
-
-Member = TextPart | ReasoningPart | RefusalPart | ToolPart | FramePart
-
-
-@dataclass(frozen=True, slots=True)
-class InterleavedPart:
-    """Parts whose fragments interleave in the order of `order`, which has an index into `parts`
-    for each fragment. The opening of a call counts as a fragment, and so does a frame."""
-
-    parts: tuple[Member, ...]
-    order: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorSpec:
-    """An error; None stands for the default of the API."""
-
-    message: str | None = None
-    type: str | None = None
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorPart:
-    """The error inside the stream, which ends it."""
-
-    error: ErrorSpec
-
-
-@dataclass(frozen=True, slots=True)
-class AutoPart:
-    """An answer made from the request."""
-
-
-AnyPart = (
-    TextPart
-    | ReasoningPart
-    | RefusalPart
-    | ToolPart
-    | ParallelPart
-    | InterleavedPart
-    | PausePart
-    | FramePart
-    | ErrorPart
-    | AutoPart
-)
+    file: str
+    path: str | None = field(default=None, compare=False)
+    request: str = ""
+    redacted: tuple[str, ...] = ()
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """An HTTP error in place of an answer; `retry_after` in microseconds."""
+    """An HTTP error in place of an answer; `retry_after` in microseconds.
+
+    Args:
+        recorded: of an earlier try only: its exact answer, which may also be one that was broken
+            off, with a `status` below 400.
+        extra: of an earlier try only: as of `TurnSpec`.
+    """
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     retry_after: int | None = None
     error: ErrorSpec | None = None
+    recorded: Recorded | None = None
+    extra: tuple[tuple[Api, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,28 +296,52 @@ Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "n
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """The recorded bytes of a turn's answer, in a tape: a file beside the YAML.
+class RouteAnswer:
+    """`answer:` of a turn: the answer of a route that calls no model.
 
     Args:
-        file: as written: a path in the folder of the YAML.
-        path: of the tape; None for a scenario that was not loaded from a file.
+        headers: names in lower case.
+        kind: how `value` holds the body: a JSON value, a text, base64 text, or the name of a file
+            beside the YAML; "" is no body.
+        path: of the file; None for a scenario that was not loaded from a file.
     """
 
-    file: str
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    kind: Literal["", "json", "text", "base64", "file"] = ""
+    value: Any = None
     path: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route that calls no model: `POST /v1/embeddings`.
+
+    Args:
+        method: in upper case.
+        path: `{name}` in it stands for one segment, `*` for any text.
+    """
+
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSpec:
     """One turn of the model as written.
 
-    Exactly one of `reply` (at least one part) and `http` is set.
+    Exactly one of `reply` (at least one part), `http` and, in a scenario with a `route`, `answer`
+    is set.
 
     Args:
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
         variants: whole turns that replace this one for the protocols named (`when:`).
         recorded: of the turn itself; variants have none.
+        extra: by protocol, fields of its frames that have no neutral form, as
+            `mockllm.protocols.extra` describes them.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -425,6 +357,16 @@ class TurnSpec:
     repeat: bool = False
     recorded: Recorded | None = None
     variants: tuple[tuple[Api, TurnSpec], ...] = ()
+    answer: RouteAnswer | None = None
+    extra: tuple[tuple[Api, Any], ...] = ()
+
+    def recordings(self) -> Iterator[Recorded]:
+        """The recordings of the turn and of the tries before it."""
+        for attempt in self.attempts:
+            if attempt.recorded is not None:
+                yield attempt.recorded
+        if self.recorded is not None:
+            yield self.recorded
 
     def for_api(self, api: str) -> TurnSpec:
         """This turn as protocol `api` plays it."""
@@ -432,6 +374,10 @@ class TurnSpec:
             if name == api:
                 return variant
         return self
+
+    def extra_for(self, api: str) -> Any:
+        """The fields of protocol `api` without a neutral form; {} if there are none."""
+        return dict(self.extra).get(api, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +390,7 @@ class Scenario:
         restart: whether the first turn follows the last one (`then: restart`).
         any_ids: whether calls in a history may have ids that are not those of the scenario
             (`ids: any`).
+        route: the route that it answers, which calls no model; None: it plays a conversation.
     """
 
     name: str
@@ -456,10 +403,11 @@ class Scenario:
     defaults: Defaults = Defaults()
     restart: bool = False
     any_ids: bool = False
+    route: Route | None = None
 
     def plays_over(self, api: str) -> bool:
-        """Whether the scenario answers requests of a protocol."""
-        return not self.apis or api in self.apis
+        """Whether the scenario answers requests for answers of a model, of a protocol."""
+        return self.route is None and (not self.apis or api in self.apis)
 
     def shares_api(self, other: Scenario) -> bool:
         """Whether there is a protocol that both play over."""

@@ -26,10 +26,12 @@ from mockllm.scenario.reading import (
     keys,
     line,
     listing,
+    long_text,
     matching_text,
     record,
     scalar,
     text,
+    text_of_file,
     unknown,
 )
 from mockllm.scenario.wording import nearest, suggestion
@@ -101,6 +103,18 @@ def arguments(node: Node, findings: Findings) -> str | None:
     return None
 
 
+def _json_text(node: Node, findings: Findings) -> str | None:
+    """A JSON value as compact text; `{raw: text}` is text that is kept as it is, and
+    `{raw: {file: NAME}}` that of a file."""
+    if isinstance(node, Mapping) and list(node.entries) == ["raw"]:
+        raw: str | None = long_text(node.entries["raw"], findings)
+        return raw
+    if is_null(node):
+        findings.must_be(node, "a JSON value, or {raw: text}")
+        return None
+    return compact(json_value(node, findings))
+
+
 def _true(node: Node, findings: Findings) -> bool | None:
     if isinstance(node, Scalar) and scalar(node) is True:
         return True
@@ -113,6 +127,11 @@ def _data(node: Node, findings: Findings) -> Any:
         findings.add(node, "must be a string or a JSON value; write null as the string 'null'")
         return None
     return json_value(node, findings)
+
+
+def _data_file(node: Node, findings: Findings) -> str | None:
+    """The data of a frame, in a file."""
+    return text_of_file(node, findings)
 
 
 ERROR: Table = {"message": text, "type": text, "code": text}
@@ -128,6 +147,7 @@ def _field(node: Node, findings: Findings) -> str | None:
 CITATION: Table = {"url": _field, "title": text, "cited_text": text}
 FRAME: Table = {
     "data": _data,
+    "data_file": _data_file,
     "event": _field,
     "id": _field,
     "retry": integer(0, 10**18),
@@ -143,12 +163,17 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
     kinds = [
         name
         for name, members in (
-            ("data", ("data", "event", "id", "retry")),
+            ("data", ("data", "data_file", "event", "id", "retry")),
             ("comment", ("comment",)),
             ("raw", ("raw",)),
         )
         if any(member in node.entries for member in members)
     ]
+    if {"data", "data_file"} <= node.entries.keys():
+        findings.add(node, "must have either 'data' or 'data_file', got both")
+        return None
+    if "data_file" in values:
+        values["data"] = values.pop("data_file")
     if len(kinds) == 1:
         return values
     findings.add(node, "must have one of data (with event, id, retry), comment and raw")
@@ -172,13 +197,21 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
 
 def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
     """The call, if its name is valid or the call is `malformed`; else `BROKEN`."""
+    if isinstance(node, Mapping) and {"arguments", "input"} <= node.entries.keys():
+        findings.add(node, "must have either 'arguments' or 'input', got both", node.keys["input"])
     if not call.malformed and isinstance(node, Mapping):
         return call if tool_name(node.entries["tool"], findings) else BROKEN
     return call
 
 
-def _call(tool: str, **values: Any) -> m.ToolPart:
+def _call(tool: str, input: str | None = None, **values: Any) -> m.ToolPart:
+    if input is not None:
+        values |= {"arguments": input or None, "custom": True}
     return m.ToolPart(name=tool, **values)
+
+
+def _server_tool(server_tool: str, **values: Any) -> m.ServerToolPart:
+    return m.ServerToolPart(server_tool, **values)
 
 
 def _interleaved_member(node: Node, findings: Findings) -> m.Member:
@@ -200,22 +233,23 @@ def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> 
 
 
 _FRAGMENT_KEYS: Table = {"split": split, "every": duration}
-_MEMBERS = ("text", "reasoning", "refusal", "tool", "frame")
+_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "frame")
 
 # By the key that names the kind: the keys of the part, the required ones, and its constructor.
 PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
     "text": (
         {
-            "text": text,
+            "text": long_text,
             **_FRAGMENT_KEYS,
             "citations": listing(record(m.Citation, CITATION, ("url",)), "citations"),
             "logprobs": boolean,
+            "signature": long_text,
         },
         ("text",),
         m.TextPart,
     ),
     "reasoning": (
-        {"reasoning": text, **_FRAGMENT_KEYS, "signature": text, "summary": boolean},
+        {"reasoning": long_text, **_FRAGMENT_KEYS, "signature": long_text, "summary": boolean},
         ("reasoning",),
         lambda reasoning, **values: m.ReasoningPart(reasoning, **values),
     ),
@@ -229,12 +263,25 @@ PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
             "tool": text,
             "id": line,
             "arguments": arguments,
-            "signature": text,
+            "input": text,
+            "signature": long_text,
             "malformed": boolean,
             **_FRAGMENT_KEYS,
         },
         ("tool",),
         _call,
+    ),
+    "server_tool": (
+        {
+            "server_tool": line,
+            "id": line,
+            "name": line,
+            "input": _json_text,
+            "output": _json_text,
+            **_FRAGMENT_KEYS,
+        },
+        ("server_tool",),
+        _server_tool,
     ),
     "parallel": (
         {

@@ -10,16 +10,29 @@ Where several still agree, the first by `precedence` answers.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable
 
 from mockllm.scenario.model import Match, Scenario, TextCondition
 
-__all__ = ["differ_later", "is_recorded", "match_key", "precedence", "user_condition"]
+__all__ = [
+    "differ_later",
+    "found_by_request",
+    "is_recorded",
+    "match_key",
+    "precedence",
+    "scenario_key",
+    "user_condition",
+]
 
 
-def precedence(scenario: Scenario) -> tuple[int, str]:
-    """The sort key of competing recordings: `hello`, `hello-2`, ..., `hello-10`; the first wins."""
-    return len(scenario.name), scenario.name
+_NAMED = re.compile(r"\{\w+\}")
+
+
+def precedence(scenario: Scenario) -> tuple[bool, int, str]:
+    """The sort key of competing scenarios, of which the first wins: authored ones, then recordings
+    as `hello`, `hello-2`, ..., `hello-10`."""
+    return is_recorded(scenario), len(scenario.name), scenario.name
 
 
 def user_condition(scenario: Scenario, index: int) -> TextCondition | None:
@@ -33,15 +46,23 @@ def is_recorded(scenario: Scenario) -> bool:
     return any(turn.recorded is not None for turn in scenario.turns)
 
 
+def found_by_request(scenario: Scenario) -> bool:
+    """Whether a turn of the scenario is found by the digest of its recorded request."""
+    return any(turn.recorded is not None and turn.recorded.request for turn in scenario.turns)
+
+
 def differ_later(one: Scenario, other: Scenario) -> bool:
     """Whether two scenarios with the same `match` may compete.
 
-    They may if the later one by `precedence` is recorded and, in any turn after the first, either
-    has another condition on the user message or goes on where the other one ends.
+    They may if the later one by `precedence` is recorded and is found by its own request; or, in
+    any turn after the first, either has another condition on the user message or goes on where the
+    other one ends.
     """
     earlier, later = sorted((one, other), key=precedence)
     if not is_recorded(later):
         return False
+    if found_by_request(later) or later.route is not None:
+        return True
     for index in range(1, len(later.turns)):
         if index >= len(earlier.turns):
             return True
@@ -49,6 +70,15 @@ def differ_later(one: Scenario, other: Scenario) -> bool:
         if None not in (condition, other_condition) and condition != other_condition:
             return True
     return False
+
+
+def scenario_key(scenario: Scenario) -> Hashable:
+    """A key that is equal for two scenarios that match the same requests, of the protocols that
+    both play over; None for a scenario that plays only when a request names it."""
+    route, match = scenario.route, scenario.match
+    if route is None:
+        return None if match is None else match_key(match)
+    return route.method, _NAMED.sub("{}", route.path), match_key(match or Match())
 
 
 def match_key(match: Match) -> Hashable:
@@ -61,4 +91,6 @@ def match_key(match: Match) -> Hashable:
         frozenset(match.tools),
         frozenset(match.headers),
         None if match.body is None else json.dumps(match.body, sort_keys=True),
+        match.stream,
+        frozenset(match.query),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mockllm.scenario.durations import read_duration, read_percent
+from mockllm.scenario.model import TextFile
 from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.vocabulary import Vocabulary
 from mockllm.scenario.wording import display_node, excerpt, nearest, suggestion
@@ -27,6 +28,7 @@ __all__ = [
     "choice",
     "duration",
     "fields",
+    "inner_path",
     "integer",
     "is_null",
     "json_mapping",
@@ -68,6 +70,8 @@ class Findings:
 
     vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
+    text_beside: Callable[[str], str] | None = None
+    """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
 
     @property
     def full(self) -> bool:
@@ -126,6 +130,36 @@ def text(node: Node, findings: Findings) -> str | None:
     return None
 
 
+TEXT_FILE: Table = {"file": lambda node, findings: inner_path(node, findings)}
+
+
+def long_text(node: Node, findings: Findings) -> str | None:
+    """Any string, or `{file: NAME}`: the text of a file beside the YAML."""
+    if not isinstance(node, Mapping):
+        return text(node, findings)
+    values = fields(node, findings, TEXT_FILE, ("file",))
+    if values is None:
+        return None
+    return _file_text(values["file"], node, findings)
+
+
+def text_of_file(node: Node, findings: Findings) -> str | None:
+    """The text of a file beside the YAML, from its name."""
+    name = inner_path(node, findings)
+    return None if name is None else _file_text(name, node, findings)
+
+
+def _file_text(name: str, node: Node, findings: Findings) -> str | None:
+    if findings.text_beside is None:
+        findings.add(node, f"names the file {name!r}, and this text is in no folder")
+        return None
+    try:
+        return TextFile(findings.text_beside(name), name)
+    except OSError as error:
+        findings.add(node, f"{name!r} {error}; put it there, or write the text here")
+        return None
+
+
 def line(node: Node, findings: Findings) -> str | None:
     """A string on one line, not empty; a line break at its end is removed."""
     value = text(node, findings)
@@ -150,6 +184,14 @@ def matching_text(pattern: str, expected: str) -> Reader:
         return None
 
     return read
+
+
+_NAME = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
+inner_path: Reader = matching_text(
+    f"{_NAME}(?:/{_NAME})*",
+    "a path inside the folder of this file, such as name.1.jsonl",
+)
+"""A reader of paths that stay in the folder of the scenario's file."""
 
 
 def boolean(node: Node, findings: Findings) -> bool | None:

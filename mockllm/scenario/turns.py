@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.scenario import model as m
-from mockllm.scenario.conditions import expectation, headers
+from mockllm.scenario.conditions import expectation, header_value, headers
+from mockllm.scenario.extra import TABLES as EXTRA_TABLES
+from mockllm.scenario.extra import extra
 from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.parts import ends, error, reply, tool_name
 from mockllm.scenario.reading import (
+    TEXT_FILE,
     Findings,
     Reader,
     Table,
@@ -17,6 +20,7 @@ from mockllm.scenario.reading import (
     choice,
     duration,
     fields,
+    inner_path,
     integer,
     is_null,
     json_value,
@@ -27,6 +31,7 @@ from mockllm.scenario.reading import (
     record,
     text,
 )
+from mockllm.scenario.routes import ANSWER, answer
 
 __all__ = ["TABLES", "turn", "usage"]
 
@@ -37,7 +42,6 @@ _NO_API: Any = ""
 
 _finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
 _ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
-_header_value = matching_text(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
 
 
 def _not_playable_yet(node: Node, findings: Findings) -> None:
@@ -67,7 +71,7 @@ TIMING: Table = {
 
 HTTP: Table = {
     "status": integer(400, 599),
-    "headers": headers(_header_value),
+    "headers": headers(header_value),
     "retry_after": duration,
     "error": error,
 }
@@ -82,18 +86,44 @@ def http(node: Node, findings: Findings) -> m.Http | None:
     return None if status is None else m.Http(status)
 
 
-ATTEMPT: Table = {"http": http, **{key: HTTP[key] for key in HTTP if key != "status"}}
+_pointer = matching_text(r"(?:/(?:[^~]|~[01])*)*", "a JSON pointer, such as /messages/0/content")
+RECORDED: Table = {
+    "file": inner_path,
+    "request": matching_text("[0-9a-f]{16}", "a digest: 16 hexadecimal digits"),
+    "redacted": listing(_pointer, "JSON pointers"),
+    "order": integer(0, 10**6),
+}
+
+
+def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
+    """The name of a tape, or a mapping with it and with what finds the recording again."""
+    if not isinstance(node, Mapping):
+        name: str | None = inner_path(node, findings)
+        return None if name is None else m.Recorded(name)
+    values = fields(node, findings, RECORDED, ("file",))
+    return None if values is None else m.Recorded(**values)
+
+
+ATTEMPT: Table = {
+    "http": http,
+    **{key: HTTP[key] for key in HTTP if key != "status"},
+    "recorded": _recorded,
+    "extra": extra,
+}
 
 
 def _attempt(node: Node, findings: Findings) -> m.Http | None:
-    """`{http: 429, retry_after: 2s}`, or all keys inside of `http`."""
-    values = fields(node, findings, ATTEMPT, ("http",))
+    """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none."""
+    values = fields(node, findings, ATTEMPT)
     if values is None or not isinstance(node, Mapping):
         return None
-    inner = node.entries["http"]
+    inner = node.entries.get("http")
+    if inner is None and values.keys() != {"recorded"}:
+        findings.add(node, "needs 'http', the status of the error; a recorded try may do without")
+        return None
     for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
         findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
-    answer: m.Http = values.pop("http")
+    answer: m.Http = values.pop("http", m.Http(200))
     known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
     return m.Http(answer.status, **(known | values))
 
@@ -185,18 +215,6 @@ def _as_node(node: Node, findings: Findings) -> Node:
     return node
 
 
-_NAME = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
-_inner_path = matching_text(
-    f"{_NAME}(?:/{_NAME})*",
-    "a path inside the folder of this file, such as name.1.jsonl",
-)
-
-
-def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
-    name: str | None = _inner_path(node, findings)
-    return None if name is None else m.Recorded(name)
-
-
 # The keys that variants may have, too.
 _TURN_KEYS: Table = {
     "request": expectation,
@@ -210,9 +228,10 @@ _TURN_KEYS: Table = {
     "wire": record(m.Wire, WIRE),
     "expect": record(m.Outcome, OUTCOME),
     "repeat": boolean,
+    "extra": extra,
     "fault": _not_playable_yet,
 }
-TURN: Table = {**_TURN_KEYS, "recorded": _recorded, "when": _as_node}
+TURN: Table = {**_TURN_KEYS, "answer": answer, "recorded": _recorded, "when": _as_node}
 
 
 def _or_removed(read: Reader) -> Reader:
@@ -227,13 +246,21 @@ def turn(node: Node, findings: Findings) -> m.TurnSpec:
     values = fields(node, findings, TURN)
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()
-    if "reply" in node.entries and "http" in node.entries:
-        findings.add(node, "must have either 'reply' or 'http', got both")
-    elif "reply" not in node.entries and "http" not in node.entries:
-        findings.add(node, "needs a 'reply', or 'http' for an error")
+    _check_one_answer(node, findings)
     when, recorded = values.pop("when", None), values.pop("recorded", None)
     variants = () if when is None else _variants(when, findings, values)
     return m.TurnSpec(**values, recorded=recorded, variants=variants)
+
+
+def _check_one_answer(node: Mapping, findings: Findings) -> None:
+    given = [key for key in ("reply", "http", "answer") if key in node.entries]
+    if given == ["reply", "http"]:
+        findings.add(node, "must have either 'reply' or 'http', got both")
+    elif len(given) > 1:
+        others = " and ".join(map(repr, given[:-1]))
+        findings.add(node, f"has 'answer', the answer of a route, and {others}; keep one of them")
+    elif not given:
+        findings.add(node, "needs a 'reply', or 'http' for an error, or the 'answer' of a route")
 
 
 def _variants(
@@ -281,6 +308,10 @@ TABLES: dict[str, Table] = {
     "timing": TIMING,
     "http": HTTP,
     "attempt": ATTEMPT,
+    "answer": ANSWER,
+    "recorded": RECORDED,
+    "text_file": TEXT_FILE,
+    **EXTRA_TABLES,
     "wire": WIRE,
     "comments": COMMENTS,
     "segments": SEGMENTS,

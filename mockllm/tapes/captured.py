@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,10 +10,18 @@ from urllib.parse import urlsplit
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 
-__all__ = ["Captured", "Cut"]
+__all__ = ["CUTS", "Captured", "Cut"]
 
-Cut = Literal["", "client", "upstream"]
-"""Which side closed the connection before the end of the answer; "" if the answer is complete."""
+Cut = Literal["", "client", "upstream", "reset"]
+"""How the connection ended before the end of the answer: the `client` closed it, or the `upstream`
+closed it (FIN) or `reset` it (RST); "" if the answer is complete."""
+
+CUTS: Mapping[Cut, str] = {
+    "client": "cut by the client",
+    "upstream": "cut by the upstream",
+    "reset": "reset by the upstream",
+}
+"""The descriptions of incomplete answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +37,11 @@ class Captured:
         headers: of the answer, names in lower case, in their order.
         chunks: the body as it arrived, not decompressed, in microseconds after the request was
             sent.
-        cut: which side closed the connection early, if any.
+        cut: how the connection ended early, if it did.
         at: when the request came, in seconds since 1970.
         source: the origin, for messages: a file and a number, or the proxy.
+        reason: the reason phrase of the status line; None for the usual one of the status.
+        trailers: the trailer fields after the body, names in lower case, in their order.
     """
 
     method: str
@@ -43,6 +54,8 @@ class Captured:
     cut: Cut = ""
     at: float = 0.0
     source: str = ""
+    reason: str | None = None
+    trailers: tuple[tuple[str, str], ...] = ()
 
     @property
     def body(self) -> bytes:

@@ -50,6 +50,8 @@ def tape_of(captured: Captured) -> Tape:
         request=RecordedRequest(
             captured.method, captured.url, captured.request_headers, captured.request_body
         ),
+        reason=captured.reason,
+        trailers=captured.trailers,
     )
 
 
@@ -67,4 +69,6 @@ def captured_of(tape: Tape) -> Captured:
         tape.chunks,
         tape.cut,
         source=f"{request.method} {path}",
+        reason=tape.reason,
+        trailers=tape.trailers,
     )

@@ -8,7 +8,8 @@ UTF-8 by itself (compressed, or cut inside a character).
     [412003,"data: {\\"id\\": ...}\\n\\n"]
     [431877,"data: [DONE]\\n\\n"]
 
-The head has the number of chunks, so that a truncated file is detected.
+The head has the number of chunks, so that a truncated file is detected. `reason` and `trailers` are
+there only if the answer had an unusual reason phrase, or trailer fields.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         message = f"is a tape of version {head[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
         raise _broken(name, 1, f"{message}; update mockllm, or record the tape again")
     for key, (fits, expected) in _head_fields().items():
+        if key not in head and key in _OPTIONAL:
+            continue
         if key not in head or not fits(head[key]):
             found = compact(head[key])[:60] if key in head else "nothing"
             raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
@@ -86,6 +89,8 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         head["cut"],
         head["digest"],
         _request(head.get("request"), name),
+        head.get("reason"),
+        _pairs(head.get("trailers", [])),
     )
     return tape, head["chunks"]
 
@@ -151,6 +156,7 @@ def _broken(name: str, line: int, message: str) -> ScenarioError:
 _Check = tuple[Callable[[Any], bool], str]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_REASON = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
@@ -166,6 +172,10 @@ def _is_headers(value: Any) -> bool:
     )
 
 
+def _is_reason(value: Any) -> bool:
+    return isinstance(value, str) and _REASON.fullmatch(value) is not None
+
+
 def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
@@ -176,8 +186,13 @@ def _head_fields() -> dict[str, _Check]:
         "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
         "streamed": (lambda value: isinstance(value, bool), "true or false"),
         "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
-        "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream"'),
+        "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream", "reset"'),
         "chunks": (_is_count, "a whole number"),
         "digest": (lambda value: isinstance(value, str), "a string"),
         "headers": (_is_headers, "a list of [name, value]"),
+        "reason": (_is_reason, "a reason phrase"),
+        "trailers": (_is_headers, "a list of [name, value]"),
     }
+
+
+_OPTIONAL = frozenset(("reason", "trailers"))

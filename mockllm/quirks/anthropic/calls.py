@@ -98,8 +98,8 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
     for item in items:
         if stop_reason(item):
             fields = delta(item)
-            fields |= {"stop_reason": "max_tokens", "stop_sequence": None}
-            fields.pop("stop_details", None)
+            nothing = {"stop_sequence": None, "stop_details": None}
+            fields |= {"stop_reason": "max_tokens", **nothing}
     dropped = block.deltas[len(kept) :] + ([] if block.stop is None else [block.stop])
     for later in blocks(items):
         dropped += later.positions if later.start > block.start else []

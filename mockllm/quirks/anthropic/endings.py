@@ -55,7 +55,7 @@ def _second_delta(*, behind: bool) -> FramesChange:
         if position is None:
             return items
         second = items[position].copy()
-        event(second)["delta"] = {"stop_reason": None, "stop_sequence": None}
+        event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
         here = position + behind
         return [*items[:here], second, *items[here:]]
 

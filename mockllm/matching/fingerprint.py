@@ -1,0 +1,145 @@
+"""Digests of requests: equal for two requests that ask for the same, however they are written.
+
+A recorded turn keeps the digest of its request (`recorded: {request: ...}`), so that the very same
+request finds it again. What a client generates anew for each run does not count: the order of JSON
+fields, the boundary of a multipart body, UUIDs. Strings that had secrets do not count either, since
+the recording does not have them any more. Headers never count. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import parse_qsl
+
+from mockllm.core.request import Request
+from mockllm.matching.multipart import form_fields
+
+__all__ = [
+    "MAX_STRINGS",
+    "is_generated",
+    "redacted_strings",
+    "request_digest",
+    "route_digest",
+    "without",
+]
+
+_SIZE = 8
+"""Bytes of a digest."""
+
+MAX_STRINGS = 32
+"""How many strings of a request may be left out. A request with more secrets has no digest."""
+
+_UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+def request_digest(request: Request, redacted: Iterable[str] = ()) -> str:
+    """The digest of a request for an answer of a model, 16 hexadecimal digits.
+
+    Args:
+        redacted: JSON pointers (RFC 6901) to strings of the body that do not count.
+    """
+    body = without(request.body, redacted)
+    return _digest(request.api, request.model, request.stream, *sorted(request.traits), body)
+
+
+def route_digest(
+    method: str,
+    path: str,
+    query: str,
+    content_type: str,
+    body: bytes,
+    redacted: Iterable[str] = (),
+) -> str:
+    """The digest of a request for a route that calls no model, 16 hexadecimal digits.
+
+    Args:
+        path: without what stands before the route (`/openai` of `/openai/v1/embeddings`).
+        query: as in the URL; the order of its parameters does not count.
+        redacted: JSON pointers to strings of the body that do not count.
+    """
+    pairs = sorted(parse_qsl(query, keep_blank_values=True))
+    return _digest(method.upper(), path, pairs, without(_body(content_type, body), redacted))
+
+
+def _body(content_type: str, body: bytes) -> Any:
+    """The value of a JSON or form body; a digest of any other."""
+    fields = form_fields(content_type, body)
+    if fields is not None:
+        return fields
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return blake2b(body, digest_size=_SIZE).hexdigest()
+
+
+def _digest(*values: Any) -> str:
+    text = "\n".join(map(_text, values)).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=_SIZE).hexdigest()
+
+
+def is_generated(text: str) -> bool:
+    """Whether a text has a UUID, which clients generate anew."""
+    return _UUID.search(text) is not None
+
+
+def _text(value: Any) -> str:
+    text = _canonical(value)
+    if text.count("-") < 4:
+        return text
+    numbers: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return numbers.setdefault(found[0].lower(), f"uuid {len(numbers)}")
+
+    return _UUID.sub(number, text)
+
+
+# Strings that do not count
+
+
+def redacted_strings(value: Any, had_secret: Callable[[str], bool]) -> tuple[str, ...]:
+    """JSON pointers to the strings of a JSON value that had secrets.
+
+    Args:
+        had_secret: whether a text is one from which a secret was removed.
+    """
+    return tuple(pointer for pointer, text in _strings(value, "") if had_secret(text))
+
+
+def _strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _strings(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _strings(item, f"{pointer}/{index}")
+
+
+def without(value: Any, pointers: Iterable[str]) -> Any:
+    """A JSON value with None in place of the strings that JSON pointers lead to. A pointer that
+    leads to no string changes nothing."""
+    for pointer in pointers:
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+        value = _replaced(value, keys, 0)
+    return value
+
+
+def _replaced(value: Any, keys: list[str], depth: int) -> Any:
+    if depth == len(keys):
+        return None if isinstance(value, str) else value
+    key = keys[depth]
+    if isinstance(value, Mapping) and key in value:
+        return {**value, key: _replaced(value[key], keys, depth + 1)}
+    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+        items = list(value)
+        items[int(key)] = _replaced(items[int(key)], keys, depth + 1)
+        return items
+    return value

@@ -1,0 +1,326 @@
+"""Which turn answers a request for a route that calls no model, from the request and the session.
+
+Of the scenarios whose route fits and whose conditions hold, those that were recorded from this very
+request answer. If there are none, or an authored scenario has more conditions, the best fit of the
+path answers, then the most conditions. The turns of the scenarios that are equally good are played
+in order, and the last one repeats. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mockllm.core.text import display
+from mockllm.errors import NoMatchError
+from mockllm.matching.conditions import check_partial, check_text, model_holds, text_holds
+from mockllm.matching.fingerprint import route_digest
+from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.matching.multipart import form_fields
+from mockllm.matching.same_request import conditions_of
+from mockllm.protocols.routes import parse_query
+from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.precedence import is_recorded, precedence
+
+__all__ = ["RouteIndex", "RouteRequest", "normal_path"]
+
+_MOST_FOUND = 1024
+"""How many paths are remembered with the scenarios that fit them."""
+
+_NEAREST = 3
+"""How many scenarios a message names."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}|\*")
+_FREE = "/:@!$&'()*+,;=~"
+"""Characters that a path has unquoted."""
+
+
+@dataclass(frozen=True)
+class RouteRequest:
+    """A request as it came.
+
+    Args:
+        path: as sent, without the query.
+        query: as sent, without the `?`.
+        headers: names in lower case.
+    """
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("content-type", "")
+
+    @cached_property
+    def parameters(self) -> Mapping[str, str]:
+        """The parameters of the query, the last value of each name."""
+        return parse_query(self.query)
+
+    @cached_property
+    def fields(self) -> Any:
+        """The body as a JSON value, of a form its fields; None for any other body."""
+        try:  # first, since curl declares JSON as a form
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return form_fields(self.content_type, self.body)
+
+    @cached_property
+    def model(self) -> str:
+        """The model that the body names; "" for none."""
+        model = self.fields.get("model") if isinstance(self.fields, dict) else None
+        return model if isinstance(model, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A scenario whose route fits a path.
+
+    Args:
+        how: 2 for the whole path; 1 where the route is its end (`/v1/embeddings` for
+            `/openai/v1/embeddings`); 0 where the path is the end of the route.
+        exactness: of the route: the fewer placeholders, the higher.
+        path: the part of the path that the route stands for, for digests.
+        model: in the path, at `{model}`; "" for none.
+    """
+
+    scenario: Scenario
+    how: int
+    exactness: tuple[int, int, int]
+    path: str
+    model: str = ""
+
+    @property
+    def rank(self) -> tuple[int, tuple[int, int, int], int, bool]:
+        """The highest rank answers."""
+        match = self.scenario.match or Match()
+        conditions = -1 if match.anything else match.conditions
+        exactness = self.exactness if self.how else (0, 0, 0)
+        return self.how, exactness, conditions, not is_recorded(self.scenario)
+
+
+class RouteIndex:
+    """The scenarios with a route, found by method and path.
+
+    Args:
+        scenarios: those without a route are left out.
+    """
+
+    def __init__(self, scenarios: Iterable[Scenario]) -> None:
+        self._whole: dict[tuple[str, str], list[_Fit]] = {}
+        self._ends: dict[tuple[str, str], list[_Fit]] = {}
+        self._patterns: list[tuple[str, re.Pattern[str], Scenario, tuple[int, int, int]]] = []
+        self._found: dict[tuple[str, str], tuple[_Fit, ...]] = {}
+        for scenario in scenarios:
+            if scenario.route is not None:
+                self._add(scenario, scenario.route.method, normal_path(scenario.route.path))
+
+    def __bool__(self) -> bool:
+        return bool(self._whole or self._patterns)
+
+    def _add(self, scenario: Scenario, method: str, path: str) -> None:
+        exactness = _exactness(path)
+        if _PLACEHOLDER.search(path):
+            self._patterns.append((method, _pattern(path), scenario, exactness))
+            return
+        self._whole.setdefault((method, path), []).append(_Fit(scenario, 2, exactness, path))
+        for end in _ends(path):
+            self._ends.setdefault((method, end), []).append(_Fit(scenario, 0, exactness, path))
+
+    def fitting(self, method: str, path: str) -> tuple[_Fit, ...]:
+        """The scenarios whose route fits, whatever their conditions are. A route with GET answers
+        HEAD, too, where no route with HEAD does."""
+        key = method, path
+        found = self._found.get(key)
+        if found is None:
+            normal = normal_path(path)
+            found = tuple(self._fitting(method, normal))
+            if not found and method == "HEAD":
+                found = tuple(self._fitting("GET", normal))
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[key] = found
+        return found
+
+    def fits_whole(self, method: str, path: str) -> bool:
+        """Whether a route without placeholders is exactly this one."""
+        return (method, normal_path(path)) in self._whole
+
+    def _fitting(self, method: str, path: str) -> Iterator[_Fit]:
+        yield from self._whole.get((method, path), ())
+        for end in _ends(path):
+            for fit in self._whole.get((method, end), ()):
+                yield _Fit(fit.scenario, 1, fit.exactness, end)
+        yield from self._ends.get((method, path), ())
+        for expected, pattern, scenario, exactness in self._patterns:
+            found = pattern.fullmatch(path) if expected == method else None
+            if found is not None:
+                how = 1 if found["before"] else 2
+                model = unquote(found.groupdict().get("model") or "")
+                yield _Fit(scenario, how, exactness, path[len(found["before"]) :], model)
+
+    def select(
+        self, request: RouteRequest, named: str | None = None
+    ) -> tuple[tuple[Scenario, int], ...]:
+        """The turns that answer a request one after the other, each a scenario and an index; the
+        last one repeats. Empty where no scenario answers.
+
+        Args:
+            named: the name of a scenario, which then answers if its route fits.
+
+        Raises:
+            NoMatchError: several authored scenarios answer equally well.
+        """
+        fits = self.fitting(request.method, request.path)
+        chosen = [fit for fit in fits if fit.scenario.name == named]
+        holding = chosen or [fit for fit in fits if _problem(fit, request) is None]
+        if not holding:
+            return ()
+        best = max(holding, key=lambda fit: fit.rank)
+        recorded = _recorded_from(request, holding)
+        if recorded and not _overrides(best.scenario, recorded):
+            return recorded
+        equal = [fit.scenario for fit in holding if fit.rank == best.rank]
+        if len(equal) > 1 and not is_recorded(equal[0]):
+            raise _ambiguous(equal)
+        equal.sort(key=precedence)
+        return tuple((one, index) for one in equal for index in range(len(one.turns)))
+
+    def explain(self, request: RouteRequest) -> str:
+        """Why no scenario answers, in one line: the first failed condition of the nearest ones;
+        "" where no route fits."""
+        fits = sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how)
+        problems = [(fit.scenario.name, _problem(fit, request)) for fit in fits]
+        found = [f"{name}: {problem}" for name, problem in problems if problem is not None]
+        more = f"; and {len(found) - _NEAREST} more" if len(found) > _NEAREST else ""
+        return "; ".join(found[:_NEAREST]) + more
+
+
+def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:
+    """Whether an authored scenario has more conditions than the recordings of a request."""
+    most = max(conditions_of(scenario) for scenario, _ in recorded)
+    return not is_recorded(best) and conditions_of(best) > most
+
+
+def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[Scenario, int], ...]:
+    """The turns that were recorded from this very request, in the order of their recording, of the
+    routes that fit best."""
+    digests: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    found: list[tuple[int, int, tuple[Any, ...], Scenario, int]] = []
+    for fit in fits:
+        for index, turn in enumerate(fit.scenario.turns):
+            recorded = turn.recorded
+            if recorded is None or not recorded.request:
+                continue
+            route = fit.scenario.route
+            assert route is not None
+            key = route.method, fit.path, recorded.redacted
+            if key not in digests:
+                digests[key] = _digest(request, *key)
+            if digests[key] == recorded.request:
+                order = (fit.how, recorded.order, precedence(fit.scenario), fit.scenario, index)
+                found.append(order)
+    best = max((how for how, *_ in found), default=0)
+    found = sorted((one for one in found if one[0] == best), key=lambda one: (*one[1:3], one[4]))
+    return tuple((scenario, index) for _, _, _, scenario, index in found)
+
+
+def _digest(request: RouteRequest, method: str, path: str, redacted: tuple[str, ...]) -> str:
+    return route_digest(method, path, request.query, request.content_type, request.body, redacted)
+
+
+def _ambiguous(equal: Sequence[Scenario]) -> NoMatchError:
+    names = ", ".join(scenario.name for scenario in equal)
+    return NoMatchError(
+        f"{len(equal)} scenarios answer this route equally well: {names}. Give one of them a "
+        f"further `match` condition, or name one with the header {SCENARIO_HEADER}.",
+        code="ambiguous_scenario",
+    )
+
+
+# Conditions
+
+
+def _problem(fit: _Fit, request: RouteRequest) -> str | None:
+    """Why the conditions of a scenario do not hold; None where they do."""
+    match = fit.scenario.match
+    if match is None or match.anything:
+        return None
+    return next(filter(None, _problems(match, request, fit.model)), None)
+
+
+def _problems(match: Match, request: RouteRequest, model: str) -> Iterator[str | None]:
+    sent = request.model or model
+    if match.model is not None and not model_holds(match.model, sent):
+        yield f"match.model: the model must match {match.model!r}, got {sent!r}"
+    for kind, conditions, values in (
+        ("headers: the header", match.headers, request.headers),
+        ("query: the parameter", match.query, request.parameters),
+    ):
+        for name, condition in conditions:
+            value = values.get(name)
+            if value is None:
+                yield f"match.{kind} {name!r} must be sent, but is not there"
+            elif not text_holds(condition, value):
+                yield check_text(f"match.{kind} {name!r}", condition, value)
+    if match.body is None:
+        return
+    if request.fields is None:
+        kind = display(request.content_type) if request.content_type else "no content type"
+        yield f"match.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
+    else:
+        yield check_partial("match.body: body", match.body, request.fields)
+
+
+# Paths
+
+
+def normal_path(path: str) -> str:
+    """A path with the quoting that clients agree on; a quoted slash stays quoted."""
+    if "%" not in path:
+        return path
+    return "%2F".join(quote(unquote(part), _FREE) for part in re.split("%2[fF]", path))
+
+
+def _ends(path: str) -> Iterator[str]:
+    """The shorter ends of a path, the longest first: `/v1/files/f1` has `/files/f1`, `/f1`."""
+    at = path.find("/", 1)
+    while at != -1:
+        if at + 1 < len(path):
+            yield path[at:]
+        at = path.find("/", at + 1)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """The pattern of a route with placeholders. What stands before the route is `before`; it is
+    empty where the route does not begin with a name."""
+    parts: list[str] = []
+    last = 0
+    for found in _PLACEHOLDER.finditer(path):
+        parts.append(re.escape(path[last : found.start()]))
+        parts.append(_stands_for(found[1]))
+        last = found.end()
+    parts.append(re.escape(path[last:]))
+    anywhere = not path.startswith(("/{", "/*"))
+    return re.compile(rf"(?P<before>{'(?:/[^/]+)*?' if anywhere else ''})" + "".join(parts))
+
+
+def _stands_for(name: str | None) -> str:
+    """The pattern of a placeholder. Only the model in a path is read."""
+    if name is None:
+        return ".*"
+    return "(?P<model>[^/]+)" if name == "model" else "[^/]+"
+
+
+def _exactness(path: str) -> tuple[int, int, int]:
+    """How exact a route is: the fewest `*`, then the fewest names, then the longest text."""
+    names = len(re.findall(r"\{\w+\}", path))
+    return -path.count("*"), -names, len(_PLACEHOLDER.sub("", path))

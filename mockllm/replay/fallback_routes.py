@@ -1,0 +1,56 @@
+"""Answers to routes without a scenario that follow from the request alone (`--fallback auto`):
+embeddings, moderations, counts of tokens. Each protocol's package knows its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from mockllm.core.target import Target
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.records import FallbackRoute
+from mockllm.replay.answer import CORS, HttpAnswer, json_answer
+from mockllm.replay.body import parse_object
+
+__all__ = ["Fallback", "find_fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A route that can be answered without a scenario, as the path of a request has it."""
+
+    protocol: WireProtocol
+    route: FallbackRoute
+    target: Target
+
+    def answer(self, body: bytes, query: Mapping[str, str]) -> HttpAnswer:
+        """The answer to a request.
+
+        Raises:
+            RequestError: the service would refuse the request.
+        """
+        target = replace(self.target, query=query)
+        return json_answer(200, self.route.answer(parse_object(body), target), CORS)
+
+
+def find_fallback(method: str, path: str) -> Fallback | None:
+    """What answers a route without a scenario; None where nothing does.
+
+    Args:
+        path: without the query; only its end counts.
+    """
+    if method != "POST":
+        return None
+    path = path.rstrip("/")
+    for protocol in PROTOCOLS.values():
+        for route in protocol.fallback_routes:
+            found = route.path.search(path)
+            if found is not None:
+                segments = {
+                    name: unquote(value) for name, value in found.groupdict().items() if value
+                }
+                return Fallback(protocol, route, Target(segments))
+    return None

@@ -1,0 +1,203 @@
+"""Answers requests for routes that call no model, from the scenarios with a `route`.
+
+`mockllm.matching.routes` selects the turns. This module plays the next of them: its tape, or else
+its `answer`. Files are read where the caller of `play` decides, as tapes are.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cachetools import LRUCache
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import Problem, ScenarioError
+from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.matching.routes import RouteIndex, RouteRequest
+from mockllm.protocols.base import dumps
+from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
+from mockllm.replay.cache import byte_bounded
+from mockllm.replay.call import read_tape
+from mockllm.replay.session import Exchange, Session
+from mockllm.replay.tape_player import Recordings
+from mockllm.scenario.files import MAX_BODY
+from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
+
+__all__ = ["RouteCall", "RoutePlayer", "route_answer"]
+
+_NO_BODY = (204, 304)
+_MAX_KEPT = 64 * 1024 * 1024
+"""Bytes of all answers that are kept."""
+
+_BINARY = "application/octet-stream"
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "text": "text/plain; charset=utf-8",
+    "base64": _BINARY,
+}
+_FILE_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "gif": "image/gif",
+    "html": "text/html; charset=utf-8",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "opus": "audio/opus",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "txt": "text/plain; charset=utf-8",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    "webp": "image/webp",
+    "zip": "application/zip",
+}
+"""The content types of files, by the end of their names. The table of the system is not read: it
+differs from machine to machine."""
+
+
+@dataclass(slots=True)
+class RouteCall:
+    """One request to a `RoutePlayer`.
+
+    Args:
+        session: the one that the request belongs to.
+        exchange: the entry of the journal; the outcome is written into it.
+        tapes: as of `mockllm.replay.call.Call`.
+    """
+
+    request: RouteRequest
+    session: Session
+    exchange: Exchange
+    tapes: Mapping[Hashable, Callable[[], Any]] | None = None
+
+
+class RoutePlayer:
+    """Answers requests with the scenarios that have a route.
+
+    Args:
+        scenarios: those without a route are left out.
+        named: the name of the scenario that answers the requests for its route which name none.
+    """
+
+    def __init__(self, scenarios: Iterable[Scenario], named: str | None = None) -> None:
+        self.index = RouteIndex(scenarios)
+        self._named = named
+        self._recordings = Recordings()
+        self._kept: LRUCache[tuple[str, int], HttpAnswer] = byte_bounded(
+            _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
+        )
+
+    def play(self, call: RouteCall) -> HttpAnswer | None:
+        """The answer to a request, with its outcome in the exchange; None where no scenario
+        answers.
+
+        Raises:
+            NoMatchError: several authored scenarios answer equally well.
+            ScenarioError: the file with the body of the answer cannot be read.
+            TapeNotReadError: only for a call with `tapes`.
+        """
+        request, session, exchange = call.request, call.session, call.exchange
+        named = request.headers.get(SCENARIO_HEADER) or self._named
+        turns = self.index.select(request, named)
+        if not turns:
+            return None
+        unplayed = session.next_unplayed(turns)
+        scenario, index = unplayed or turns[-1]
+        turn = scenario.turns[index]
+        answer = self._answer(scenario, index, turn, call)
+        exchange.scenario, exchange.turn, exchange.position = scenario.name, index, index
+        exchange.model = request.model or None
+        exchange.repeated = unplayed is None and turn.recorded is not None
+        exchange.outcome = "played" if answer.status < 400 else "error"
+        exchange.status, exchange.complete = answer.status, not answer.closes_connection
+        session.note_played(scenario, index)
+        return answer
+
+    def _answer(
+        self, scenario: Scenario, index: int, turn: TurnSpec, call: RouteCall
+    ) -> HttpAnswer:
+        read = partial(read_tape, call.tapes)
+        if turn.recorded is not None:
+            played = self._recordings.play_route(scenario.name, turn, read)
+            call.exchange.recorded, call.exchange.problems = played.why, played.problems
+            if played.answer is not None:
+                return played.answer
+        key = scenario.name, index
+        answer = self._kept.get(key)
+        if answer is None:
+            content = None
+            if turn.answer is not None and turn.answer.kind == "file":
+                content = read(("file", *key), partial(_content, turn.answer))
+            answer = route_answer(turn, content)
+            self._kept[key] = answer
+        return answer
+
+
+def route_answer(turn: TurnSpec, content: bytes | None = None) -> HttpAnswer:
+    """The HTTP answer that a turn of a route describes; its tape is not looked at.
+
+    Args:
+        content: of the file that the answer names; None: it is read here.
+
+    Raises:
+        ScenarioError: the file cannot be read.
+    """
+    answer = turn.answer or RouteAnswer()
+    body = _body(answer) if content is None else content
+    headers = {**CORS, **_content_type(answer), **dict(answer.headers)}
+    due = (turn.timing.ttft or 0) if turn.timing is not None else 0
+    parts = [TimedBytes(due, body)] if body else []
+    bodiless = answer.status in _NO_BODY
+    return bytes_answer(answer.status, headers.items(), parts, streamed=False, bodiless=bodiless)
+
+
+def _content_type(answer: RouteAnswer) -> dict[str, str]:
+    if answer.kind == "file":
+        end = str(answer.value).rpartition(".")[2].lower()
+        return {"content-type": _FILE_TYPES.get(end, _BINARY)}
+    kind = _CONTENT_TYPES.get(answer.kind)
+    return {} if kind is None else {"content-type": kind}
+
+
+def _body(answer: RouteAnswer) -> bytes:
+    match answer.kind:
+        case "json":
+            return dumps(answer.value).encode("utf-8", "surrogatepass")
+        case "text":
+            text: str = answer.value
+            return text.encode()
+        case "base64":
+            return base64.b64decode(answer.value)
+        case "file":
+            return _content(answer)
+    return b""
+
+
+def _content(answer: RouteAnswer) -> bytes:
+    """The bytes of the file that an answer names.
+
+    Raises:
+        ScenarioError: it cannot be read, is too large, or is not looked for.
+    """
+    if answer.path is None:
+        why = "is not looked for, since its scenario was not loaded from a file"
+        raise ScenarioError([Problem(str(answer.value), 1, 1, "", why)])
+    try:
+        with Path(answer.path).open("rb") as file:
+            content = file.read(MAX_BODY + 1)
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ScenarioError([Problem(answer.path, 1, 1, "", message)]) from None
+    if len(content) > MAX_BODY:
+        message = f"is larger than {MAX_BODY // 2**20} MiB"
+        raise ScenarioError([Problem(answer.path, 1, 1, "", message)])
+    return content

@@ -1,0 +1,197 @@
+"""Routes that call no model: the readers of `route` and `answer`, and the rules for them.
+
+A scenario with a `route` has `answer` in its turns, and no key that needs a conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Literal
+
+from mockllm.scenario import model as m
+from mockllm.scenario.conditions import header_value, headers
+from mockllm.scenario.locate import KeyPath
+from mockllm.scenario.nodes import Mapping, Node
+from mockllm.scenario.reading import (
+    Findings,
+    Table,
+    inner_path,
+    integer,
+    json_value,
+    matching_text,
+    readable_fields,
+    text,
+)
+
+__all__ = ["ANSWER", "BODIES", "METHODS", "answer", "check_route", "route"]
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+"""The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
+
+_Body = Literal["json", "text", "base64", "file"]
+BODIES: tuple[_Body, ...] = ("json", "text", "base64", "file")
+"""The keys of `answer` that hold a body."""
+
+_PATH = re.compile(r"/(?:(?![?#{}])[!-~]|\{[A-Za-z_][A-Za-z0-9_]*\})*")
+_NAME = re.compile(r"\{(\w+)\}")
+_OWN = re.compile(r"/_mockllm/|/s/[^/]+/")
+_EXAMPLE = "a method and a path, such as POST /v1/embeddings"
+
+_FRAMING = frozenset(
+    ("content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer")
+)
+"""Headers of the connection, which the server makes."""
+
+_NO_BODY = (204, 304)
+
+
+def route(node: Node, findings: Findings) -> m.Route | None:
+    """`METHOD /path`, with `{name}` for one segment and `*` for any text."""
+    value = text(node, findings)
+    if value is None:
+        return None
+    method, _, path = value.partition(" ")
+    if method not in METHODS:
+        near = get_close_matches(method.upper(), METHODS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; methods: {', '.join(METHODS)}"
+        findings.must_be(node, _EXAMPLE, hint)
+    elif not _PATH.fullmatch(path):
+        hint = "; in the path, {name} is one segment and * is any text"
+        if "?" in path:
+            hint = "; a query is a condition: match: {query: {name: value}}"
+        findings.must_be(node, _EXAMPLE, hint)
+    elif _OWN.match(path):
+        findings.add(node, "is a path of mockllm itself: /_mockllm/... and /s/SESSION/...")
+    else:
+        return m.Route(method, path)
+    return None
+
+
+_base64 = matching_text(
+    r"\s*(?:(?:[A-Za-z0-9+/]\s*){4})*"
+    r"(?:(?:[A-Za-z0-9+/]\s*){2}=\s*=\s*|(?:[A-Za-z0-9+/]\s*){3}=\s*)?",
+    "base64 text",
+)
+
+ANSWER: Table = {
+    "status": integer(200, 599),
+    "headers": headers(header_value),
+    "json": json_value,
+    "text": text,
+    "base64": _base64,
+    "file": inner_path,
+}
+
+
+def answer(node: Node, findings: Findings) -> m.RouteAnswer | None:
+    """Status, headers and at most one body."""
+    before = len(findings.found)
+    values = readable_fields(node, findings, ANSWER)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    bodies = [key for key in BODIES if key in node.entries]
+    if len(bodies) > 1:
+        findings.add(node, f"must have one body, got {' and '.join(bodies)}")
+    if len(findings.found) > before:
+        return None
+    kind: _Body | Literal[""] = bodies[0] if bodies else ""
+    value = values.pop(kind, None)  # null is a JSON value
+    return m.RouteAnswer(**values, kind=kind, value=value)
+
+
+# Rules between values
+
+
+def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """The mistakes of a scenario that concern `route` and `answer`."""
+    if scenario.route is None:
+        yield from _check_conversation(scenario)
+        return
+    names = _NAME.findall(scenario.route.path)
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
+    for key in _not_of_routes(scenario):
+        yield (key,), "has no meaning with a 'route', which calls no model; remove it"
+    for key in _not_of_matches(scenario.match):
+        yield (
+            ("match", key),
+            (
+                "needs a conversation, and a 'route' has none; its conditions are model, headers, "
+                "query and body"
+            ),
+        )
+    for index, turn in enumerate(scenario.turns):
+        yield from _check_turn(("turns", index), turn)
+
+
+def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
+    if scenario.match is not None and scenario.match.query:
+        yield ("match", "query"), "is a condition of scenarios with a 'route'; remove it"
+    for index, turn in enumerate(scenario.turns):
+        if turn.answer is not None:
+            message = "needs a 'route: METHOD /path' in its scenario; a model's turn has a 'reply'"
+            yield ("turns", index, "answer"), message
+
+
+def _not_of_routes(scenario: m.Scenario) -> Iterator[str]:
+    given = {
+        "apis": scenario.apis,
+        "tools": scenario.tools,
+        "seed": scenario.seed is not None,
+        "defaults": scenario.defaults != m.Defaults(),
+        "then": scenario.restart,
+        "ids": scenario.any_ids,
+    }
+    return (key for key, value in given.items() if value)
+
+
+def _not_of_matches(match: m.Match | None) -> Iterator[str]:
+    if match is not None:
+        given = {
+            "user": match.user is not None,
+            "system": match.system is not None,
+            "tools": match.tools,
+            "stream": match.stream is not None,
+        }
+        yield from (key for key, value in given.items() if value)
+
+
+def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]]:
+    if turn.reply and turn.answer is None:
+        yield (*path, "reply"), "must be an 'answer': a route calls no model"
+    if turn.http is not None and turn.answer is None:
+        message = f"must be an 'answer: {{status: {turn.http.status}}}': a route has no API"
+        yield (*path, "http"), message
+    for key in _not_of_turns(turn):
+        yield (*path, key), "has no meaning in a turn of a route; remove it"
+    if turn.repeat:
+        yield (*path, "repeat"), "is not needed: the last turn of a route repeats"
+    if turn.timing is not None and turn.timing != m.Timing(ttft=turn.timing.ttft):
+        yield (*path, "timing"), "of a route has no key but ttft: its answer is not a stream"
+    if turn.answer is not None:
+        yield from _check_answer((*path, "answer"), turn.answer)
+
+
+def _not_of_turns(turn: m.TurnSpec) -> Iterator[str]:
+    given = {
+        "request": turn.request is not None,
+        "finish": turn.finish is not None,
+        "finish_raw": turn.finish_raw is not None,
+        "usage": turn.usage is not None,
+        "attempts": turn.attempts,
+        "wire": turn.wire is not None,
+        "expect": turn.expect is not None,
+        "when": turn.variants,
+        "extra": turn.extra,
+    }
+    return (key for key, value in given.items() if value)
+
+
+def _check_answer(path: KeyPath, found: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+    if found.status in _NO_BODY and found.kind:
+        yield (*path, found.kind), f"is a body, and an answer with status {found.status} has none"
+    for name, _ in found.headers:
+        if name in _FRAMING:
+            yield (*path, "headers", name), "is a header that the server makes; remove it"
