@@ -106,6 +106,13 @@ class HeaderAllowlist:
             for name, value in pairs
         )
 
+    def of_trailers(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
+        """The trailer fields of a response. Fields for authentication cannot be trailers (RFC 9110,
+        section 6.5.1), so that all are kept but those whose names say that they are secret."""
+        return tuple(
+            (name, OMITTED if _must_go(name, value) else redact(value)) for name, value in pairs
+        )
+
     def _keeps(self, name: str, allowed: frozenset[str]) -> bool:
         return name.lower() in allowed or name.lower() in self._more
 
@@ -134,7 +141,7 @@ def _must_go(name: str, value: str) -> bool:
 
 
 _OWNER = re.compile(
-    r"(?<=/)(?:accounts|projects|organizations|tenants|workspaces|subscriptions)/([^/?#]+)"
+    r"(?<=/)((?:accounts|projects|organizations|tenants|workspaces|subscriptions)/)([^/?#]+)"
 )
 
 
@@ -151,6 +158,6 @@ def clean_url(url: str, name: _Replace, redact: _Replace) -> str:
     before, slashes, after = address.partition("://")
     host, slash, path = after.partition("/")
     host = host.rpartition("@")[2]
-    path = _OWNER.sub(lambda found: found[0].replace(found[1], name(found[1])), slash + path)
+    path = _OWNER.sub(lambda found: found[1] + name(found[2]), slash + path)
     clean = before + slashes + host + path + question + with_parameters(query, name)
     return redact(clean + mark + (fragment and name(unquote(fragment))))

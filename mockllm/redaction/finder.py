@@ -3,47 +3,52 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from functools import partial
+from typing import Protocol
 
-from mockllm.redaction.document_strings import Channel, Document, document
-from mockllm.redaction.encodings import Base64Run, View, base64_runs, percent_decoded, unescaped
+from mockllm.redaction.addresses import is_address
+from mockllm.redaction.channels import Channel
+from mockllm.redaction.detector import EMAIL, PASSWORD, Detector
+from mockllm.redaction.document_strings import Document, document
+from mockllm.redaction.encodings import base64_runs, percent_decoded, unescaped
+from mockllm.redaction.found import (
+    Found,
+    beside,
+    continues,
+    divided,
+    in_original,
+    moved,
+    over_all,
+    overlap,
+    whole_escapes,
+)
 from mockllm.redaction.json_strings import StringValue
+from mockllm.redaction.keep import Keep
 from mockllm.redaction.known_secrets import MIN_MATCH, KnownSecrets
-from mockllm.redaction.patterns import credentials_in, emails, part_at_end
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
+from mockllm.redaction.places import Places
 from mockllm.redaction.secret_names import field_is_secret, field_strength
+from mockllm.redaction.windows import LONGEST_WHOLE, WindowedSearch
 
-__all__ = ["Finder", "Found", "overlap"]
+__all__ = ["DEEPEST", "Finder", "Found", "InChannel", "Scanned", "overlap"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A secret in a text.
+class InChannel:
+    """What the joined strings of a channel hold; positions are those in the joined text."""
 
-    Args:
-        kind: for reports.
-        secret: without escapes.
-        parts: where it is; several spans where it is cut.
-        fixed: what replaces it whatever it is; "" for its placeholder.
-        inner: where it is in base64, the secrets in there.
-    """
+    channel: Channel
+    found: Sequence[Found]
+    placeholders: Sequence[tuple[int, int]]
 
-    kind: str
-    secret: str
-    parts: tuple[tuple[int, int], ...]
-    fixed: str = ""
-    inner: tuple[Base64Run, tuple[Found, ...]] | None = None
 
-    def secrets(self) -> Iterator[str]:
-        """The secret, or those inside."""
-        if self.inner is not None:
-            for found in self.inner[1]:
-                yield from found.secrets()
-        elif self.secret:
-            yield self.secret
+class Scanned(Protocol):
+    """A text that was searched while it arrived."""
+
+    def found_by(self, finder: Finder) -> tuple[Found, ...]:
+        """The secrets in it, for the finder that searched it or one that was made from that."""
 
 
 class Finder:
@@ -54,6 +59,8 @@ class Finder:
         paths: paths in JSON, as `json_paths.compiled` gives them.
         known: secrets that are found wherever they are, and parts of them too, in an order that
             does not change from run to run.
+        detector: finds secrets by what they look like; None for the kinds that are on by default.
+        keep: what stays although it is found; None for nothing.
     """
 
     def __init__(
@@ -61,31 +68,72 @@ class Finder:
         patterns: Sequence[re.Pattern[str]] = (),
         paths: re.Pattern[str] | None = None,
         known: Iterable[str] = (),
+        detector: Detector | None = None,
+        keep: Keep | None = None,
     ) -> None:
+        self._detector = detector or Detector()
+        self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
-        self._known = KnownSecrets(one for one in known if not is_placeholder(one))
+        self._places = Places(self._keep, lambda text: self._read(text, DEEPEST))
+        self._given = tuple(known)
+        self._known = KnownSecrets(one for one in self._given if self._is_known(one))
         self._memo: dict[str, tuple[Found, ...]] = {}
         self._documents: dict[str, Document | None] = {}
+        self._by_pattern: dict[str, tuple[Found, ...]] = {}
+        self._scanned: dict[str, Scanned] = {}
         self._every = bool(patterns) or paths is not None
         self._shortest = 1 if self._every else _SHORTEST
 
     def knowing(self, known: Iterable[str]) -> Finder:
         """The same with other secrets known."""
-        finder = Finder(self._patterns, self._paths, known)
+        finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
         finder._documents = self._documents
+        finder._by_pattern = self._by_pattern
+        finder._scanned = self._scanned
         return finder
+
+    def add_scanned(self, text: str, scanned: Scanned) -> None:
+        """Keeps what was found in a long text while it arrived."""
+        self._scanned[text] = scanned
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The secrets that it was given."""
+        return self._given
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
         """The secrets in a text, which may be a document. Where some overlap, the first counts."""
         if len(text) < self._shortest or (len(text) < MIN_MATCH and self._harmless(text)):
             return ()
         found = self._memo.get(text)
-        if found is None:
-            read = self._read(text, depth) if depth < _DEEPEST else None
-            found = tuple(self._plain(text, depth) if read is None else self.search(read, depth))
+        if found is None and text in self._scanned:
+            return self._scanned[text].found_by(self)
+        return self.find_whole(text, depth) if found is None else found
+
+    def find_whole(self, text: str, depth: int = 0) -> tuple[Found, ...]:
+        """The same for a text that is not short, also for one that was searched before."""
+        read = self._read(text, depth) if depth < DEEPEST else None
+        found = tuple(self._plain(text, depth) if read is None else self.search(read, depth))
+        if depth == 0 or len(text) <= _KEPT:
             self._memo[text] = found
         return found
+
+    def _is_known(self, secret: str) -> bool:
+        """Whether a secret from elsewhere is one: a user may keep it, or all of its kind."""
+        if is_placeholder(secret) or self._keep.matches(secret):
+            return False
+        return not (self._detector.is_off(EMAIL) and is_address(secret))
+
+    @property
+    def every(self) -> bool:
+        """Whether names and numbers may be secrets too."""
+        return self._every
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether paths decide what is secret."""
+        return self._paths is not None
 
     def _harmless(self, text: str) -> bool:
         """Whether a word is too short for a secret."""
@@ -96,40 +144,77 @@ class Finder:
             read = document(text, every=self._every)
             if read is not None and any(self.find(name, depth + 1) for name in read.names):
                 read = document(text, every=True)
+            if read is None and len(text) > _KEPT:
+                return None
             self._documents[text] = read
         return self._documents[text]
 
     def search(self, read: Document, depth: int = 0) -> Iterator[Found]:
         """The secrets in a document that has been read."""
+        channels = (self._in_channel(channel, depth) for channel in read.channels)
+        return self.in_document(channels, read.values, depth)
+
+    def in_document(
+        self, channels: Iterable[InChannel], values: Iterable[StringValue], depth: int = 0
+    ) -> Iterator[Found]:
+        """The secrets in a document whose channels have been searched.
+
+        Args:
+            values: the strings that may hold secrets by themselves, in their order.
+        """
         covered: set[int] = set()
         certain: list[Found] = []
         cut: list[Found] = []
-        for channel in read.channels:
-            text = "".join([value.text for value in channel.values])
-            found: Iterable[Found] = self._channel(channel, text, depth)
+        stay: list[Found] = []
+        in_channels: list[Found] = []
+        for one in channels:
+            channel = one.channel
+            found: Iterable[Found] = over_all(channel.values, one.found)
+            if depth == 0 and self._places:
+                found, kept = divided(found, self._places.in_channel(channel, one.found))
+                certain += kept
+                stay += kept
             if channel.exact:
-                spans = [Found("", "", (span,)) for span in placeholder_spans(text)]
-                named = _over_all(channel.values, spans)
+                spans = [Found("", "", (span,)) for span in one.placeholders]
+                named = over_all(channel.values, spans)
                 certain += [*found, *named]
                 cut += [one for one in named if len(one.parts) > 1]
             else:
-                found = _beside(found, certain)
+                longer = [one for one in found if continues(one, certain, channel)]
+                in_channels = [*beside(in_channels, longer), *longer]
+                found = beside(found, [*certain, *longer])
             if channel.whole:
                 covered.update(map(id, channel.values))
-            yield from found
-        for value in read.values:
+            in_channels += found
+        yield from in_channels
+        for value in values:
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
             elif not self._memo.get(value.text, True) and not field_strength(value.field.name):
                 continue
             if id(value) not in covered:
                 # A part of a placeholder may look like something that it is not.
-                yield from _beside(self._value(value, depth), cut)
+                found = beside(self._value(value, depth), cut)
+                yield from self._not_kept(value, found, stay) if depth == 0 else found
 
-    def _channel(self, channel: Channel, text: str, depth: int) -> list[Found]:
-        if len(channel.values) == 1 and not channel.whole:
-            return []
-        return _over_all(channel.values, self.find(text, depth + 1))
+    def _not_kept(
+        self, value: StringValue, found: Iterable[Found], stay: Sequence[Found]
+    ) -> Iterable[Found]:
+        """Those in a value that the user does not keep there, nor in a channel with it."""
+        if not self._places:
+            return found
+        found = list(found)
+        rest, _ = divided(found, self._places.in_value(value, found))
+        return beside(rest, stay)
+
+    def _in_channel(self, channel: Channel, depth: int) -> InChannel:
+        text = "".join([value.text for value in channel.values])
+        alone = len(channel.values) == 1 and not channel.whole
+        return InChannel(
+            channel,
+            () if alone else self.find(text, depth + 1),
+            tuple(placeholder_spans(text)) if channel.exact else (),
+        )
 
     def _at_path(self, value: StringValue, paths: re.Pattern[str]) -> list[Found]:
         if not value.field.path or value.field.kind == "name" or not paths.search(_steps(value)):
@@ -145,48 +230,81 @@ class Finder:
             if text != "0" and any(pattern.search(text) for pattern in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
-        if field.kind == "string" and field_is_secret(field.name, text):
+        if field.kind == "string" and self._is_secret_field(field.name, text):
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
         for one in self.find(text, depth + 1):
             yield replace(one, parts=tuple(value.span(*part) for part in one.parts))
 
+    def _is_secret_field(self, name: str, text: str) -> bool:
+        if not field_is_secret(name, text) or self._keep.matches(text):
+            return False
+        return not self._detector.is_off(PASSWORD)
+
     def _plain(self, text: str, depth: int) -> list[Found]:
         """What is in a text that is no document, the earliest and then the longest first."""
+        if len(text) <= LONGEST_WHOLE:
+            return self.in_window(text, depth)
+        search = WindowedSearch(partial(self.in_window, depth=depth))
+        search.add(text)
+        return search.finish()
+
+    def in_window(self, text: str, depth: int = 0) -> list[Found]:
+        """What is in a text that is no document and not long, or in a part of a long one."""
+        if not text.isascii() and _NO_TEXT.search(text):
+            return [
+                moved(one, run.start())
+                for run in _TEXT.finditer(text)
+                for one in self._in_text(run[0], depth)
+            ]
+        return self._in_text(text, depth)
+
+    def _in_text(self, text: str, depth: int) -> list[Found]:
         deep: list[Found] = []
-        deeper = depth < _DEEPEST
+        deeper = depth < DEEPEST
         plain = unescaped(text) if deeper and "\\" in text else None
         if plain is not None:
-            deep += _in_original(self.find(plain.text, depth + 1), plain)
+            deep += in_original(self.find(plain.text, depth + 1), plain)
         percent = percent_decoded(text) if deeper and "%" in text else None
         if percent is not None:
-            deep += _in_original(self.find(percent.text, depth + 1), percent)
+            deep += in_original(self.find(percent.text, depth + 1), percent)
         direct = self._direct(text)
         if deeper:
             direct += self._in_base64(text, depth)
         if plain is not None:
-            direct = _whole_escapes(direct, plain)
+            direct = whole_escapes(direct, plain)
         # A match that begins with the letter of an escape is longer than the secret.
         found = deep + [one for one in direct if not any(overlap(one, other) for other in deep)]
         return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
 
     def _direct(self, text: str) -> list[Found]:
+        patterned = self._by_pattern.get(text)
+        if patterned is None:
+            patterned = tuple(self._patterned(text))
+            if len(text) <= _KEPT:
+                self._by_pattern[text] = patterned
+        found = [*patterned]
+        found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
+        spans = placeholder_spans(text) if found else []
+        return [one for one in found if _outside(one, spans)] if spans else found
+
+    def _patterned(self, text: str) -> list[Found]:
+        """What looks like a secret by itself."""
         found: list[Found] = []
         for pattern in self._patterns:
             group = 1 if pattern.groups else 0
             for match in pattern.finditer(text):
                 if match[group]:
                     found += _unless_placeholder("pattern", match[group], match.span(group))
-        for kind, span in credentials_in(text):
+        own = [one.parts[0] for one in found]
+        for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)
-        for span in emails(text):
-            found += _unless_placeholder(_EMAIL, text[slice(*span)], span)
-        part = part_at_end(text)
-        if part is not None:
-            found += _unless_placeholder("part of a key", text[slice(*part)], part)
-        found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
-        spans = placeholder_spans(text) if found else []
-        return [one for one in found if _outside(one, spans)] if spans else found
+        if own:  # an address may end where a secret of the user begins
+            known = [one.parts[0] for one in found]
+            for kind, span in self._detector.find(_blanked(text, own)):
+                if not any(span[0] < end and start < span[1] for start, end in known):
+                    found += _unless_placeholder(kind, text[slice(*span)], span)
+        return [one for one in found if not self._keep.matches(one.secret)]
 
     def _in_base64(self, text: str, depth: int) -> list[Found]:
         found = []
@@ -199,8 +317,16 @@ class Finder:
 
 
 _SHORTEST = 6
-_EMAIL = "e-mail address"
-_DEEPEST = 8
+_KEPT = LONGEST_WHOLE
+"""Results for longer texts are not kept: they come once."""
+DEEPEST = 8
+"""How many encodings inside each other are read."""
+
+
+_NO_TEXT = re.compile(r"[\udc80-\udcff]")
+"""A byte that is no UTF-8. Where there is one, only what is between such bytes and control
+characters is text: pictures and sound would take many times as long."""
+_TEXT = re.compile(r"[^\x00-\x08\x0e-\x1f\udc80-\udcff]{8,}")
 
 
 def _steps(value: StringValue) -> str:
@@ -211,6 +337,13 @@ def _unless_placeholder(kind: str, secret: str, span: tuple[int, int]) -> list[F
     return [] if is_placeholder(secret) else [Found(kind, secret, (span,))]
 
 
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with line ends in place of some of its parts."""
+    for start, end in spans:
+        text = text[:start] + "\n" * (end - start) + text[end:]
+    return text
+
+
 def _outside(found: Found, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether a secret is more than placeholders and what happens to be beside them."""
     ((start, end),) = found.parts
@@ -218,58 +351,4 @@ def _outside(found: Found, spans: Sequence[tuple[int, int]]) -> bool:
     if sum(inside) == 0:
         return True
     begins_inside = any(first <= start < last for first, last in spans)
-    return not begins_inside and found.kind != _EMAIL and end - start - sum(inside) >= _SHORTEST
-
-
-def _over_all(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
-    """What was found in joined strings, at its positions in the document."""
-    found = list(found)
-    if not found:
-        return []
-    ends = list(accumulate(len(value.text) for value in values))
-    return [replace(one, parts=tuple(_over(values, ends, one.parts))) for one in found]
-
-
-def _over(
-    values: Sequence[StringValue], ends: Sequence[int], parts: Iterable[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """Spans in joined strings as spans in the document."""
-    for start, end in parts:
-        index = bisect_right(ends, start)
-        while start < end:
-            base = ends[index] - len(values[index].text)
-            stop = min(end, ends[index])
-            if stop > start:
-                yield values[index].span(start - base, stop - base)
-            start, index = stop, index + 1
-
-
-def _in_original(found: Iterable[Found], view: View) -> list[Found]:
-    """What was found in a decoded text, at its positions in the original."""
-    return [
-        replace(one, parts=tuple((view.starts[s], view.starts[e]) for s, e in one.parts))
-        for one in found
-    ]
-
-
-def _whole_escapes(found: Iterable[Found], view: View) -> list[Found]:
-    """The same, but made longer where they begin or end inside an escape."""
-    whole = []
-    for one in found:
-        ((start, end),) = one.parts
-        start = view.starts[bisect_right(view.starts, start) - 1]
-        end = view.starts[bisect_left(view.starts, end)]
-        whole.append(replace(one, parts=((start, end),)))
-    return whole
-
-
-def _beside(found: Iterable[Found], others: Sequence[Found]) -> Iterable[Found]:
-    """Those that are not where others are."""
-    if not others:
-        return found
-    return [one for one in found if not any(overlap(one, other) for other in others)]
-
-
-def overlap(one: Found, other: Found) -> bool:
-    """Whether two overlap."""
-    return any(s < end and start < e for s, e in one.parts for start, end in other.parts)
+    return not begins_inside and found.kind != EMAIL and end - start - sum(inside) >= _SHORTEST

@@ -10,25 +10,28 @@ from mockllm.errors import UsageError
 __all__ = ["compiled"]
 
 _STEP = re.compile(
-    r"(?P<deep>\.\.)?(?:(?<=\.)|\.|(?=\[))"
+    r"(?:(?P<deep>\.\.)|\.|(?=\[))"
     r"(?:(?P<name>[A-Za-z_][\w-]*)|(?P<any>\*)|\[(?:(?P<index>\d+)|(?P<all>\*)"
     r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\")\])"
 )
 
 
-def compiled(paths: Iterable[str]) -> re.Pattern[str] | None:
+def compiled(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
     """A pattern that finds the values below any of some paths; None without paths.
 
     It searches the path to a value, written as its steps, each after U+001F.
 
+    Args:
+        where: the file and key, or the option, for messages; "" for none.
+
     Raises:
         UsageError: a path that cannot be read.
     """
-    patterns = [_pattern(path) for path in paths]
+    patterns = [_pattern(path, where) for path in paths]
     return re.compile("|".join(patterns)) if patterns else None
 
 
-def _pattern(path: str) -> str:
+def _pattern(path: str, where: str) -> str:
     at = 1
     steps = [r"\A"]
     while path[:1] == "$" and at < len(path):
@@ -41,8 +44,9 @@ def _pattern(path: str) -> str:
         steps.append(r"\x1f[^\x1f]*" if name is None else r"\x1f" + re.escape(name))
         at = step.end()
     if at != len(path) or at == 1:
+        begin = f"{where}: " if where else ""
         raise UsageError(
-            f"{path!r} is no path that is known here; such are $.user, $.metadata['user id'], "
-            "$.messages[*].name, $.input[0] and $..email"
+            f"{begin}{path!r} is no path that is known here; such are $.user, "
+            "$.metadata['user id'], $.messages[*].name, $.input[0] and $..email"
         )
     return "".join(steps) + r"(?=\x1f|\Z)"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from mockllm.redaction.encodings import unescaped
 
-__all__ = ["Field", "Reader", "StringValue", "completed"]
+__all__ = ["Field", "Reader", "StringValue", "decoded"]
 
 Path = tuple[str | int, ...]
 
@@ -47,7 +47,7 @@ class StringValue:
         start, end: its span in the document, without quotation marks.
         text: without escapes.
         ids: the type of its event, then what identifies its item in the stream.
-        starts: where each character of `text` is, counted from `start`, if some are escaped.
+        written: the text with escapes; None where it has none.
     """
 
     start: int
@@ -55,13 +55,17 @@ class StringValue:
     text: str
     field: Field
     ids: tuple[str, ...] = ("",)
-    starts: Sequence[int] | None = None
+    written: str | None = None
+    _starts: Sequence[int] | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of its text is in the document."""
-        if self.starts is None:
+        if self.written is None:
             return self.start + start, self.start + end
-        return self.start + self.starts[start], self.start + self.starts[end]
+        if self._starts is None:
+            view = unescaped(self.written)
+            self._starts = range(len(self.written) + 1) if view is None else view.starts
+        return self.start + self._starts[start], self.start + self._starts[end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,16 @@ class _Template:
 
     Args:
         fields: of all names, strings and numbers, in their order.
-        strings: of the values that are strings, each with its index among all strings.
+        strings: of the values that are strings, each with its index among all strings, and whether
+            the values of its field repeat.
         type: which string is the type of the event.
+        has_number_ids: whether numbers identify items.
     """
 
     fields: tuple[Field, ...]
-    strings: tuple[tuple[int, Field], ...]
+    strings: tuple[tuple[int, Field, bool], ...]
     type: int | None
+    has_number_ids: bool
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -94,8 +101,15 @@ _DECODER = json.JSONDecoder(
     parse_constant=lambda _name: None,
 )
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_STRINGS = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)', re.DOTALL)
+"""Strings, and the one that a text breaks off in: without that, each quotation mark in it would be
+tried as the beginning of a string, which takes quadratic time."""
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _TOKEN = re.compile(f"{_STRING.pattern}|{_NUMBER.pattern}", re.DOTALL)
+_NUMBERS = re.compile(r"\[\s*-?\d[\d.eE+\-,\s]*\]")
+"""A list of numbers, such as an embedding. It takes long to read, and has no secrets."""
+_MANY = 1000
+_LONG = 1000
 _IDS = frozenset(
     (
         "index",
@@ -111,78 +125,111 @@ _IDS = frozenset(
 )
 
 
+def decoded(text: str) -> Any:
+    """A JSON text as it is read here: objects as lists of pairs, numbers as they are written.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return _DECODER.decode(text)
+
+
 class Reader:
     """Reads JSON texts; those that differ in strings and numbers only are parsed once.
 
     Args:
         every: gives names and numbers too, not only the strings that are values.
+        constant: names of fields whose values repeat.
+        seen: values that are left out in these fields.
     """
 
-    def __init__(self, *, every: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        every: bool = False,
+        constant: Container[str] = (),
+        seen: Container[str] = (),
+    ) -> None:
         self._every = every
+        self._constant = constant
+        self._seen = seen
         self._layouts: dict[str, tuple[int, ...]] = {}
         self._templates: dict[tuple[str, ...], _Template] = {}
         self.names: set[str] = set()
 
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
         """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
-        parts = _STRING.split(source)
+        parts = _STRINGS.split(source)
+        if len(source) != sum(map(len, parts)) + len(parts) - 1:
+            return None  # the last string has no end
         rest = "\0".join(parts[::2])
-        numbers = _NUMBER.findall(rest)
-        rest = _NUMBER.sub("0", rest)
-        template = self._template(source, rest, parts)
+        if not self._every and len(rest) > _MANY:
+            rest = _NUMBERS.sub("[]", rest)
+        without_numbers = _NUMBER.sub("0", rest)
+        template = self._template(source if self._every else "", rest, without_numbers, parts)
         if template is None:
             return None
         strings = parts[1::2]
+        numbers = _NUMBER.findall(rest) if template.has_number_ids else []
         try:
-            return list(self._values(source, base, template, parts, strings, numbers))
+            if self._every:
+                return list(self._all(source, base, template, strings, numbers))
+            return self._strings(base, template, parts, strings, numbers)
         except ValueError:  # an escape that JSON does not have
             return None
 
-    def _values(
+    def _strings(
         self,
-        source: str,
         base: int,
         template: _Template,
         parts: list[str],
         strings: list[str],
         numbers: list[str],
+    ) -> list[StringValue]:
+        type_ = strings[template.type] if template.type is not None else ""
+        ends: list[int] = []
+        found = []
+        seen = self._seen
+        for index, field, constant in template.strings:
+            text = strings[index]
+            if constant and text in seen:
+                continue
+            ends = ends or list(accumulate(map(len, parts)))
+            start = base + ends[2 * index] + 2 * index + 1
+            ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
+            found.append(_value(start, text, field, ids))
+        return found
+
+    def _all(
+        self,
+        source: str,
+        base: int,
+        template: _Template,
+        strings: list[str],
+        numbers: list[str],
     ) -> Iterator[StringValue]:
         type_ = strings[template.type] if template.type is not None else ""
-        if self._every:
-            tokens = _TOKEN.finditer(source)
-            spans = [(token.span(1 if token[1] is not None else 0)) for token in tokens]
-            fields: Iterator[tuple[Field, tuple[int, int]]]
-            fields = zip(template.fields, spans, strict=True)
-        else:
-            ends = list(accumulate(map(len, parts)))
-            fields = (
-                (field, (ends[2 * index] + 2 * index + 1, ends[2 * index + 1] + 2 * index + 1))
-                for index, field in template.strings
-            )
-        for field, (start, end) in fields:
+        for field, token in zip(template.fields, _TOKEN.finditer(source), strict=True):
+            start, end = token.span(1 if token[1] is not None else 0)
             ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
-            text, starts = source[start:end], None
-            if field.kind != "number" and "\\" in text:
-                view = unescaped(text)
-                text = json.loads(f'"{text}"', strict=False)
-                starts = view.starts if view is not None else None
-            yield StringValue(base + start, base + end, text, field, ids, starts)
+            yield _value(base + start, source[start:end], field, ids)
 
-    def _template(self, source: str, rest: str, parts: list[str]) -> _Template | None:
-        layout = self._layouts.get(rest)
+    def _template(
+        self, source: str, rest: str, without_numbers: str, parts: list[str]
+    ) -> _Template | None:
+        layout = self._layouts.get(without_numbers)
         if layout is None:
             layout = tuple(
                 index
                 for index in range(len(parts) // 2)
                 if parts[2 * index + 2].lstrip(_SPACE)[:1] == ":"
             )
-        key = (rest, *[parts[2 * index + 1] for index in layout])
+        key = (without_numbers, *[parts[2 * index + 1] for index in layout])
         template = self._templates.get(key)
         if template is None:
-            template = self._parsed(source)
+            template = self._parsed(source or _shortened(rest, parts[1::2], frozenset(layout)))
             if template is not None:
-                self._layouts[rest] = layout
+                self._layouts[without_numbers] = layout
                 self._templates[key] = template
         return template
 
@@ -196,9 +243,42 @@ class Reader:
         fields = walk.fields()
         strings = [field for field in fields if field.kind != "number"]
         values = tuple(
-            (index, field) for index, field in enumerate(strings) if field.kind == "string"
+            (index, field, field.name in self._constant)
+            for index, field in enumerate(strings)
+            if field.kind == "string"
         )
-        return _Template(fields, values, walk.type)
+        has_number_ids = any(at < 0 for field in fields for at in field.ids)
+        return _Template(fields, values, walk.type, has_number_ids)
+
+
+def _shortened(rest: str, strings: list[str], names: frozenset[int]) -> str:
+    """A JSON text without the long strings among its values: what they hold does not matter.
+
+    Args:
+        rest: the text with U+0000 for each string.
+        names: which strings are names.
+    """
+    between = rest.split("\0")
+    if len(between) != len(strings) + 1:  # the text has U+0000 of its own, and is no JSON
+        return ""
+    parts = [between[0]]
+    for index, string in enumerate(strings):
+        short = "" if len(string) > _LONG and index not in names else string
+        parts += ['"', short, '"', between[index + 1]]
+    return "".join(parts)
+
+
+def _value(start: int, written: str, field: Field, ids: tuple[str, ...]) -> StringValue:
+    """A value from its text with escapes.
+
+    Raises:
+        ValueError: it has an escape that JSON does not have.
+    """
+    end = start + len(written)
+    if field.kind == "number" or "\\" not in written:
+        return StringValue(start, end, written, field, ids)
+    text = json.loads(f'"{written}"', strict=False)
+    return StringValue(start, end, text, field, ids, written)
 
 
 _SPACE = " \t\r\n"
@@ -218,23 +298,24 @@ class _Walk:
         """Goes through a value; `inside` are the objects around it."""
         if isinstance(value, _Pairs):
             self._objects += 1
+            own = self._objects  # objects inside it have later numbers
             for name, inner in value:
                 self._add(path, "name", inside)
                 self.names.add(name)
                 if isinstance(inner, str):
-                    self._note(name, inner, path)
-                self.value(inner, (*path, name), (*inside, self._objects))
+                    self._note(name, inner, path, own)
+                self.value(inner, (*path, name), (*inside, own))
         elif isinstance(value, list):
             for index, inner in enumerate(value):
                 self.value(inner, (*path, index), inside)
         elif isinstance(value, str):
             self._add(path, "number" if isinstance(value, _Number) else "string", inside)
 
-    def _note(self, name: str, value: str, path: Path) -> None:
+    def _note(self, name: str, value: str, path: Path, object_: int) -> None:
         number = isinstance(value, _Number)
         if name in _IDS:
             at = ~self._numbers if number else self._strings
-            self._ids.setdefault(self._objects, []).append(at)
+            self._ids.setdefault(object_, []).append(at)
         elif name == "type" and not path and not number and self.type is None:
             self.type = self._strings
 
@@ -256,34 +337,3 @@ class _Walk:
             )
             for path, kind, inside in self._found
         )
-
-
-_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
-_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
-
-
-def completed(text: str) -> str | None:
-    """A JSON text that breaks off, with what closes it; None where that does not make it JSON."""
-    open_: list[str] = []
-    inside = False
-    for token in _BRACKETS.finditer(text):
-        if token[0][0] == '"':
-            inside = token[1] == ""
-        elif token[0] in "{[":
-            open_.append("}" if token[0] == "{" else "]")
-        elif open_:
-            open_.pop()
-    if inside:
-        text = _HALF_ESCAPE.sub("", text) + '"'
-    elif open_:
-        text = text.rstrip(_SPACE).removesuffix(",")
-    else:
-        return None
-    for missing in ("", "null", ":null"):
-        candidate = text + missing + "".join(reversed(open_))
-        try:
-            _DECODER.decode(candidate)
-        except (ValueError, RecursionError):
-            continue
-        return candidate
-    return None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
+from mockllm.redaction.addresses import emails
 from mockllm.redaction.credentials import (
     header_is_secret_by_name,
     holds_credential,
@@ -52,7 +53,8 @@ def masked_url(url: str) -> str:
     """A URL, or the target of a request, without its secrets.
 
     Masked are user and password, every value in the query that is not known to be harmless, the
-    fragment, and what looks like a credential in the path. Names and their order stay.
+    fragment, and what looks like a credential or an e-mail address in the path. Names and their
+    order stay.
     """
     address, fragment, _ = url.partition("#")
     path, question, query = address.partition("?")
@@ -66,10 +68,14 @@ def _mask(_: str) -> str:
 
 def _masked_path(path: str) -> str:
     path = _USER.sub(rf"\g<1>{MASK}@", path)
-    steps = [MASK if holds_credential(unquote(step)) else step for step in path.split("/")]
+    steps = [MASK if _is_private(unquote(step)) else step for step in path.split("/")]
     path = "/".join(steps)
     # Of an absolute URL also the host and several steps together can be a credential.
     return MASK if "//" in path and holds_credential(path) else path
+
+
+def _is_private(step: str) -> bool:
+    return holds_credential(step) or next(emails(step), None) is not None
 
 
 def masked_messages(

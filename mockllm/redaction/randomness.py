@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from math import log2
 
-__all__ = ["could_be_password", "has_letters_and_digits", "looks_generated", "looks_random"]
+__all__ = [
+    "could_be_password",
+    "entropy",
+    "has_letters_and_digits",
+    "looks_generated",
+    "looks_random",
+]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -23,6 +31,12 @@ def looks_generated(value: str) -> bool:
     """Whether a value has more letters and digits than a name would; a UUID is an identifier."""
     digits, letters = len(re.findall("[0-9]", value)), len(re.findall("[A-Za-z]", value))
     return digits >= 3 and letters >= 3 and _UUID.fullmatch(value) is None
+
+
+def entropy(value: str) -> float:
+    """How random the characters of a value are, in bits for each (Shannon's formula)."""
+    counts = Counter(value).values()
+    return -sum(count / len(value) * log2(count / len(value)) for count in counts)
 
 
 def could_be_password(value: str) -> bool:

@@ -4,95 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-from mockllm.core.timed_bytes import TimedBytes
-from mockllm.errors import UsageError
-from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.allowlist import HeaderAllowlist, clean_url
 from mockllm.redaction.finder import Finder, Found
+from mockllm.redaction.incremental import IncrementalRedaction, TextRedactor
 from mockllm.redaction.json_paths import compiled
-from mockllm.redaction.placeholders import Placeholders, is_placeholder, wildcards
-from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
+from mockllm.redaction.placeholders import Placeholders, wildcards
+from mockllm.redaction.rules import Rules, rules_from
+from mockllm.redaction.user_patterns import compiled_patterns
 from mockllm.tapes.captured import Captured
 
 __all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a user calls secret, and what may be kept.
-
-    Args:
-        patterns: regular expressions; where one has a group, only its first group is secret.
-        json_paths: paths in JSON bodies, such as `$.user` or `$..customer.name`.
-        headers: names, in lower case, of further headers that may be kept.
-    """
-
-    patterns: tuple[str, ...] = ()
-    json_paths: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-
-
 _DEFAULT = Rules()
-_OPTIONS = frozenset(("patterns", "json_paths", "headers"))
-
-
-def rules_from(
-    file: Path | None = None, patterns: Iterable[str] = (), paths: Iterable[str] = ()
-) -> Rules:
-    """The rules of `[redact]` in a `mockllm.toml`, if given, with those of options added.
-
-    Raises:
-        UsageError: the file, a pattern or a path cannot be read.
-    """
-    table = _table(file) if file is not None else {}
-    unknown = sorted(table.keys() - _OPTIONS)
-    if unknown:
-        known = ", ".join(sorted(_OPTIONS))
-        raise UsageError(f"{file}: [redact] has {unknown[0]!r}; what it may have is {known}")
-    rules = Rules(
-        (*_strings(file, table, "patterns"), *patterns),
-        (*_strings(file, table, "json_paths"), *paths),
-        tuple(name.lower() for name in _strings(file, table, "headers")),
-    )
-    _compiled(rules.patterns)
-    compiled(rules.json_paths)
-    return rules
-
-
-def _table(file: Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("redact", {})
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} must be a TOML file: {error}") from error
-    if not isinstance(table, dict):
-        raise UsageError(f"{file}: `redact` must be a table, [redact]")
-    return table
-
-
-def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise UsageError(f"{file}: [redact] {key} must be a list of strings, got {value!r}")
-    return value
-
-
-def _compiled(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    found = []
-    for pattern in patterns:
-        try:
-            found.append(re.compile(pattern))
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{pattern!r} is no regular expression of Python: {error}") from error
-        if found[-1].fullmatch("") is not None:
-            raise UsageError(f"{pattern!r} matches the empty text too; a secret has a character")
-    return tuple(found)
 
 
 class Redactor:
@@ -107,8 +35,10 @@ class Redactor:
     """
 
     def __init__(self, rules: Rules = _DEFAULT) -> None:
-        self._patterns = _compiled(rules.patterns)
+        self._patterns = compiled_patterns(rules.patterns)
         self._paths = compiled(rules.json_paths)
+        self._detector = rules.detector()
+        self._keep_rules = rules.kept()
         self._allowlist = HeaderAllowlist(rules.headers)
         self._kept: dict[str, Placeholders] = {}
 
@@ -125,28 +55,18 @@ class Redactor:
             WireError: a body is compressed in a way that is not known here, so that it cannot be
                 searched.
         """
-        plain = _plain_request(captured.plain())
-        placeholders = self._placeholders(plain) if placeholders is None else placeholders
-        request, response = _decoded(plain.request_body), _decoded(plain.body)
-        known = (*placeholders.known, *credentials_of(captured))
-        finder = self._finder((captured.url, request, response), known)
-        redactor = TextRedactor(finder, placeholders)
-        # Placeholders are numbered in this order: URL, request, response, headers.
-        url = clean_url(captured.url, redactor.placeholder, redactor.text)
-        in_request = edits(finder.find(request), placeholders)
-        in_response = edits(finder.find(response), placeholders)
-        clean = captured
-        if in_request:
-            clean = _with_request(clean, plain, request, in_request)
-        if in_response:
-            clean = _with_response(clean, plain, response, in_response)
-        self._keep(request, response, placeholders)
-        return replace(
-            clean,
-            url=url,
-            request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
-            headers=self._allowlist.of_response(clean.headers, redactor.text),
-        )
+        redaction = IncrementalRedaction(self, captured, placeholders)
+        for chunk in captured.chunks:
+            redaction.add(chunk)
+        return redaction.finish(captured)
+
+    def incremental(self, head: Captured) -> IncrementalRedaction:
+        """Redacts an exchange while its answer arrives; `captured` is the same at once.
+
+        Args:
+            head: the exchange without its chunks.
+        """
+        return IncrementalRedaction(self, head)
 
     def text(self, text: str) -> str:
         """A text without its secrets; one that is a JSON document or an event stream stays one."""
@@ -193,19 +113,29 @@ class Redactor:
     def _for_text(self, text: str) -> TextRedactor:
         return self.for_text(text, Placeholders((text,)))
 
+    def finder(self, known: Iterable[str]) -> Finder:
+        """What finds secrets by the rules, and those that are known."""
+        return Finder(self._patterns, self._paths, known, self._detector, self._keep_rules)
+
+    @property
+    def allowlist(self) -> HeaderAllowlist:
+        """Which headers are kept."""
+        return self._allowlist
+
     def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
         """What finds in each of some texts also the secrets that only another one shows."""
         # In an order, not in a set: where two secrets have a part in common, the first one gets it.
         every = dict.fromkeys(known)
         before = len(every)
-        finder = Finder(self._patterns, self._paths, every)
+        finder = self.finder(every)
         found = (one for text in texts for one in finder.find(text))
         every |= dict.fromkeys(secret for one in found for secret in one.secrets())
         return finder if len(every) == before else finder.knowing(every)
 
     # What a service keeps of a conversation
 
-    def _placeholders(self, plain: Captured) -> Placeholders:
+    def placeholders(self, plain: Captured) -> Placeholders:
+        """Those of the answer that a request continues, or new ones."""
         body = plain.request_body
         if self._kept and any(name in body for name in _continuing_fields()):
             for id in _continued(body):
@@ -213,7 +143,8 @@ class Redactor:
                     return self._kept[id].copy()
         return Placeholders()
 
-    def _keep(self, request: str, response: str, placeholders: Placeholders) -> None:
+    def keep(self, request: str, response: str, placeholders: Placeholders) -> None:
+        """Keeps the placeholders of an answer for requests that continue it."""
         if not placeholders.known:
             return
         ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(_prefixes())][:1]
@@ -256,67 +187,3 @@ def _continued(body: bytes) -> list[str]:
     stored = (protocol.stored for protocol in PROTOCOLS.values())
     ids = (*(request.get(one.field) for one in stored if one is not None), conversation)
     return [id for id in ids if isinstance(id, str)]
-
-
-@dataclass(frozen=True, slots=True)
-class TextRedactor:
-    """Replaces what its finder finds by placeholders."""
-
-    finder: Finder
-    placeholders: Placeholders
-
-    def text(self, text: str) -> str:
-        """A text without its secrets."""
-        changes = edits(self.finder.find(text), self.placeholders)
-        return edited(text, changes) if changes else text
-
-    def placeholder(self, secret: str) -> str:
-        """The placeholder of a value."""
-        return secret if is_placeholder(secret) else self.placeholders.give(secret)
-
-
-def _decoded(data: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-_CODING = "content-encoding"
-
-
-def _plain_request(captured: Captured) -> Captured:
-    """The same with the request's body decompressed."""
-    headers = captured.request_headers
-    coding = next((value.strip().lower() for name, value in headers if name == _CODING), "")
-    if coding in ("", "identity"):
-        return captured
-    chunks = decompressed((TimedBytes(0, captured.request_body),), coding, captured.source)
-    return replace(
-        captured,
-        request_headers=tuple(pair for pair in headers if pair[0] != _CODING),
-        request_body=b"".join(chunk.data for chunk in chunks),
-    )
-
-
-def _with_request(
-    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
-) -> Captured:
-    body = _encoded(edited(text, changes))
-    headers = with_length(plain.request_headers, len(body))
-    return replace(captured, request_headers=headers, request_body=body)
-
-
-def _with_response(
-    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
-) -> Captured:
-    body = _encoded(edited(text, changes))
-    if not captured.cut:
-        headers = with_length(plain.headers, len(body))
-    elif plain.headers == captured.headers:
-        headers = with_length(plain.headers, None, len(body) - len(plain.body))
-    else:
-        headers = with_length(plain.headers, None)
-    return replace(captured, headers=headers, chunks=recut(plain.chunks, text, changes, body))

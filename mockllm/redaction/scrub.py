@@ -6,40 +6,44 @@ Pure: files come as bytes and go as bytes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePath
 
-from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.errors import MockLLMError
+from mockllm.redaction.found import Found
+from mockllm.redaction.json_strings import StringValue
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.replacing import edited, edits
-from mockllm.redaction.yaml_strings import between, changed, scalars
-from mockllm.replay.loading import loads
-from mockllm.scenario.model import Scenario
+from mockllm.redaction.scrubbed_scenarios import NAMES_OF_FILES, YAML, consistent
+from mockllm.redaction.yaml_strings import Scalars, between, changed, scalars
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import RecordedRequest, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape
 
-__all__ = ["Finding", "Scrubbed", "scrub"]
-
-
-_YAML = (".yaml", ".yml")
+__all__ = ["Finding", "Scrubbed", "is_binary", "scrub"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """A secret of some kind in a file; lines and columns count from 1."""
+    """A secret of some kind in a file; lines and columns count from 1.
+
+    Args:
+        stays: whether it is in the name of another file, which the user has to rename.
+    """
 
     file: str
     line: int
     column: int
     kind: str
+    stays: bool = False
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.kind}"
+        stays = " in the name of a file; rename that file and write its new name here"
+        return f"{self.file}:{self.line}:{self.column}: {self.kind}{stays if self.stays else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,55 +63,94 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
     """Those of some files that have secrets, without them.
 
     The same secret has the same placeholder in all of them. A tape that belonged to its turn
-    before still does.
+    before still does, and its request still finds it.
     """
     texts = {name: data.decode("utf-8", "surrogateescape") for name, data in files.items()}
     placeholders = Placeholders(texts.values())
     # YAML first, because people read it: there the numbers begin.
-    order = sorted(files, key=lambda name: PurePath(name).suffix not in _YAML)
+    order = sorted(files, key=lambda name: PurePath(name).suffix not in YAML)
     # A first pass for secrets that only one file shows: they are secrets in the others too.
     for name in order:
-        _clean(name, files[name], texts[name], redactor, placeholders)
+        _clean(name, files, texts[name], redactor, placeholders)
     scrubbed: dict[str, Scrubbed] = {}
     for name in order:
-        one = _clean(name, files[name], texts[name], redactor, placeholders)
+        one = _clean(name, files, texts[name], redactor, placeholders)
         if one.findings:
             scrubbed[name] = one
-    _keep_digests(files, texts, scrubbed)
+    after = {name: data for name, data in files.items() if name not in scrubbed}
+    after |= {one.file: one.content for one in scrubbed.values() if one.content is not None}
+    for name, content in consistent(files, after).items() if scrubbed else ():
+        findings = scrubbed[name].findings if name in scrubbed else ()
+        scrubbed[name] = Scrubbed(name, findings, content)
     return list(scrubbed.values())
 
 
+def is_binary(data: bytes) -> bool:
+    """Whether a file is no text, as pictures and sound are not: it has zero bytes, or bytes that
+    are no UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return b"\0" in data
+
+
 def _clean(
-    name: str, data: bytes, text: str, redactor: Redactor, placeholders: Placeholders
+    name: str,
+    files: Mapping[str, bytes],
+    text: str,
+    redactor: Redactor,
+    placeholders: Placeholders,
 ) -> Scrubbed:
-    suffix = PurePath(name).suffix
+    suffix, data = PurePath(name).suffix, files[name]
     if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
         try:
             return _clean_tape(name, load_tape(data, name), redactor, placeholders)
         except MockLLMError as error:
             return Scrubbed(name, (Finding(name, 1, 1, f"cannot be searched: {error}"),), None)
-    if suffix in _YAML:
-        return _clean_yaml(name, text, redactor, placeholders)
+    if suffix in YAML:
+        return _clean_yaml(name, files, text, redactor, placeholders)
     return _clean_text(name, text, redactor, placeholders)
 
 
-def _clean_yaml(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
-    """A YAML text: first the values of its scalars, then its comments."""
+def _clean_yaml(
+    name: str,
+    files: Container[str],
+    text: str,
+    redactor: Redactor,
+    placeholders: Placeholders,
+) -> Scrubbed:
+    """A YAML text: first the values of its scalars, then its comments. The names of files that are
+    there stay."""
     read = scalars(text)
     if read is None:
         return _clean_text(name, text, redactor, placeholders)
     found = list(redactor.for_text(read.text, placeholders).finder.search(read.document))
-    starts = [value.start for value in read.document.values]
-    marks = [
-        read.nodes[bisect_right(starts, one.parts[0][0]) - 1].start_mark.index for one in found
-    ]
-    clean = changed(text, read, edits(found, placeholders))
+    values = [_value_at(read, one) for one in found]
+    stay = [_is_name_of_file(read.document.values[index], name, files) for index in values]
+    marks = [read.nodes[index].start_mark.index for index in values]
+    gone = [one for one, stays in zip(found, stay, strict=True) if not stays]
+    clean = changed(text, read, edits(gone, placeholders))
     comments = between(clean)
     commented = tuple(redactor.for_text(clean, placeholders).finder.search(comments))
-    findings = _at(name, text, zip(marks, [one.kind for one in found], strict=True))
+    kinds = [one.kind for one in found]
+    findings = [
+        replace(one, stays=stays)
+        for one, stays in zip(_at(name, text, zip(marks, kinds, strict=True)), stay, strict=True)
+    ]
     findings += _at(name, clean, ((one.parts[0][0], one.kind) for one in commented))
     content = edited(clean, edits(commented, placeholders))
     return Scrubbed(name, _each(findings), _bytes(content))
+
+
+def _value_at(read: Scalars, found: Found) -> int:
+    starts = [value.start for value in read.document.values]
+    return bisect_right(starts, found.parts[0][0]) - 1
+
+
+def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bool:
+    named = value.field.name in NAMES_OF_FILES
+    return named and str(PurePath(name).parent / value.text) in files
 
 
 def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
@@ -128,6 +171,8 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeho
         tape.chunks,
         tape.cut,
         source=name,
+        reason=tape.reason,
+        trailers=tape.trailers,
     )
     clean = redactor.captured(captured, placeholders)
     if clean == captured:
@@ -138,6 +183,8 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeho
         tape,
         headers=clean.headers,
         chunks=clean.chunks,
+        reason=clean.reason,
+        trailers=clean.trailers,
         request=None if tape.request is None else request,
     )
     return Scrubbed(name, _each(findings), dump_tape(tape))
@@ -153,6 +200,10 @@ def _in_head(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
         yield Finding(name, 1, 1, "body of the request")
     if before.headers != after.headers and before.chunks == after.chunks:
         yield Finding(name, 1, 1, "headers of the answer")
+    if before.reason != after.reason:
+        yield Finding(name, 1, 1, "reason phrase of the answer")
+    if before.trailers != after.trailers:
+        yield Finding(name, 1, 1, "trailers of the answer")
 
 
 def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
@@ -186,49 +237,3 @@ def _each(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _keep_digests(
-    files: Mapping[str, bytes], texts: Mapping[str, str], scrubbed: dict[str, Scrubbed]
-) -> None:
-    """Gives the tapes of turns whose text was changed the digest of the new text."""
-    for name in [name for name in scrubbed if PurePath(name).suffix in _YAML]:
-        content = scrubbed[name].content
-        if content is None:
-            continue
-        before = _scenarios(texts[name])
-        after = _scenarios(content.decode("utf-8", "surrogateescape"))
-        for old, new in zip(before, after, strict=False):
-            _keep_digest(PurePath(name), old, new, files, scrubbed)
-
-
-def _keep_digest(
-    file: PurePath,
-    old: Scenario,
-    new: Scenario,
-    files: Mapping[str, bytes],
-    scrubbed: dict[str, Scrubbed],
-) -> None:
-    for was, is_ in zip(old.turns, new.turns, strict=False):
-        if was.recorded is None:
-            continue
-        name = str(file.parent / was.recorded.file)
-        one = scrubbed.get(name)
-        data = one.content if one is not None else files.get(name)
-        if data is None:
-            continue
-        try:
-            tape = load_tape(data, name)
-        except ScenarioError:
-            continue
-        if tape.digest == digest(was, tape.api) != digest(is_, tape.api):
-            tape = replace(tape, digest=digest(is_, tape.api))
-            findings = one.findings if one is not None else ()
-            scrubbed[name] = Scrubbed(name, findings, dump_tape(tape))
-
-
-def _scenarios(text: str) -> tuple[Scenario, ...]:
-    try:
-        return loads(text)
-    except ScenarioError:
-        return ()

@@ -8,7 +8,13 @@ from typing import Literal
 
 from mockllm.redaction.randomness import could_be_password, looks_generated
 
-__all__ = ["field_is_secret", "field_strength", "name_is_secret", "names_customer"]
+__all__ = [
+    "field_is_secret",
+    "field_strength",
+    "is_password_name",
+    "name_is_secret",
+    "names_customer",
+]
 
 _STRONG = re.compile(
     r"(?:api|subscription|access|secret|account|private|auth|master|encryption)key\Z"
@@ -18,6 +24,19 @@ _STRONG = re.compile(
 _WEAK = re.compile(
     r"(?:secret|token|credentials?|authorization|cookie|connectionstring|key|auth)\Z"
 )
+# Names that end like a secret's and hold none: of a place in a list, of a row, of an object in a
+# store, of what a tokenizer knows. A public key is public, and an idempotency key opens nothing.
+_HARMLESS = re.compile(
+    r"(?:page|paging|pagination|continuation|continue|cursor|sync|next|previous|prev|start|end|first"
+    r"|last|pad|padding|eos|bos|stop|special|mask|unk|sep|cls|delimiter|prompt|completion|max)token\Z"
+    r"|(?:sort|primary|foreign|partition|row|hash|range|index|group|idempotency|public|publishable"
+    r"|cache|object|s3|dedup|deduplication|lookup|routing|shard|unique|composite|natural|surrogate"
+    r"|translation|i18n|message|sorting|order|parent|child|dict|map|json|config|setting"
+    r"|blob|file|document|hot|shortcut|issue|project)key\Z"
+)
+_OBJECT_NAME = "Key"
+"""How the storage services name an object in their answers; a secret is called `key`."""
+
 _SEPARATORS = str.maketrans("", "", "_-. ")
 _SHORTEST_STRONG = 6
 _SHORTEST_WEAK = 16
@@ -27,9 +46,20 @@ _SHORTEST_WEAK = 16
 def field_strength(name: str) -> Literal["strong", "weak", ""]:
     """How sure it is, from the name of a field alone, that its value is a secret."""
     plain = name.translate(_SEPARATORS).lower()
+    if name == _OBJECT_NAME or _HARMLESS.search(plain):
+        return ""
     if _STRONG.search(plain):
         return "strong"
     return "weak" if _WEAK.search(plain) else ""
+
+
+_PASSWORD = re.compile(r"(?:passw(?:or)?d|passphrase|pwd)\Z")
+
+
+@lru_cache(maxsize=1024)
+def is_password_name(name: str) -> bool:
+    """Whether a name is that of a password, which a person chose: it may be a word."""
+    return _PASSWORD.search(name.translate(_SEPARATORS).lower()) is not None
 
 
 def field_is_secret(name: str, value: str) -> bool:
@@ -66,7 +96,8 @@ _CUSTOMER = re.compile(r"org|project|account|tenant|workspace|customer|email|\bu
 @lru_cache(maxsize=1024)
 def name_is_secret(name: str) -> bool:
     """Whether a header or a parameter is, by its name, a credential."""
-    return _SECRET.search(name.lower()) is not None
+    name = name.lower()
+    return _SECRET.search(name) is not None and not _HARMLESS.search(name.translate(_SEPARATORS))
 
 
 @lru_cache(maxsize=1024)

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 
 import yaml
 
-from mockllm.redaction.document_strings import Channel, Document
+from mockllm.redaction.channels import Channel
+from mockllm.redaction.document_strings import Document
 from mockllm.redaction.json_strings import Field, StringValue
 from mockllm.redaction.replacing import Edit, edited
 
 __all__ = ["Scalars", "between", "changed", "scalars"]
 
 _FRAGMENTS = "split"
+_TOOL = "tool"
+_ARGUMENTS = "arguments"
+_APART = "\n" * 9
+"""Between two scalars, so that no secret begins in one and ends in the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Scalars:
     """The scalars of a YAML text.
 
     Args:
-        text: their values, one after the other; the document's positions are in it.
+        text: their values, one after the other and apart; the document's positions are in it.
         document: the same values, with the fragments of each `split` as a channel.
         nodes: where each value of the document is written.
     """
@@ -42,11 +47,12 @@ def scalars(text: str) -> Scalars | None:
     try:
         for root in yaml.compose_all(text, Loader=yaml.SafeLoader):
             if root is not None:
-                reading.node(root, "")
+                reading.node(root, "", ())
     except (yaml.YAMLError, RecursionError):
         return None
     document = Document(tuple(reading.values), tuple(reading.channels))
-    return Scalars("".join(node.value for node in reading.nodes), document, tuple(reading.nodes))
+    text = _APART.join(node.value for node in reading.nodes)
+    return Scalars(text, document, tuple(reading.nodes))
 
 
 def between(text: str) -> Document:
@@ -73,32 +79,40 @@ class _Reading:
         self._seen: set[int] = set()
         self._end = 0
 
-    def node(self, node: yaml.Node, name: str) -> None:
-        """Goes through a node, which is the value of a field."""
+    def node(self, node: yaml.Node, name: str, path: tuple[str | int, ...]) -> None:
+        """Goes through a node, which is the value of a field.
+
+        Args:
+            path: to the node; fragments have that of what they are joined to.
+        """
         if id(node) in self._seen:
             return
         self._seen.add(id(node))
         before = len(self.values)
         match node:
             case yaml.ScalarNode():
-                self._add(node, Field((), name))
+                self._add(node, Field(path, name))
             case yaml.SequenceNode():
-                for one in node.value:
-                    self.node(one, name)
+                for index, one in enumerate(node.value):
+                    self.node(one, name, path if name == _FRAGMENTS else (*path, index))
                 if name == _FRAGMENTS and all(
                     isinstance(one, yaml.ScalarNode) for one in node.value
                 ):
                     self.channels.append(Channel(tuple(self.values[before:]), True, True))
             case yaml.MappingNode():
-                for key, value in node.value:
-                    self.node(key, "")
-                    self.node(value, key.value if isinstance(key, yaml.ScalarNode) else "")
+                names = [
+                    key.value if isinstance(key, yaml.ScalarNode) else "" for key, _ in node.value
+                ]
+                whole = _ARGUMENTS if _TOOL in names else _FRAGMENTS
+                for (key, value), name in zip(node.value, names, strict=True):
+                    self.node(key, "", ())
+                    self.node(value, name, (*path, whole if name == _FRAGMENTS else name))
 
     def _add(self, node: yaml.ScalarNode, field: Field) -> None:
         end = self._end + len(node.value)
         self.values.append(StringValue(self._end, end, node.value, field))
         self.nodes.append(node)
-        self._end = end
+        self._end = end + len(_APART)
 
 
 def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:

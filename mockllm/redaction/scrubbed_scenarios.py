@@ -1,0 +1,254 @@
+"""Keeps scenarios and their tapes together after secrets were taken out of them.
+
+A tape has the digest of its turn, and a turn has the digest of the request on its tape. Where one
+side changes, the digest on the other is made anew. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+
+from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.redaction.replacing import Edit, edited
+from mockllm.redaction.request_keys import key_of_request, key_of_route
+from mockllm.replay.loading import loads
+from mockllm.scenario.model import Scenario
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of, detected, request_of
+from mockllm.tapes.dump import dump_tape
+from mockllm.tapes.load import load_tape
+from mockllm.tapes.model import Tape, digest
+
+__all__ = ["NAMES_OF_FILES", "YAML", "consistent", "files_named_in"]
+
+YAML = (".yaml", ".yml")
+"""Endings of scenario files."""
+
+_Files = Mapping[str, bytes]
+_Request = tuple[str, tuple[str, ...]]
+NAMES_OF_FILES = frozenset(("file", "data_file", "recorded"))
+"""Keys of scenarios whose values name a file beside the scenario file."""
+
+
+def files_named_in(text: str) -> Iterator[str]:
+    """The names of files that a scenario file may need: tapes, bodies of answers, long texts."""
+    for node in _mappings(text):
+        for name, value in _entries(node).items():
+            if name in NAMES_OF_FILES and isinstance(value, yaml.ScalarNode):
+                yield value.value
+
+
+def consistent(before: _Files, after: _Files) -> dict[str, bytes]:
+    """The files that have to change once more, by their names.
+
+    Args:
+        before: all files with their secrets.
+        after: the same files without.
+    """
+    changed: dict[str, bytes] = {}
+    for name in before:
+        if PurePath(name).suffix in YAML:
+            changed |= _tapes(name, before, {**after, **changed})
+    return changed | _scenarios(before, after)
+
+
+# The tapes
+
+
+def _tapes(name: str, before: _Files, after: _Files) -> dict[str, bytes]:
+    """The tapes of a scenario file that have the digest of a turn that was changed."""
+    changed: dict[str, bytes] = {}
+    for old, new in zip(_loaded(name, before), _loaded(name, after), strict=False):
+        for was, is_ in zip(old.turns, new.turns, strict=False):
+            if was == is_ or was.recorded is None:
+                continue
+            file = _beside(name, was.recorded.file)
+            tape = _tape(file, after)
+            if tape is None or tape.digest != digest(was, tape.api):
+                continue
+            changed[file] = dump_tape(replace(tape, digest=digest(is_, tape.api)))
+    return changed
+
+
+def _loaded(name: str, files: _Files) -> tuple[Scenario, ...]:
+    try:
+        return loads(_text(files[name]), name, _reader(name, files))
+    except ScenarioError:
+        return ()
+
+
+def _reader(name: str, files: _Files) -> Callable[[str], str]:
+    def read(file: str) -> str:
+        try:
+            return files[_beside(name, file)].decode()
+        except (KeyError, UnicodeDecodeError) as error:
+            raise OSError("was not searched") from error
+
+    return read
+
+
+def _beside(name: str, file: str) -> str:
+    return str(PurePath(name).parent / file)
+
+
+def _tape(file: str, files: _Files) -> Tape | None:
+    try:
+        return load_tape(files[file], file) if file in files else None
+    except MockLLMError:
+        return None
+
+
+# The requests
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedNode:
+    """A mapping `recorded: {file: ..., request: ...}` in a scenario file.
+
+    Args:
+        name: of the scenario file.
+        request: by which the recording is found from now on.
+        order: as it is written.
+    """
+
+    name: str
+    node: yaml.MappingNode
+    before: _Request
+    request: _Request
+    order: int
+
+    def edits(self, order: int) -> Iterator[Edit]:
+        """What changes in the text."""
+        entries = _entries(self.node)
+        more = ""
+        for key, value, old in (
+            ("redacted", list(self.request[1]), list(self.before[1])),
+            ("order", order, self.order),
+        ):
+            written = json.dumps(value, ensure_ascii=False)
+            node = entries.get(key)
+            if node is not None and value != old:
+                yield Edit(node.start_mark.index, _end(node), written)
+            elif node is None and value:
+                more += f"{self._separator()}{key}: {written}"
+        if more or self.request != self.before:
+            node = entries["request"]
+            yield Edit(node.start_mark.index, _end(node), f"'{self.request[0]}'{more}")
+
+    def _separator(self) -> str:
+        if self.node.flow_style:
+            return ", "
+        column: int = self.node.value[0][0].start_mark.column
+        return "\n" + " " * column
+
+
+def _end(node: yaml.Node) -> int:
+    """Where a node ends; the end of a list in lines is where the next token begins."""
+    if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
+        return _end(node.value[-1])
+    return int(node.end_mark.index)
+
+
+def _scenarios(before: _Files, after: _Files) -> dict[str, bytes]:
+    """The scenario files in which the request of a tape has another digest."""
+    nodes = [
+        one
+        for name in after
+        if PurePath(name).suffix in YAML
+        for one in _recorded_nodes(name, before, after)
+    ]
+    orders = _orders(nodes)
+    edits: dict[str, list[Edit]] = {}
+    for one, order in zip(nodes, orders, strict=True):
+        edits.setdefault(one.name, []).extend(one.edits(order))
+    return {
+        name: edited(_text(after[name]), sorted(changes)).encode("utf-8", "surrogateescape")
+        for name, changes in edits.items()
+        if changes
+    }
+
+
+def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_RecordedNode]:
+    nodes = _mappings(_text(after[name]))
+    for node in sorted(nodes, key=lambda node: node.start_mark.index):
+        entries = _entries(node)
+        values = {key: value.value for key, value in entries.items()}
+        if not (values.get("request") and isinstance(values.get("file"), str)):
+            continue
+        if not isinstance(entries["request"], yaml.ScalarNode):
+            continue
+        redacted = entries.get("redacted")
+        items = redacted.value if isinstance(redacted, yaml.SequenceNode) else []
+        written = values["request"], tuple(str(item.value) for item in items)
+        request = _changed_request(_beside(name, values["file"]), before, after) or written
+        order = str(values.get("order", "0"))
+        yield _RecordedNode(name, node, written, request, int(order) if order.isdigit() else 0)
+
+
+def _changed_request(file: str, before: _Files, after: _Files) -> _Request | None:
+    """What finds the request of a tape, where that was changed."""
+    old, new = _tape(file, before), _tape(file, after)
+    if old is None or new is None or new.request is None or old.request == new.request:
+        return None
+    return _found_by(captured_of(new))
+
+
+def _found_by(exchange: Captured) -> _Request | None:
+    found = detected(exchange)
+    if found.protocol is None:
+        return key_of_route(exchange)
+    try:
+        return key_of_request(request_of(exchange, found))
+    except MockLLMError:
+        return None
+
+
+def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:
+    """The number of each recording among those of the same request: requests that differed only in
+    their secrets are the same now."""
+    changed = {one.request for one in nodes if one.request != one.before}
+    orders = [one.order for one in nodes]
+    numbers: Counter[_Request] = Counter()
+    for index in sorted(range(len(nodes)), key=lambda index: nodes[index].order):
+        request = nodes[index].request
+        if request in changed:
+            orders[index] = numbers[request]
+            numbers[request] += 1
+    return orders
+
+
+# YAML
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _mappings(text: str) -> Iterator[yaml.MappingNode]:
+    """The mappings of a YAML text, each once; none of a text that is no YAML."""
+    try:
+        stack: list[Any] = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError):
+        return
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            yield node
+            stack += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            stack += node.value
+
+
+def _entries(node: yaml.MappingNode) -> dict[str, yaml.Node]:
+    return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
