@@ -262,8 +262,7 @@ def _drafts(groups: Iterable[_Group], used_names: Container[str]) -> Iterator[Dr
                 match=group.match,
                 defaults=Defaults(split=CHUNK_SIZE if group.apis == _MODELS else None),
             ),
-            tuple(None for _ in turns),
-            (*skipped, *report),
+            report=(*skipped, *report),
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,18 +13,36 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
+from mockllm.importers.progress import Progress, counted, no_progress
 from mockllm.importers.reading import Entry, Unread
-from mockllm.recording.drafting.drafts import Draft, Line, MatchRule, drafts
+from mockllm.recording.drafting.drafts import (
+    Draft,
+    Drafting,
+    Line,
+    MatchRule,
+    Origin,
+    drafts,
+)
+from mockllm.recording.finding import not_found, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.masks import masked_url
 from mockllm.redaction.redact import Redactor
+from mockllm.replay.player import Player
+from mockllm.replay.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
 from mockllm.tapes.captured import Captured
 
 __all__ = ["ImportResult", "import_files"]
 
-_NO_KIND = "it is no VCR cassette, HTTP archive, event stream or fixture file of aimock"
+_NO_KIND = (
+    "it is no VCR cassette, HTTP archive, flow file of mitmproxy, event stream or fixture file of "
+    "aimock"
+)
+
+
+_GENERIC = ("answer", "body", "output", "response", "stream")
+"""Names of files that say nothing: the name of the folder is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +72,8 @@ class ImportResult:
         if line.outcome == "skipped":
             return f"skipped: {self.details}"
         parts = [self.details] if self.details else []
+        if line.not_found:
+            parts.append(f"NOT FOUND AGAIN: {line.not_found}")
         if line.outcome == "neutral":
             # A fixture of aimock has no request, and no bytes to be equal to.
             parts.insert(0, "neutral and equal" if self.request else "neutral")
@@ -64,6 +86,8 @@ def import_files(
     *,
     redactor: Redactor | None = None,
     match: MatchRule | None = None,
+    join: bool = False,
+    progress: Progress = no_progress,
 ) -> list[ImportResult]:
     """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
 
@@ -71,20 +95,27 @@ def import_files(
         paths: files of any kind that `detect` knows.
         redactor: removes secrets before anything is written.
         match: which conditions of a request a scenario gets.
+        join: whether exchanges of different files, and of the folder, may be one conversation.
+        progress: is called with what is done.
     """
     redactor = redactor or Redactor()
-    batch = _Batch(folder, redactor)
-    for path in paths:
+    batch = _Batch(folder, redactor, join=join)
+    several = list(paths)
+    batch.root = _common_folder(several)
+    for path in counted(several, "files read", progress):
         batch.read(path)
-    drafted = drafts(
-        batch.exchanges,
+    drafting = Drafting(
         match=match or MatchRule(),
-        known=folder.scenarios(),
+        known=batch.existing,
         tape=folder.tape,
         pattern=redactor.pattern,
     )
-    for draft in drafted:
+    for name, group in batch.read_again.items():
+        drafting.adopt(name, group)
+    exchanges = counted(batch.exchanges, "exchanges compared", progress)
+    for draft in counted(list(drafts(exchanges, drafting)), "scenarios written", progress):
         batch.write(draft)
+    batch.look_for(progress)
     for path in batch.fixtures:
         batch.write_fixtures(path)
     return batch.results()
@@ -93,13 +124,17 @@ def import_files(
 class _Batch:
     """The exchanges that were read, and the lines of the report so far."""
 
-    def __init__(self, folder: Folder, redactor: Redactor) -> None:
+    def __init__(self, folder: Folder, redactor: Redactor, *, join: bool) -> None:
         self._folder = folder
         self._redactor = redactor
+        self._join = join
         self._requests: dict[str, str] = {}
         self._lines: list[Line] = []
-        self._existing = set(_existing_keys(folder))
-        self.exchanges: list[Captured] = []
+        self.existing = folder.scenarios()
+        self._keys = dict(_existing_keys(folder, self.existing))
+        self.read_again: dict[str, str] = {}
+        self.exchanges: list[tuple[Captured, Origin]] = []
+        self.root = Path()
         self.fixtures: list[Path] = []
 
     def read(self, path: Path) -> None:
@@ -113,26 +148,37 @@ class _Batch:
                 self._skip(str(path), _NO_KIND)
             else:
                 for entry in READERS[kind](path):
-                    self._add(entry)
+                    self._add(entry, path)
         except UsageError as error:
             self._skip(str(path), str(error))
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Entry, path: Path) -> None:
         if isinstance(entry, Unread):
             self._skip(entry.source, entry.reason, entry.request)
             return
         request = f"{entry.method} {masked_url(entry.path)}"
         try:
             clean = self._redactor.captured(entry)
-            key = _key(clean.request_body, clean.plain().chunks)
+            key = _key(clean.method, clean.url, clean.request_body, clean.plain().chunks)
         except WireError as error:
             self._skip(entry.source, str(error), request)
             return
-        if key in self._existing:
+        if key in self._keys:
+            self.read_again.setdefault(self._keys[key], self._group(path))
             self._skip(entry.source, "it is in the folder already", request)
             return
         self._requests[clean.source] = request
-        self.exchanges.append(clean)
+        number = clean.source.rpartition("#")[2]
+        description = _shown(path, self.root)
+        if number.isdigit():
+            description += f", exchange {number}"
+        stem = self._redactor.text(path.parent.name if path.stem in _GENERIC else path.stem)
+        self.exchanges.append(
+            (clean, Origin(self._group(path), stem, self._redactor.text(description)))
+        )
+
+    def _group(self, path: Path) -> str:
+        return "" if self._join else str(path)
 
     def _skip(self, source: str, reason: str, request: str = "") -> None:
         self._requests[source] = request
@@ -144,6 +190,29 @@ class _Batch:
         self._lines += [
             replace(line, scenario=written.scenario.name) if written.scenario else line
             for line in written.report
+        ]
+
+    def look_for(self, progress: Progress) -> None:
+        """Sends the request of each exchange to the folder, in their order; the lines of those
+        whose recording does not answer say why."""
+        lines = {line.source: line for line in self._lines if line.outcome != "skipped"}
+        written = {(line.scenario, line.turn) for line in lines.values()}
+        if not written:
+            return
+        player, session = Player(self._folder.scenarios()), Session("import")
+        reasons: dict[str, str] = {}
+        for exchange, _ in counted(self.exchanges, "recordings found again", progress):
+            line = lines.get(exchange.source)
+            if line is None or line.turn is None:
+                continue
+            for scenario, index in recorded_before(player, exchange, line.scenario, line.turn):
+                if (scenario.name, index) not in written:  # of an earlier import
+                    session.note_played(scenario, index)
+            reason = not_found(player, exchange, line.scenario, line.turn, session)
+            if reason:
+                reasons[line.source] = reason
+        self._lines = [
+            replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
         ]
 
     def write_fixtures(self, path: Path) -> None:
@@ -173,20 +242,37 @@ class _Batch:
         ]
 
 
-def _existing_keys(folder: Folder) -> Iterator[bytes]:
-    """The keys of the exchanges in a folder."""
-    for scenario in folder.scenarios():
+def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tuple[bytes, str]]:
+    """The keys of the exchanges in a folder, each with the name of its scenario."""
+    for scenario in scenarios:
         for turn in scenario.turns:
-            tape = folder.tape(turn.recorded) if turn.recorded is not None else None
-            if tape is not None and tape.request is not None:
-                yield _key(tape.request.body, tape.chunks)
+            for recorded in turn.recordings():
+                tape = folder.tape(recorded)
+                if tape is not None and tape.request is not None:
+                    sent = tape.request
+                    yield _key(sent.method, sent.url, sent.body, tape.chunks), scenario.name
 
 
-def _key(request_body: bytes, chunks: Iterable[TimedBytes]) -> bytes:
-    """A key that is equal for exchanges with the same bodies."""
+def _key(method: str, url: str, request_body: bytes, chunks: Iterable[TimedBytes]) -> bytes:
+    """A key that is equal for exchanges with the same request and the same body."""
     body = b"".join(one.data for one in chunks)
-    sums = (sha256(part).digest() for part in (request_body, body))
-    return b"".join(sums)
+    parts = (f"{method} {url}".encode(), request_body, body)
+    return b"".join(sha256(part).digest() for part in parts)
+
+
+def _common_folder(paths: Sequence[Path]) -> Path:
+    """The folder that all files are in."""
+    folders = [str(path.absolute().parent) for path in paths]
+    return Path(os.path.commonpath(folders)) if folders else Path()
+
+
+def _shown(path: Path, root: Path) -> str:
+    """A path as it is written into files: nothing of it above the current folder or, outside of
+    that, above the folder of the import."""
+    for folder in (Path.cwd(), root):
+        with suppress(ValueError):
+            return str(path.absolute().relative_to(folder))
+    return path.name
 
 
 def _same_match(scenario: Scenario | None, existing: Iterable[Scenario]) -> Scenario | None:

@@ -6,11 +6,14 @@ cassettes cannot hold.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import ToolCall
@@ -27,9 +30,9 @@ from mockllm.redaction.credentials import header_is_secret
 from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compile import Replayer
-from mockllm.scenario.model import Api, Http, ResultCondition, Scenario, TurnSpec
-from mockllm.scenario.yamltext import write
+from mockllm.scenario.model import Api, Http, Recorded, ResultCondition, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
@@ -40,7 +43,24 @@ _MODEL = "mock-model"
 
 def cassette(exchanges: Iterable[Captured]) -> str:
     """The YAML text of a cassette, version 1, as vcrpy reads it."""
-    return write({"interactions": [_interaction(one) for one in exchanges], "version": 1})
+    interactions = [_interaction(one) for one in exchanges]
+    text = _dumped(interactions, allow_unicode=True)
+    # PyYAML writes these line breaks of YAML 1.1 as they are, and reads them as spaces.
+    return _dumped(interactions, allow_unicode=False) if _BREAKS.search(text) else text
+
+
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+
+
+def _dumped(interactions: list[dict[str, Any]], *, allow_unicode: bool) -> str:
+    text: str = yaml.dump(
+        {"interactions": interactions, "version": 1},
+        Dumper=yaml.SafeDumper,
+        allow_unicode=allow_unicode,
+        sort_keys=False,
+        width=2**31,
+    )
+    return text
 
 
 def _interaction(exchange: Captured) -> dict[str, Any]:
@@ -54,7 +74,7 @@ def _interaction(exchange: Captured) -> dict[str, Any]:
         "response": {
             "body": {"string": _text(exchange.body)},
             "headers": _lists(exchange.headers),
-            "status": {"code": exchange.status, "message": _phrase(exchange.status)},
+            "status": {"code": exchange.status, "message": _phrase(exchange)},
         },
     }
 
@@ -73,9 +93,11 @@ def _lists(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return lists
 
 
-def _phrase(status: int) -> str:
+def _phrase(exchange: Captured) -> str:
+    if exchange.reason is not None:
+        return exchange.reason
     try:
-        return HTTPStatus(status).phrase
+        return HTTPStatus(exchange.status).phrase
     except ValueError:
         return ""
 
@@ -86,52 +108,66 @@ def _phrase(status: int) -> str:
 def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     """The exchanges of a conversation through all turns of a scenario.
 
-    A turn with a tape gives the recorded exchange. Any other is played to the requests of a client
-    of the API, as a stream.
+    A turn with a tape gives the recorded exchange, and so does an attempt with one. Any other is
+    played to the requests of a client of the API, as a stream. Turns before the first recorded one
+    are left out.
 
     Args:
-        api: the protocol of turns without a tape; default: that of the tapes, else the first one
-            of the scenario.
+        api: the protocol of all exchanges; default: each tape keeps its own, and other turns have
+            that of the first tape, else the first one of the scenario.
 
     Raises:
-        UsageError: the scenario does not play over the protocol.
+        UsageError: the scenario does not play over the protocol, or has a route and a turn that was
+            not recorded.
     """
-    recorded = [_tape(turn) for turn in scenario.turns]
+    recorded = [_tape(turn.recorded) for turn in scenario.turns]
+    if scenario.route is not None:
+        return _route_exchanges(scenario, recorded)
     recorded_api = next((tape.api for tape in recorded if tape is not None), None)
     name = api or recorded_api or next(iter(scenario.apis or PROTOCOLS))
     if not scenario.plays_over(name):
         known = ", ".join(scenario.apis)
         raise UsageError(f"scenario {scenario.name!r} does not play over {name}, only over {known}")
     client = _Client(scenario, PROTOCOLS[name])
+    # What was before a recording began is in the history of its first request.
+    begin = next((index for index, tape in enumerate(recorded) if tape is not None), 0)
     found: list[Captured] = []
-    for position, tape in enumerate(recorded):
-        played = list(client.turn(position))
-        sent = None if tape is None or tape.api != name else tape.request
-        if tape is None or sent is None:
-            found += played
-            continue
-        source = f"{scenario.name} turn {position + 1}"
-        found += [
-            *played[:-1],
-            Captured(
-                sent.method,
-                sent.url,
-                sent.headers,
-                sent.body,
-                tape.status,
-                tape.headers,
-                tape.chunks,
-                tape.cut,
-                source=source,
-            ),
-        ]
+    for position, turn in enumerate(scenario.turns):
+        tried = turn.for_api(name).attempts
+        tapes = [*(_tape(one.recorded) for one in tried), recorded[position]]
+        exchanges = list(zip(client.turn(position), tapes, strict=True))
+        if position >= begin:
+            found += [_recorded(tape, api, one) or one for one, tape in exchanges]
     return found
 
 
-def _tape(turn: TurnSpec) -> Tape | None:
-    if turn.recorded is None or turn.recorded.path is None:
+def _recorded(tape: Tape | None, api: Api | None, played: Captured) -> Captured | None:
+    """The exchange of a tape; None where there is none, where its request is not known, or where
+    it is of another API than the requested one."""
+    if tape is None or tape.request is None or api not in (None, tape.api):
         return None
-    path = Path(turn.recorded.path)
+    return replace(captured_of(tape), source=played.source)
+
+
+def _route_exchanges(scenario: Scenario, recorded: Sequence[Tape | None]) -> list[Captured]:
+    """The recorded exchanges of a route that calls no model. What clients would send for an answer
+    that was not recorded is not known."""
+    tapes = [tape for tape in recorded if tape is not None and tape.request is not None]
+    if len(tapes) < len(recorded):
+        raise UsageError(
+            f"scenario {scenario.name!r} has the route {scenario.route} and a turn that was not "
+            "recorded; only recorded answers of routes can be exported"
+        )
+    return [
+        replace(captured_of(tape), source=f"{scenario.name} turn {index + 1}")
+        for index, tape in enumerate(tapes)
+    ]
+
+
+def _tape(recorded: Recorded | None) -> Tape | None:
+    if recorded is None or recorded.path is None:
+        return None
+    path = Path(recorded.path)
     try:
         return load_tape(path.read_bytes(), str(path))
     except OSError as error:

@@ -13,11 +13,15 @@ from mockllm.importers.files import contents, json_value
 
 __all__ = ["Kind", "detect", "files"]
 
-Kind = Literal["vcr", "har", "sse", "aimock"]
+Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
+
+_FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")
 
 _CASSETTE = re.compile(rb"^(?:interactions|http_interactions)[ \t]*:", re.MULTILINE)
 _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
-_READ = (".yaml", ".yml", ".json", ".har", *sse_dump.ENDINGS)
+# A mapping whose first key is text, or bytes as in files of Python 2.
+_FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
+_READ = (".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
 
 
 def detect(path: Path) -> Kind | None:
@@ -29,6 +33,8 @@ def detect(path: Path) -> Kind | None:
     data = contents(path)
     if _STREAM.match(data):
         return "sse"
+    if _FLOWS.match(data):
+        return "flows"
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         kind = _of_json(json_value(data, path))
         return kind or ("sse" if path.suffix in sse_dump.ENDINGS else None)

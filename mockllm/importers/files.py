@@ -1,6 +1,6 @@
 """Reads files that other tools wrote, within bounds of size, nesting and the expansion of aliases.
 
-No Python objects are constructed but strings, numbers, lists and mappings.
+No Python objects are constructed but strings, bytes, numbers, lists and mappings.
 """
 
 from __future__ import annotations
@@ -34,6 +34,44 @@ _PlainLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
+
+
+def _text(loader: Any, node: Any) -> str:
+    return str(loader.construct_scalar(node))
+
+
+def _list(loader: Any, node: Any) -> list[Any]:
+    items: list[Any] = loader.construct_sequence(node, deep=True)
+    return items
+
+
+def _file_content(loader: Any, node: Any) -> bytes:
+    """The content of a body that was sent from a file: the first value of its state."""
+    state = loader.construct_mapping(node, deep=True).get("state")
+    return _joined(state[:1] if isinstance(state, list) else [])
+
+
+def _iterated(loader: Any, node: Any) -> bytes:
+    """The bytes of a body that was sent from an iterator: its only argument is a list of them."""
+    arguments = loader.construct_mapping(node, deep=True).get("args")
+    chunks = arguments[0] if isinstance(arguments, list) and arguments else []
+    return _joined(chunks if isinstance(chunks, list) else [])
+
+
+def _joined(chunks: list[Any]) -> bytes:
+    return b"".join(one if isinstance(one, bytes) else str(one).encode() for one in chunks)
+
+
+# What vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4). Each is
+# read as the text, list or bytes that it holds; nothing is called or built.
+for _tag, _read in {
+    "str": _text,
+    "unicode": _text,
+    "tuple": _list,
+    "object/new:_io.BytesIO": _file_content,
+    "object/apply:builtins.iter": _iterated,
+}.items():
+    _PlainLoader.add_constructor(f"tag:yaml.org,2002:python/{_tag}", _read)
 
 
 def contents(path: Path) -> bytes:

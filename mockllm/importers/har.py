@@ -63,6 +63,7 @@ def _exchange(entry: Any, source: str) -> Entry:
             headers=header_pairs(response.get("headers")),
             body=_text(content, "encoding"),
             at=timestamp(entry.get("startedDateTime")),
+            reason=response.get("statusText"),
         )
     except (WireError, ValueError) as error:
         return Unread(source, str(error), sent)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mockllm.core.http_status import unusual_reason
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
+from mockllm.framing.content_coding import decompressed
 from mockllm.protocols.base import dumps
 from mockllm.tapes.captured import Captured
 
@@ -23,7 +23,6 @@ __all__ = [
     "header_pairs",
     "timestamp",
     "untimed_exchange",
-    "without_gzip",
 ]
 
 
@@ -42,6 +41,8 @@ class Unread:
     request: str = ""
 
 
+_Headers = tuple[tuple[str, str], ...]
+
 Entry = Captured | Unread
 """An entry of a file."""
 
@@ -57,28 +58,41 @@ def untimed_exchange(
     headers: tuple[tuple[str, str], ...],
     body: bytes,
     at: float = 0.0,
+    reason: Any = None,
 ) -> Captured:
     """An exchange from a file without chunks and times: its body is one chunk, at once.
 
     Args:
         at: when it was sent, in seconds since 1970; 0 where that is not known.
+        reason: the reason phrase, as the file has it. One that is empty, as of HTTP/2, or that no
+            status line can have is not kept.
+
+    Raises:
+        WireError: the request cannot be decompressed.
     """
+    request_headers, request_body = _plain_request(request_headers, request_body, source)
     return Captured(
         method=method.upper(),
         url=url,
         request_headers=request_headers,
-        request_body=without_gzip(request_headers, request_body),
+        request_body=request_body,
         status=status,
         headers=_fitting_headers(headers, body),
         chunks=(TimedBytes(0, body),) if body else (),
         at=at,
         source=source,
+        reason=_reason(status, reason),
     )
 
 
-def _fitting_headers(
-    headers: tuple[tuple[str, str], ...], body: bytes
-) -> tuple[tuple[str, str], ...]:
+def _reason(status: int, reason: Any) -> str | None:
+    """The reason phrase to keep; None for the usual one."""
+    if not isinstance(reason, str) or not reason.isascii() or not reason.isprintable():
+        return None
+    return unusual_reason(status, reason.strip() or None)
+
+
+def _fitting_headers(headers: _Headers, body: bytes) -> _Headers:
     """Headers without `content-encoding`, where the stored body contradicts it.
 
     vcrpy and browsers store the decompressed body beside the header of the compressed one.
@@ -86,6 +100,11 @@ def _fitting_headers(
     """
     if not any(name == "content-encoding" for name, _ in headers) or not _is_text(body):
         return headers
+    return _without_coding(headers)
+
+
+def _without_coding(headers: _Headers) -> _Headers:
+    """Headers without those of a compressed body."""
     return tuple(pair for pair in headers if pair[0] not in ("content-encoding", "content-length"))
 
 
@@ -97,14 +116,19 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def without_gzip(headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
-    """The body of a request, decompressed: some clients send it in gzip."""
-    if ("content-encoding", "gzip") not in headers or not body.startswith(b"\x1f\x8b"):
-        return body
-    try:
-        return zlib.decompress(body, 31)
-    except zlib.error:
-        return body
+def _plain_request(headers: _Headers, body: bytes, source: str) -> tuple[_Headers, bytes]:
+    """The headers and the body of a request, decompressed: some clients compress it.
+
+    Raises:
+        WireError: an unknown coding, data that are not compressed with it, or too much data.
+    """
+    headers = _fitting_headers(headers, body)
+    encoding = next((value for name, value in headers if name == "content-encoding"), "")
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return headers, body
+    plain = decompressed((TimedBytes(0, body),), encoding, source)
+    return _without_coding(headers), b"".join(chunk.data for chunk in plain)
 
 
 def body_bytes(value: Any) -> bytes:

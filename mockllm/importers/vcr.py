@@ -67,7 +67,7 @@ def _exchange(entry: Any, source: str) -> Entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
         case _:
-            return Unread(source, "it has no request with its response")
+            return Unread(source, _why_none(entry))
     method = str(request.get("method") or "GET")
     url = str(request.get("uri") or request.get("url") or "")
     try:
@@ -81,9 +81,18 @@ def _exchange(entry: Any, source: str) -> Entry:
             headers=header_pairs(response.get("headers")),
             body=_body(response),
             at=timestamp(entry.get("recorded_at")),
+            reason=_reason(response),
         )
     except WireError as error:
         return Unread(source, str(error), f"{method} {masked_url(url)}")
+
+
+def _why_none(entry: Any) -> str:
+    """Why an entry is no exchange: some projects write other recordings into files of this form."""
+    keys = ", ".join(map(repr, entry)) if isinstance(entry, dict) else ""
+    if not keys or {"request", "response"} & entry.keys():
+        return "it has no request with its response"
+    return f"it is no exchange over HTTP: it has {keys} instead of 'request' and 'response'"
 
 
 def _status(response: dict[str, Any]) -> int:
@@ -94,6 +103,12 @@ def _status(response: dict[str, Any]) -> int:
         if isinstance(other, int):
             return other
     raise WireError("the response has no status")
+
+
+def _reason(response: dict[str, Any]) -> Any:
+    """The reason phrase, as the cassette has it."""
+    status = response.get("status")
+    return status.get("message") if isinstance(status, dict) else None
 
 
 def _body(message: dict[str, Any]) -> bytes:

@@ -22,10 +22,12 @@ from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireEr
 from mockllm.framing.sse import Decoder
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.detection import Detected
-from mockllm.protocols.normalisation import difference_of_frames
+from mockllm.protocols.extra import content, difference, difference_of_errors
+from mockllm.protocols.normalisation import difference_of_frames, in_envelope
 from mockllm.recording.drafting.error_replies import error_of, retry_after_of
 from mockllm.recording.drafting.unresolve import unresolve
-from mockllm.scenario.model import Http, TurnSpec
+from mockllm.replay.resolve import resolve
+from mockllm.scenario.model import Http, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape, digest
@@ -94,8 +96,9 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     if plain.status >= 400:
         return _error(plain, protocol, request)
     read = _stream(plain, protocol) if _is_stream(plain, request) else _body(plain, protocol)
-    problem = read.problem or _replay_difference(plain, protocol, request, read)
-    spec = unresolve(read.turn)
+    played = _played(plain, protocol, request, read)
+    problem = read.problem or played.problem
+    spec = replace(unresolve(played.turn), extra=played.extra)
     tape = _tape(plain, request, spec)
     return DraftedTurn(spec, tape, "frames" if problem else "neutral", problem, read.id)
 
@@ -184,19 +187,13 @@ def _body(plain: Captured, protocol: WireProtocol) -> _Read:
         return _Read(_failed(protocol, value, text), problem=str(error))
     beats_ = sum(map(beats, turn.parts))
     named = protocol.detect.identity(value)
-    whole = _in_envelope(protocol, value)
+    whole = in_envelope(protocol, value)
     return _Read(
         replace(turn, gaps=(at, *[0] * beats_)),
         (Frame(dumps(whole)),),
         named.id,
         named.model,
     )
-
-
-def _in_envelope(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
-    """A body as the events of a stream hold it."""
-    envelope = protocol.normalize.envelope
-    return {envelope: value} if envelope else value
 
 
 def _is_error(protocol: WireProtocol, value: dict[str, Any]) -> bool:
@@ -232,32 +229,80 @@ def _error(plain: Captured, protocol: WireProtocol, request: Request) -> Drafted
     error = RequestError(
         own.message or "", status=plain.status, type=own.type, code=own.code, retry_after=retry
     )
-    usual = Frame(dumps(protocol.error_body(error)))
-    same = value is not None and not _difference(protocol, [Frame(dumps(value))], [usual])
-    reason = "" if same else "the error is not in the usual words of its API"
+    reason = ""
+    try:
+        extra = _error_fields(protocol, error, value)
+        spec = replace(spec, extra=((protocol.name, extra),) if extra else ())
+    except WireError as problem:
+        reason = f"the error is not in the usual form of its API: {problem}"
     tape = _tape(plain, request, spec)
-    return DraftedTurn(spec, tape, "neutral" if same else "frames", reason)
+    return DraftedTurn(spec, tape, "frames" if reason else "neutral", reason)
+
+
+def _error_fields(protocol: WireProtocol, error: RequestError, value: object) -> dict[str, Any]:
+    """The extra fields of the body of an error, as `difference_of_errors` gives them."""
+    if not isinstance(value, dict):
+        raise WireError("the body is no JSON object")
+    return difference_of_errors(protocol, protocol.error_body(error), value, error.message)
 
 
 # Whether playing the turn gives the recorded events
 
 
-def _replay_difference(
-    plain: Captured, protocol: WireProtocol, request: Request, read: _Read
-) -> str:
-    """How playing the turn differs from what was recorded; "" where it does not."""
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A turn that can be played, its extra fields, and why that is not the recorded answer."""
+
+    turn: Turn
+    extra: tuple[tuple[str, Any], ...] = ()
+    problem: str = ""
+
+
+def _played(plain: Captured, protocol: WireProtocol, request: Request, read: _Read) -> _Played:
+    """The turn of an answer as it is recorded: as it was read, or without the frames of unread
+    fields and with these fields as extra ones."""
+    as_read = _encoded_or_problem(plain, protocol, request, read, read.turn)
+    if isinstance(as_read, str):
+        return _Played(read.turn, problem=as_read)
+    problem = _difference(protocol, read.frames, as_read)
+    if not problem:
+        return _Played(read.turn)
+    problems = []
+    # A content part without a neutral form, such as an image, has to stay a frame.
+    for turn in (content(read.turn, read.frames), read.turn):
+        encoded = _encoded_or_problem(plain, protocol, request, read, turn)
+        if isinstance(encoded, str):
+            continue
+        try:
+            extra = difference(protocol, encoded, read.frames, streamed=request.stream)
+        except WireError as error:
+            problems.append(str(error))
+            continue
+        return _Played(turn, ((protocol.name, extra),) if extra else ())
+    return _Played(read.turn, problem=next(iter(problems), problem))
+
+
+def _as_written(protocol: WireProtocol, turn: Turn) -> Turn:
+    """The turn as the YAML plays it: a call without an id gets a derived one, for example."""
+    scenario = Scenario("recorded", (unresolve(turn),))
+    return resolve(scenario, 0, protocol.name, protocol.call_prefix)
+
+
+def _encoded_or_problem(
+    plain: Captured, protocol: WireProtocol, request: Request, read: _Read, turn: Turn
+) -> list[Frame] | str:
+    """The frames of a turn that is played in reply to a request, or why there are none."""
     reply = Reply(
         seed=derive(plain.url, length=32),
         token=derive(plain.url, length=40, hex=True),
         model=read.model or request.model,
         options=protocol.options(request),
-        usage=read.turn.usage or TokenUsage(0, 0),
+        usage=turn.usage or TokenUsage(0, 0),
     )
     try:
-        encoded = _encoded(protocol, read.turn, reply, streamed=request.stream)
+        return _encoded(protocol, _as_written(protocol, turn), reply, streamed=request.stream)
     except (MockLLMError, ValueError) as error:
         return f"the turn cannot be encoded: {error}"
-    return _difference(protocol, read.frames, encoded)
 
 
 def _difference(protocol: WireProtocol, recorded: Sequence[Frame], encoded: Sequence[Frame]) -> str:
@@ -270,5 +315,5 @@ def _encoded(protocol: WireProtocol, turn: Turn, reply: Reply, *, streamed: bool
         encoder = protocol.encoder(turn, reply)
         return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
     body: dict[str, Any] = protocol.encode_body(turn, reply)
-    whole = _in_envelope(protocol, body)
+    whole = in_envelope(protocol, body)
     return [Frame(dumps(whole))]

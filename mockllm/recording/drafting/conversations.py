@@ -6,10 +6,13 @@ the turns after it. Pure.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from mockllm.core.request import Message, Request
+from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.history import History, ModelTurn, read_history
 from mockllm.scenario.model import (
@@ -27,6 +30,19 @@ from mockllm.scenario.model import (
 __all__ = ["Conversation", "calls_of", "common_turns", "openings", "same_user_text", "text_of"]
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Text and calls of a turn: what a client sends back of it."""
+
+    text: str
+    calls: tuple[CallEcho, ...]
+
+
+Agreement = Literal["", "same", "renamed"]
+"""How a turn in a history agrees with what was recorded: not at all, with its call ids, or with
+other call ids and the same names and arguments."""
+
+
 @dataclass(slots=True)
 class Conversation:
     """A scenario in the making.
@@ -39,6 +55,7 @@ class Conversation:
         last: the request of its last turn; None where that is not known.
         cut: whether the answer of its last turn was broken off; None where that was not looked at.
         earlier: whether it is from a run before this one.
+        group: the file that its exchanges come from (`Origin.group`).
     """
 
     scenario: Scenario
@@ -48,7 +65,8 @@ class Conversation:
     last: Request | None = None
     cut: bool | None = None
     earlier: bool = False
-    replies: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    group: str = ""
+    replies: dict[int, Reply] = field(default_factory=dict)
 
     @property
     def turns(self) -> tuple[TurnSpec, ...]:
@@ -59,13 +77,16 @@ class Conversation:
         self.scenario = scenario
         self.replies.clear()
 
-    def reply(self, index: int) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Text and calls (name, id) of a turn."""
+    def reply(self, index: int) -> Reply:
+        """Text and calls of a turn."""
         found = self.replies.get(index)
         if found is None:
             spec = self.turns[index]
-            calls = tuple((call.name, call.id or "") for call in calls_of(spec.reply))
-            found = self.replies[index] = text_of(spec.reply), calls
+            calls = tuple(
+                CallEcho(call.id or "", call.name, call.arguments or "")
+                for call in calls_of(spec.reply)
+            )
+            found = self.replies[index] = Reply(text_of(spec.reply), calls)
         return found
 
 
@@ -103,20 +124,24 @@ def openings(messages: Sequence[Message]) -> Iterator[History]:
             yield read_history(kept, start)
 
 
-def common_turns(conversation: Conversation, history: History) -> int | None:
-    """How many turns of a conversation a history has, all of which agree; None otherwise."""
+def common_turns(conversation: Conversation, history: History) -> tuple[int, bool] | None:
+    """How many turns of a conversation a history has, all of which agree, and whether the client
+    gave other ids to calls in it; None where the two are different conversations."""
     opening = conversation.opening
     count = len(history.turns)
     if opening is None or count > len(conversation.turns):
         return None
     if not text_holds(opening, history.opening):
         return None
+    renamed = False
     for index, turn in enumerate(history.turns):
         if index and not same_user_text(conversation.turns[index], turn.user):
             return None
-        if not _same_answer(conversation.reply(index), turn):
+        agreement = _agreement(conversation.reply(index), turn)
+        if not agreement:
             return None
-    return count
+        renamed = renamed or agreement == "renamed"
+    return count, renamed
 
 
 def same_user_text(turn: TurnSpec, user: str | None) -> bool:
@@ -127,34 +152,45 @@ def same_user_text(turn: TurnSpec, user: str | None) -> bool:
     return text_holds(condition, user)
 
 
-def _same_answer(recorded: tuple[str, tuple[tuple[str, str], ...]], answer: ModelTurn) -> bool:
+def _agreement(recorded: Reply, answer: ModelTurn) -> Agreement:
     """Whether a client sends back what was recorded. Clients may leave out the text beside
     calls, and the ids where the API does without."""
-    text, calls = recorded
+    calls = recorded.calls
     if len(calls) != len(answer.calls):
-        return False
+        return ""
+    known, sent = (Counter((call.name, call.id) for call in one) for one in (calls, answer.calls))
+    if known != sent and not _equal_but_absent(calls, answer.calls):
+        return "renamed" if calls and all(map(_same_call, calls, answer.calls)) else ""
+    if calls and (any(call.id for call in answer.calls) or not answer.text):
+        return "same"
+    return "same" if _bare(recorded.text) == _bare(answer.text) else ""
+
+
+def _equal_but_absent(calls: Sequence[CallEcho], sent: Sequence[CallEcho]) -> bool:
+    """Whether calls are equal where both have an id, and have the same names where one has none."""
     left = list(calls)
-    sure = False
-    for echo in answer.calls:
-        for key in ((echo.name, echo.id), (echo.name, "")):
-            if key in left:
-                left.remove(key)
-                sure = sure or bool(key[1])
-                break
-        else:
-            if echo.id or not _remove_named(left, echo.name):
-                return False
-    if sure or (calls and not answer.text):
-        return True
-    return _bare(text) == _bare(answer.text)
+    for echo in sent:
+        fits = (
+            call for call in left if call.name == echo.name and (echo.id == call.id or not call.id)
+        )
+        found = next(fits, None)
+        if found is None and not echo.id:
+            found = next((call for call in left if call.name == echo.name), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return True
 
 
-def _remove_named(left: list[tuple[str, str]], name: str) -> bool:
-    for key in left:
-        if key[0] == name:
-            left.remove(key)
-            return True
-    return False
+def _same_call(call: CallEcho, echo: CallEcho) -> bool:
+    return call.name == echo.name and _value(call.arguments) == _value(echo.arguments)
+
+
+def _value(arguments: str) -> object:
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
 
 
 def _bare(text: str) -> str:

@@ -6,50 +6,34 @@ Pure: `store.folder` writes the result. The exchanges have been redacted before.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
 
 from mockllm.core.request import Request
-from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.matching.history import History
+from mockllm.protocols.detection import Detected
 from mockllm.recording.drafting.answers import DraftedTurn, draft_turn
 from mockllm.recording.drafting.conversations import Conversation, openings
+from mockllm.recording.drafting.lines import LIVE, Line, Origin, Outcome
 from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.naming import free_name, slug
 from mockllm.recording.drafting.placement import KnownConversations, Placement
+from mockllm.recording.drafting.reporting import described, line_of
+from mockllm.recording.drafting.route_drafts import RouteDrafting
 from mockllm.recording.drafting.yaml_drafting import answering, echoed, tried_before, with_turn
+from mockllm.redaction.request_keys import RequestKey, key_of_request
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.model import Tape, digest
 
-__all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "drafts"]
+__all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "Origin", "Outcome", "drafts"]
 
 _USUAL = MatchRule()
 
-Outcome = Literal["neutral", "frames", "skipped"]
 TapeOf = Callable[[Recorded], Tape | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The result for one exchange: a line of the report.
-
-    Args:
-        source: where the exchange was read from.
-        outcome: `neutral` (the neutral turn gives equal events), `frames` (only the tape
-            gives them), `skipped` (nothing is written).
-        description: which scenario and turn it became, or why it was skipped.
-        scenario: the name of its scenario; "" where it has none.
-        turn: which of its turns, from 0.
-    """
-
-    source: str
-    outcome: Outcome
-    description: str
-    scenario: str = ""
-    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +42,34 @@ class Draft:
 
     Args:
         scenario: None where there is nothing to write but something to report.
-        tapes: one for each turn; None for a turn without one, or whose file exists.
+        tapes: by the name that the turn gives its tape in the draft; the folder chooses the file.
         report: a line for each exchange that went into it.
         base: the scenario that this one replaces; None for a new one.
+        stem: what the names of its files begin with; "" is the name of the scenario.
+        files: by the name that the scenario gives them in the draft, the bodies of its answers
+            that have a file.
     """
 
     scenario: Scenario | None
-    tapes: tuple[Tape | None, ...] = ()
+    tapes: dict[str, Tape] = field(default_factory=dict)
     report: tuple[Line, ...] = ()
     base: Scenario | None = None
+    stem: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
 
 
 def drafts(
-    exchanges: Iterable[Captured],
-    *,
-    match: MatchRule = _USUAL,
-    known: Iterable[Scenario] = (),
-    tape: TapeOf = lambda recorded: None,
-    pattern: Pattern = no_pattern,
+    exchanges: Iterable[tuple[Captured, Origin]],
+    drafting: Drafting,
 ) -> Iterator[Draft]:
     """The scenarios that exchanges become, in the order of their first requests.
 
     Args:
         exchanges: of any APIs and hosts, in the order of their requests.
-        match: which conditions decide when a scenario answers.
-        known: scenarios that were written before; conversations that continue one become its
-            next turns.
-        tape: what was recorded before (`Folder.tape`).
-        pattern: a regular expression for texts that had secrets (`Redactor.pattern`).
     """
-    drafting = Drafting(match=match, known=known, tape=tape, pattern=pattern)
     found: dict[str, Draft] = {}
-    for number, exchange in enumerate(exchanges):
-        for draft in drafting.add(exchange):
+    for number, (exchange, origin) in enumerate(exchanges):
+        for draft in drafting.add(exchange, origin):
             name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
             found[name] = _merged(found[name], draft) if name in found else draft
     yield from found.values()
@@ -98,15 +77,21 @@ def drafts(
 
 def _merged(before: Draft, after: Draft) -> Draft:
     """Two drafts of one scenario as one."""
-    old = (*before.tapes, *[None] * (len(after.tapes) - len(before.tapes)))
-    tapes = tuple(new or known for new, known in zip(after.tapes, old, strict=False))
-    return Draft(after.scenario, tapes, before.report + after.report, before.base)
+    tapes = {**before.tapes, **after.tapes}
+    report = before.report + after.report
+    files = {**before.files, **after.files}
+    return Draft(after.scenario, tapes, report, before.base, before.stem or after.stem, files)
 
 
 class Drafting:
     """Drafts scenarios one exchange at a time, for a recorder that never knows the last one.
 
     Args:
+        match: which conditions decide when a scenario answers.
+        known: scenarios that were written before; conversations that continue one become its
+            next turns.
+        tape: what was recorded before (`Folder.tape`).
+        pattern: a regular expression for texts that had secrets (`Redactor.pattern`).
         overwrite: let conversations of this run replace `known` ones with the same opening.
         reserved: names that are taken by scenarios elsewhere.
     """
@@ -123,39 +108,70 @@ class Drafting:
     ) -> None:
         self._tape = tape
         self._reserved = frozenset(reserved)
+        self._rule = match
         self._matches = Matches(match, pattern, self._first)
         self._known = KnownConversations(self._is_cut, overwrite)
         self._conversations: dict[str, Conversation] = {}
+        self._routes = RouteDrafting(self._free_name)
         self._unread: list[tuple[Conversation, int, Recorded]] = []
+        self._same_request: Counter[RequestKey] = Counter()
         for scenario in known:
             self._add_known(scenario)
 
-    def add(self, exchange: Captured) -> tuple[Draft, ...]:
+    def add(self, exchange: Captured, origin: Origin = LIVE) -> tuple[Draft, ...]:
         """The scenario that an exchange belongs to, whole, and the competing ones that need a
         further condition now."""
-        found = _understood(exchange)
-        if isinstance(found, Line):
-            return (Draft(None, report=(found,)),)
-        request, answer = found
+        found = detected(exchange)
+        if found.protocol is None:
+            return (self._route(exchange, origin, found.reason),)
+        understood = _understood(exchange, found)
+        if isinstance(understood, Line):
+            return (Draft(None, report=(understood,)),)
+        request, answer = understood
         if request.previous is not None:
             self._read_answers()
-        placement = self._known.find(request)
+        placement = self._known.find(request, origin.group)
+        recorded = self._recorded(request, retried=placement.kind == "retry")
         try:
-            conversation, base, others = self._put(placement, request, answer, exchange.host)
+            conversation, base, others, left_out = self._put(
+                placement, request, replace(answer.spec, recorded=recorded), exchange, origin
+            )
         except ScenarioError as error:
             reason = f"it makes no scenario: {error.problems[0].message}"
             return (Draft(None, report=(Line(exchange.source, "skipped", reason),)),)
         index = len(conversation.turns) - 1
+        turn = conversation.turns[index]
         self._known.keep_answer(conversation, index, answer.id, request)
         conversation.last, conversation.cut = request, bool(exchange.cut)
         conversation.earlier = False
-        tape = replace(answer.tape, digest=digest(conversation.turns[index], answer.tape.api))
-        line = _line(exchange, answer, placement, conversation.scenario)
-        return Draft(conversation.scenario, (*[None] * index, tape), (line,), base), *others
+        tape = replace(answer.tape, digest=digest(turn, answer.tape.api))
+        assert turn.recorded is not None
+        line = line_of(exchange, answer, placement, conversation.scenario, left_out)
+        tapes = {turn.recorded.file: tape}
+        return Draft(conversation.scenario, tapes, (line,), base, origin.stem), *others
+
+    def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
+        """The scenario of an exchange that calls no model."""
+        try:
+            drafted = self._routes.add(exchange.plain(), origin)
+        except (MockLLMError, ValueError) as error:
+            line = Line(exchange.source, "skipped", f"{reason}; {error}")
+            return Draft(None, report=(line,))
+        scenario = drafted.scenario
+        index = len(scenario.turns) - 1
+        recorded = scenario.turns[index].recorded
+        assert recorded is not None
+        description = "; ".join([f"turn {index + 1} of {scenario.name}", *drafted.notes])
+        line = Line(exchange.source, "neutral", description, scenario.name, index)
+        tapes = {recorded.file: drafted.tape}
+        return Draft(scenario, tapes, (line,), drafted.base, origin.stem, drafted.files)
 
     def written(self, draft: Draft, as_written: Draft) -> None:
         """Takes over what a folder changed in a draft: the name, the match."""
         if draft.scenario is None or as_written.scenario is None:
+            return
+        if draft.scenario.route is not None:
+            self._routes.written(draft.scenario.name, as_written.scenario)
             return
         conversation = self._conversations.pop(draft.scenario.name)
         self._matches.drop(conversation)
@@ -163,9 +179,19 @@ class Drafting:
         self._matches.keep(conversation)
         self._conversations[as_written.scenario.name] = conversation
 
+    def adopt(self, name: str, group: str) -> None:
+        """Lets a scenario that was known before belong to a group: its file is read again."""
+        conversation = self._conversations.get(name)
+        if conversation is not None and not conversation.group:
+            conversation.group = group
+        self._routes.adopt(name, group)
+
     # Known scenarios
 
     def _add_known(self, scenario: Scenario) -> None:
+        if scenario.route is not None:
+            self._routes.keep(scenario)
+            return
         opening = scenario.match.user if scenario.match is not None else None
         known = Conversation(scenario, len(self._conversations), opening, earlier=True)
         first = self._first(known) if opening is None else None
@@ -173,11 +199,11 @@ class Drafting:
         if history is not None:
             known.opening = self._matches.condition(history.opening)
         self._keep(known)
-        self._unread += [
-            (known, index, turn.recorded)
-            for index, turn in enumerate(scenario.turns)
-            if turn.recorded is not None
-        ]
+        for index, turn in enumerate(scenario.turns):
+            if turn.recorded is not None:
+                self._unread.append((known, index, turn.recorded))
+                if turn.recorded.request:
+                    self._same_request[turn.recorded.request, turn.recorded.redacted] += 1
 
     def _keep(self, conversation: Conversation) -> None:
         self._conversations[conversation.scenario.name] = conversation
@@ -211,53 +237,86 @@ class Drafting:
 
     # The scenario of an exchange
 
+    def _recorded(self, request: Request, *, retried: bool) -> Recorded:
+        """What finds the recording of a request again; its file is not known yet.
+
+        Args:
+            retried: whether an earlier try of the same turn has the same request.
+        """
+        if not self._rule.conditions:
+            return Recorded("")  # it is to play only when it is named
+        key = key_of_request(request)
+        if key is None:
+            return Recorded("")
+        order = self._same_request[key] - retried
+        self._same_request[key] = order + 1
+        return Recorded("", request=key[0], redacted=key[1], order=order)
+
     def _put(
-        self, placement: Placement, request: Request, answer: DraftedTurn, host: str
-    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
-        """The conversation with the answer, its scenario before, and the drafts of others."""
+        self,
+        placement: Placement,
+        request: Request,
+        spec: TurnSpec,
+        exchange: Captured,
+        origin: Origin,
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...], tuple[str, ...]]:
+        """The conversation with the answer, its scenario before, the drafts of others, and what
+        is left out of the written turn."""
         conversation = placement.conversation
         if conversation is None or placement.kind == "branch":
-            return self._begin(placement, request, answer, host)
+            return self._begin(placement, request, spec, exchange, origin)
         base = conversation.scenario
         kept = base.turns[: 0 if placement.kind == "restart" else placement.position]
-        spec = self._answering(placement, answer.spec)
+        spec = self._answering(placement, spec)
         if placement.kind == "retry":
             spec = tried_before(base.turns[-1], spec)
-        scenario = _appended(replace(base, turns=kept), spec)
+        any_ids = base.any_ids or placement.renamed_ids
+        scenario, left_out = _appended(replace(base, turns=kept, any_ids=any_ids), spec)
         first = request if placement.kind == "restart" else self._first(conversation)
         scenario, others = self._matched(scenario, first)
         self._matches.drop(conversation)
         conversation.change(scenario)
         conversation.first = first
         self._matches.keep(conversation)
-        return conversation, base, others
+        return conversation, base, others, left_out
 
     def _begin(
-        self, placement: Placement, request: Request, answer: DraftedTurn, host: str
-    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...]]:
+        self,
+        placement: Placement,
+        request: Request,
+        spec: TurnSpec,
+        exchange: Captured,
+        origin: Origin,
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...], tuple[str, ...]]:
         """A new conversation; one that branches off begins with the turns in common."""
         parent, history = placement.conversation, placement.history
         if parent is not None:
             name, opening, first = _stem(parent.scenario.name), parent.opening, self._first(parent)
-            turns = parent.turns[: placement.position]
+            turns = tuple(map(_without_request, parent.turns[: placement.position]))
         else:
             text = history.opening if history is not None else ""
             name, first = slug(text, f"{request.api}-conversation"), request
             opening = self._matches.condition(text) if text else None
             turns = self._echoes(history)
+        if origin.stem:
+            name = slug(origin.stem, name)
         scenario = Scenario(
-            name=free_name(name, self._is_taken),
+            name=self._free_name(name),
             turns=turns,
-            description=f"Recorded from {host}." if host else "Recorded.",
+            description=described(exchange, origin),
+            any_ids=placement.renamed_ids,
         )
-        scenario = _appended(scenario, self._answering(placement, answer.spec))
+        scenario, left_out = _appended(scenario, self._answering(placement, spec))
         scenario, others = self._matched(scenario, first)
-        begun = Conversation(scenario, len(self._conversations), opening, first)
+        begun = Conversation(scenario, len(self._conversations), opening, first, group=origin.group)
         self._keep(begun)
-        return begun, None, others
+        return begun, None, others, left_out
+
+    def _free_name(self, name: str) -> str:
+        return free_name(name, self._is_taken)
 
     def _is_taken(self, name: str) -> bool:
-        return name in self._conversations or name in self._reserved
+        return name in self._conversations or name in self._reserved or name in self._routes
 
     def _answering(self, placement: Placement, spec: TurnSpec) -> TurnSpec:
         user = placement.history.user if placement.history is not None else None
@@ -290,16 +349,22 @@ class Drafting:
             self._matches.drop(conversation)
             conversation.change(changed)
             self._matches.keep(conversation)
-            others.append(Draft(conversation.scenario, (None,) * len(base.turns), (), base))
+            others.append(Draft(conversation.scenario, base=base))
         return scenario, tuple(others)
 
 
-def _understood(exchange: Captured) -> tuple[Request, DraftedTurn] | Line:
-    """The neutral request and the drafted turn, or why the exchange is skipped."""
-    found = detected(exchange)
-    if found.protocol is None:
-        return Line(exchange.source, "skipped", found.reason)
+def _understood(
+    exchange: Captured, found: Detected | None = None
+) -> tuple[Request, DraftedTurn] | Line:
+    """The neutral request and the drafted turn, or why the exchange is skipped.
+
+    Args:
+        found: the result of `detected`, if it is known already.
+    """
+    found = found or detected(exchange)
     try:
+        if found.protocol is None:
+            raise WireError(found.reason)
         request = request_of(exchange, found)
         return request, draft_turn(exchange, found, request)
     except MockLLMError as error:
@@ -313,26 +378,15 @@ def _stem(name: str) -> str:
     return _NUMBERED.sub("", name) or name
 
 
-def _appended(scenario: Scenario, spec: TurnSpec) -> Scenario:
-    return with_turn(scenario, spec, f"{scenario.name}.{len(scenario.turns) + 1}.jsonl")
+def _without_request(turn: TurnSpec) -> TurnSpec:
+    """A turn of another conversation: its request finds it there."""
+    recorded = turn.recorded
+    if recorded is None:
+        return turn
+    return replace(turn, recorded=replace(recorded, request="", redacted=(), order=0))
 
 
-def _line(
-    exchange: Captured, answer: DraftedTurn, placement: Placement, scenario: Scenario
-) -> Line:
-    """The line of the report for an exchange."""
-    notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
-    if answer.outcome == "frames":
-        notes.append(f"kept as exact frames ({answer.reason})")
-    if exchange.status >= 400:
-        notes.append(f"HTTP {exchange.status}")
-    if exchange.cut:
-        notes.append(f"cut by the {exchange.cut}")
-    if placement.kind == "retry":
-        notes.append("in place of a try that failed")
-    if placement.kind == "branch" and placement.conversation is not None:
-        notes.append(f"begins as {placement.conversation.scenario.name} does")
-    if scenario.match is None:
-        notes.append("plays only when it is named")
-    index = len(scenario.turns) - 1
-    return Line(exchange.source, answer.outcome, "; ".join(notes), scenario.name, index)
+def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
+    """The scenario with a turn more, and what is left out of it."""
+    number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
+    return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")

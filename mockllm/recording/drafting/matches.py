@@ -7,7 +7,7 @@ docs/recording.md describes the rule. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from types import MappingProxyType
@@ -16,9 +16,10 @@ from typing import Literal
 from mockllm.core.request import Request
 from mockllm.matching.conditions import check_match
 from mockllm.protocols import PROTOCOLS
+from mockllm.recording.drafting.body_conditions import distinguishing_fields
 from mockllm.recording.drafting.conversations import Conversation
 from mockllm.scenario.model import Match, Scenario, TextCondition
-from mockllm.scenario.precedence import differ_later, precedence
+from mockllm.scenario.precedence import user_condition
 
 __all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
 
@@ -94,9 +95,7 @@ class Matches:
             case "tools" if request.tools:
                 return replace(match, tools=tuple(tool.name for tool in request.tools))
             case "stream":
-                stream = PROTOCOLS[request.api].client.stream_field
-                if isinstance(request.body.get(stream), bool):
-                    return replace(match, body={stream: request.stream})
+                return replace(match, stream=request.stream)
         return None
 
     def keep(self, conversation: Conversation) -> None:
@@ -121,13 +120,19 @@ class Matches:
             request: its first one; None where that is not known.
 
         Returns:
-            the scenario, without a match where no condition distinguishes it from another one;
-            and the competitors that have to change for it, as they are then.
+            the scenario, and the competitors that have to change for it, as they are then. Where no
+            condition distinguishes it from another one, only the digests of their requests do.
         """
         competitors = self._competitors(scenario, request)
         if not competitors:
             return scenario, []
-        for narrower in self._narrower(scenario, request):
+        rivals = [self.first(competitor) for competitor in competitors]
+        apis = {rival.api for rival in rivals if rival is not None}
+        if request is not None and apis - {request.api}:
+            changed = self._with_changes(scenario, request, competitors)
+            if changed is not None:
+                return changed
+        for narrower in self._narrower(scenario, request, rivals):
             if not self._competitors(narrower, request):
                 return narrower, []
         changed = (
@@ -135,13 +140,7 @@ class Matches:
         )
         if changed is not None:
             return changed
-        if all(
-            precedence(scenario) < precedence(competitor.scenario) for competitor in competitors
-        ):
-            return scenario, [
-                (competitor, replace(competitor.scenario, match=None)) for competitor in competitors
-            ]
-        return replace(scenario, match=None), []
+        return scenario, []
 
     def _competitors(
         self,
@@ -168,17 +167,29 @@ class Matches:
     ) -> bool:
         """Whether each of two scenarios is found by its own first request."""
         mine, theirs = one.match, other.match
+        if request is not None and first is not None and _is_same(request, first):
+            return True  # they are played in their order
         if mine is None or theirs is None or not one.shares_api(other):
             return True
-        if mine.conditions == theirs.conditions and differ_later(one, other):
+        if mine.conditions == theirs.conditions and _users_differ_later(one, other):
             return True
         shadowed = theirs.conditions >= mine.conditions and _holds(other, request)
         shadows = mine.conditions >= theirs.conditions and _holds(one, first)
         return not shadowed and not shadows
 
-    def _narrower(self, scenario: Scenario, request: Request | None) -> Iterator[Scenario]:
-        """The scenario with further conditions that its request meets, as few as possible first."""
+    def _narrower(
+        self, scenario: Scenario, request: Request | None, rivals: Iterable[Request | None] = ()
+    ) -> Iterator[Scenario]:
+        """The scenario with further conditions that its request meets, as few as possible first.
+
+        Args:
+            rivals: requests that a condition on the body is to tell from this one.
+        """
         for count in range(1, len(_DISTINGUISHING) + 1 if request is not None else 1):
+            if count == 2 and request is not None and scenario.match is not None:
+                body = distinguishing_fields(request, [one for one in rivals if one is not None])
+                if body is not None and scenario.match.body is None:
+                    yield replace(scenario, match=replace(scenario.match, body=body))
             for names in combinations(_DISTINGUISHING, count):
                 match = scenario.match
                 for name in names:
@@ -196,7 +207,7 @@ class Matches:
         if any(first is not None and first.api != request.api for first in firsts):
             scenario = replace(scenario, apis=(request.api,))
         ways: dict[str, list[Scenario]] = {}
-        for mine in (scenario, *self._narrower(scenario, request)):
+        for mine in (scenario, *self._narrower(scenario, request, firsts)):
             changes = self._changes(mine, request, ways)
             if changes is not None:
                 return mine, changes
@@ -235,7 +246,22 @@ class Matches:
         if first is not None and first.api != request.api:
             others = tuple(api for api in competitor.apis or PROTOCOLS if api != request.api)
             yield replace(competitor, apis=others)
-        yield from self._narrower(competitor, first)
+        yield from self._narrower(competitor, first, [request])
+
+
+def _is_same(one: Request, other: Request) -> bool:
+    """Whether no condition can tell two requests apart."""
+    mine, theirs = ((sent.api, sent.model, sent.stream, sent.body) for sent in (one, other))
+    return mine == theirs
+
+
+def _users_differ_later(one: Scenario, other: Scenario) -> bool:
+    """Whether any turn after the first expects another message of the user."""
+    for index in range(1, min(len(one.turns), len(other.turns))):
+        mine, theirs = user_condition(one, index), user_condition(other, index)
+        if None not in (mine, theirs) and mine != theirs:
+            return True
+    return False
 
 
 def _holds(scenario: Scenario, request: Request | None) -> bool:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-__all__ = ["free_name", "slug"]
+__all__ = ["file_stem", "free_name", "slug"]
 
 _MAX_LENGTH = 48
 _WORD = re.compile(r"[a-z0-9]+")
@@ -27,6 +27,25 @@ def slug(text: str, otherwise: str) -> str:
             break
         name = longer
     return name or otherwise
+
+
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$"]
+    + [f"{device}{number}" for device in ("com", "lpt") for number in "0123456789¹²³"]
+)
+"""File names that Windows reserves, whatever their ending is."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.,()+=@ \[\]-]+")
+_MAX_STEM = 120
+
+
+def file_stem(name: str) -> str:
+    """A name as the beginning of file names on any system.
+
+    Characters that some system refuses become `_`. Names that Windows reserves get one in front.
+    """
+    stem = _UNSAFE.sub("_", name).strip(". ")[:_MAX_STEM].rstrip(". ") or "recorded"
+    return f"_{stem}" if stem.partition(".")[0].strip().lower() in _RESERVED else stem
 
 
 def free_name(name: str, taken: Callable[[str], bool], *, first: int = 2) -> str:

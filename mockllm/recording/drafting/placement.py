@@ -32,12 +32,14 @@ class Placement:
             history has.
         history: from the opening of the conversation on; None where there is no message of a
             user. Where the service keeps the history, only what the request itself carries.
+        renamed_ids: whether the client gave other ids to the calls in its history.
     """
 
     kind: Literal["new", "next", "retry", "branch", "restart"]
     conversation: Conversation | None = None
     position: int = 0
     history: History | None = None
+    renamed_ids: bool = False
 
 
 @dataclass(slots=True)
@@ -73,13 +75,14 @@ class KnownConversations:
         if request is not None and request.conversation is not None:
             self._by_service[request.conversation] = conversation
 
-    def find(self, request: Request) -> Placement:
-        """Where a request belongs."""
+    def find(self, request: Request, group: str = "") -> Placement:
+        """Where a request belongs, among the conversations of its group."""
         history = next(openings(request.messages), None)
         pointed = self._pointed(request)
-        if pointed is not None:
+        if pointed is not None and _group(pointed) == group:
             return pointed
-        candidates = sorted(self._candidates(request), key=_preference)
+        own = (one for one in self._candidates(request) if _group(one) == group)
+        candidates = sorted(own, key=_preference)
         for fits in (_next, self._retry, _branch):
             for placement in candidates:
                 if (found := fits(placement, request)) is not None:
@@ -93,9 +96,9 @@ class KnownConversations:
     def _candidates(self, request: Request) -> Iterator[Placement]:
         for history in openings(request.messages):
             for conversation in (*self._by_opening.get(history.opening, ()), *self._others):
-                count = common_turns(conversation, history)
-                if count is not None:
-                    yield Placement("branch", conversation, count, history)
+                common = common_turns(conversation, history)
+                if common is not None:
+                    yield Placement("branch", conversation, common[0], history, common[1])
 
     def _pointed(self, request: Request) -> Placement | None:
         """Where the service keeps the history, and the request points at it."""
@@ -125,7 +128,7 @@ class KnownConversations:
             return None
         last = conversation.last
         if last is not None:
-            same = (last.messages, last.tools) == (request.messages, request.tools)
+            same = (last.body, last.stream) == (request.body, request.stream)
         else:
             user = placement.history.user if placement.history is not None else None
             same = position == 0 or same_user_text(conversation.turns[position], user)
@@ -138,6 +141,11 @@ def _bare(id: str) -> str:
         if protocol.stored is not None:
             id = id.removeprefix(protocol.stored.prefix)
     return id
+
+
+def _group(placement: Placement) -> str:
+    assert placement.conversation is not None
+    return placement.conversation.group
 
 
 def _preference(placement: Placement) -> tuple[bool, int, int]:

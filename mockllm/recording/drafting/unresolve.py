@@ -11,11 +11,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import TypeVar
 
 from mockllm.core.frame import Frame
 from mockllm.core.seeded import tokens
 from mockllm.core.timeline import normal
-from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, ToolCall, Turn, beats
+from mockllm.core.turn import (
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    ToolCall,
+    Turn,
+    beats,
+)
 from mockllm.replay.resolve import parallel_beats, usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
@@ -23,6 +34,8 @@ from mockllm.scenario.jsontext import compact, is_object, parse
 from mockllm.scenario.parts import TOOL_NAME
 
 __all__ = ["unresolve"]
+
+T = TypeVar("T")
 
 _VALID_NAME = re.compile(TOOL_NAME).fullmatch
 _HALF = re.compile("[\ud800-\udfff]")
@@ -62,21 +75,18 @@ def unresolve(turn: Turn) -> m.TurnSpec:
 def _whole_characters(turn: Turn) -> Turn:
     """The turn with its surrogates made whole: a pair that was cut in two goes into the later
     fragment, and half of one alone becomes U+FFFD."""
-    error = turn.error
-    if error is not None:
-        error = replace(error, message=_whole(error.message))
-    return replace(turn, parts=tuple(map(_whole_part, turn.parts)), error=error)
+    parts = tuple(map(_whole_part, turn.parts))
+    error = None if turn.error is None else _whole_fields(turn.error, "message", "type", "code")
+    return _whole_fields(replace(turn, parts=parts, error=error), "finish_raw")
 
 
 def _whole_part(part: Part) -> Part:
     if isinstance(part, Opaque):
         return part
     if isinstance(part, Text) and part.citations:
-        cites = (
-            replace(c, url=_whole(c.url), title=_whole(c.title), cited_text=_whole(c.cited_text))
-            for c in part.citations
-        )
+        cites = (_whole_fields(c, "url", "title", "cited_text") for c in part.citations)
         part = replace(part, citations=tuple(cites))
+    part = _whole_fields(part, *_FIELDS.get(type(part), ()))
     if not _HALF.search("".join(part.fragments)):
         return part
     return replace(part, fragments=tuple(_joined(part.fragments)))
@@ -89,6 +99,22 @@ def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
         cut = number < len(fragments) and "\ud800" <= text[-1:] <= "\udbff"
         held = text[-1] if cut else ""
         yield _whole(text[:-1] if cut else text)
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {
+    Text: ("signature",),
+    Reasoning: ("signature",),
+    ToolCall: ("name", "id", "signature"),
+    ServerTool: ("kind", "name", "id", "output"),
+}
+"""The texts of parts besides their fragments."""
+
+
+def _whole_fields(value: T, *names: str) -> T:
+    """A record with these fields made whole, of those that have text."""
+    texts = {name: text for name in names if (text := getattr(value, name))}
+    broken = {name: _whole(text) for name, text in texts.items() if _HALF.search(text)}
+    return replace(value, **broken) if broken else value  # type: ignore[type-var]
 
 
 def _whole(text: str) -> str:
@@ -129,7 +155,13 @@ def _written(part: Part, used: set[str]) -> m.Member:
         case Text():
             cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
             split = _split(part.fragments)
-            return m.TextPart(part.text, split, citations=cites, logprobs=part.logprobs)
+            return m.TextPart(
+                part.text,
+                split,
+                citations=cites,
+                logprobs=part.logprobs,
+                signature=part.signature,
+            )
         case Reasoning():
             split = _split(part.fragments)
             return m.ReasoningPart(part.text, split, signature=part.signature, summary=part.summary)
@@ -139,6 +171,8 @@ def _written(part: Part, used: set[str]) -> m.Member:
             call = _call(part, repeated=part.id in used)
             used.add(part.id)
             return call
+        case ServerTool():
+            return _server_tool(part)
         case Opaque():
             return _frame(part.api, part.frame)
 
@@ -153,9 +187,23 @@ def _call(call: ToolCall, *, repeated: bool) -> m.ToolPart:
         call.name,
         call.id if call.id and len(call.id.splitlines()) == 1 else None,
         arguments or None,
-        malformed=repeated or not _VALID_NAME(call.name) or not is_object(arguments or "{}"),
+        malformed=repeated
+        or not _VALID_NAME(call.name)
+        or not (call.custom or is_object(arguments or "{}")),
         split=_split(call.fragments),
         signature=call.signature,
+        custom=call.custom,
+    )
+
+
+def _server_tool(call: ServerTool) -> m.ServerToolPart:
+    return m.ServerToolPart(
+        call.kind,
+        call.id if call.id and len(call.id.splitlines()) == 1 else None,
+        call.name or None,
+        call.input or None,
+        call.output,
+        _split(call.fragments),
     )
 
 

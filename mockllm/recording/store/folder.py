@@ -1,36 +1,59 @@
 """A folder of recorded scenarios: files are written whole or not at all, and never over another
 recorder's. The only place in `recording` that writes.
 
-A scenario is `NAME.yaml`; the exact bytes of its turns lie beside it, `NAME.1.jsonl` and so on.
-Each file is written under a hidden name, brought to the disk and then renamed, the tapes before
-the YAML that names them: whoever reads the folder, at any moment, finds scenarios that are whole.
+A scenario is `NAME.yaml`; the exact bytes of its turns lie beside it, `NAME.1.jsonl` and so on, and
+so do bodies and long values, as `NAME.1.png`. Each file is written under a hidden name, brought to
+the disk and then renamed, the YAML after the files that it names: whoever reads the folder, at any
+moment, finds scenarios that are whole.
 Recorders take turns by a lock that the system frees when its holder dies.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.drafts import Draft
-from mockllm.recording.drafting.naming import free_name
-from mockllm.recording.store.locks import alone, is_unfinished, put
+from mockllm.recording.drafting.naming import file_stem, free_name
+from mockllm.recording.store.beside import FilesBeside
+from mockllm.recording.store.locks import alone, is_unfinished, put_all
+from mockllm.recording.store.long_values import files_of
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.files import MAX_FILE
-from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.scenario.precedence import differ_later, match_key
-from mockllm.tapes.dump import dump_tape
+from mockllm.scenario.model import Recorded, Scenario
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
 __all__ = ["Folder"]
 
 _TURNS = "\nturns:\n"
+_MOST_TRUSTED = 1.0
+"""Seconds after which the folder is looked at again, even if it seems unchanged."""
+
 _Version = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is to be written together.
+
+    Args:
+        beside: tapes, bodies and long values by file name.
+        texts: the YAML by file name.
+        gone: files that no scenario needs any more, unless another one shares them.
+    """
+
+    beside: dict[str, bytes] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
 
 
 class Folder:
@@ -43,8 +66,16 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self._read: dict[str, tuple[_Version, tuple[Scenario, ...]]] = {}
+        self._holder = os.urandom(16).hex().encode()
+        self._group: _Group | None = None
+        self._looked_at = -_MOST_TRUSTED
+        self._changed = 0
+        self._read: dict[str, tuple[_Version | None, tuple[Scenario, ...]]] = {}
+        """The scenarios of each file; no version for one that is still to be written."""
+        self._stems: set[str] = set()
         self._texts: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+        self._of_drafts: dict[str, str] = {}
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """What is there now; nothing where nothing was recorded yet.
@@ -61,128 +92,223 @@ class Folder:
 
     def tape(self, recorded: Recorded) -> Tape | None:
         """A tape of the folder; None where it is not there, or cannot be read."""
-        file = self.path / recorded.file
         try:
-            return load_tape(file.read_bytes(), str(file))
+            return load_tape(self._content(recorded.file), str(self.path / recorded.file))
         except (OSError, ScenarioError):
             return None
 
+    def exchanges_since(self, moment: int) -> Iterator[Captured]:
+        """What the tapes hold that were written since a moment, in nanoseconds, as file times."""
+        for file in self.path.glob("*.jsonl"):
+            if file.stat().st_mtime_ns >= moment:
+                tape = self.tape(Recorded(file.name))
+                if tape is not None:
+                    yield captured_of(tape)
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """Writes together what is written in the block, which costs less: all is on the disk after
+        it. No other recorder can write in between.
+
+        Raises:
+            OSError: some of it cannot be written, or no scenario is, or all are.
+        """
+        if self._group is not None:
+            yield
+            return
+        with alone(self.path, self._holder) as was_last:
+            self._look(unless_changed=was_last)
+            self._group = _Group()
+            done = False
+            try:
+                yield
+                self._put(self._group)
+                done = True
+            finally:
+                self._group = None
+                if not done:  # what was to be written is not there
+                    self._looked_at = -_MOST_TRUSTED
+                    self._texts = {}
+
     def write(self, draft: Draft) -> Draft:
-        """Writes a draft; it is on the disk when this returns.
+        """Writes a draft; it is on the disk when this returns, or at the end of the `group`.
 
         Returns:
             what was written. It has another name where its own is taken, or where another
-            recorder has changed the scenario that it takes the place of; and no `match` where
-            another recorder's scenario answers the same requests.
+            recorder has changed the scenario that it takes the place of.
         """
         if draft.scenario is None:
             return draft
-        with alone(self.path):
-            there = self._there()
-            scenario = self._named(draft, there)
-            scenario = self._filed(scenario, draft)
-            others = [other for other in there.values() if other.name != scenario.name]
-            if _clashes(scenario, others):
-                scenario = replace(scenario, match=None)
-            text = self._text(scenario, draft.base)
-            if len(text.encode()) > MAX_FILE:
-                problem = "the conversation is too long for one file"
-                raise ScenarioError([Problem(f"{scenario.name}.yaml", 1, 1, "", problem)])
-            for turn, tape in zip(scenario.turns, draft.tapes, strict=True):
-                if tape is not None and turn.recorded is not None:
-                    put(self.path / turn.recorded.file, dump_tape(tape))
-            put(self._file(scenario.name), text.encode())
-            self._remember(scenario, text)
-            self._forget(draft.base, scenario)
+        with self.group():
+            return self._write(draft)
+
+    def _write(self, draft: Draft) -> Draft:
+        assert self._group is not None
+        scenario, stem = self._named(draft)
+        beside = FilesBeside(self.path, stem, draft, self._of_drafts, self._is_there)
+        scenario = beside.scenario(scenario)
+        text = self._text(scenario, draft.base, beside.contents)
+        file, content = f"{stem}.yaml", text.encode()
+        if self._replaces(draft):
+            file = self._files[scenario.name]
+        if len(content) > MAX_FILE:
+            problem = "the conversation is too long for one file"
+            raise ScenarioError([Problem(file, 1, 1, "", problem)])
+        self._of_drafts |= beside.of_drafts
+        self._group.beside |= beside.contents
+        self._group.texts[file] = content
+        self._group.gone |= _gone(draft.base, scenario)
+        self._remember(file, (scenario,), None)
+        self._texts[scenario.name] = text
         return replace(draft, scenario=scenario)
+
+    def _put(self, group: _Group) -> None:
+        """Writes a group, and removes what nothing needs any more."""
+        gone = group.gone
+        for _, scenarios in self._read.values() if gone else ():
+            for one in scenarios:
+                gone = gone - _tapes(one)
+        beside = {name: data for name, data in group.beside.items() if name not in gone}
+        put_all(self.path, beside, group.texts)
+        for name in gone - group.beside.keys():
+            (self.path / name).unlink(missing_ok=True)
+        for name in group.texts:
+            self._read[name] = _version((self.path / name).stat()), self._read[name][1]
+        self._changed = self._last_change()
 
     # Who else is there
 
-    def _there(self) -> dict[str, Scenario]:
-        """The scenarios in the folder by name; only files that have changed are read again. What
-        a writer that was killed has left goes, for who asks is alone to write."""
-        found: dict[str, tuple[_Version, tuple[Scenario, ...]]] = {}
+    def _last_change(self) -> int:
+        """When a name in the folder last changed, in nanoseconds."""
+        return self.path.stat().st_mtime_ns
+
+    def _look(self, *, unless_changed: bool) -> None:
+        """Finds the scenarios in the folder; only files that have changed are read again. What
+        a writer that was killed has left goes, for who looks is alone to write.
+
+        Args:
+            unless_changed: not if nothing seems to have changed since the last time. The time of a
+                folder is too coarse to notice another recorder.
+        """
+        now, changed = time.monotonic(), self._last_change()
+        if unless_changed and changed == self._changed and now - self._looked_at < _MOST_TRUSTED:
+            return
+        before, self._read, self._files, self._stems = self._read, {}, {}, set()
         with os.scandir(self.path) as entries:
             for entry in entries:
                 if entry.name.startswith(".") or not entry.name.endswith((".yaml", ".yml")):
                     if is_unfinished(entry.name):
                         (self.path / entry.name).unlink(missing_ok=True)
                     continue
-                status = entry.stat()
-                version = _version(status)
-                known = self._read.get(entry.name)
-                if known is None or known[0] != version:
-                    known = version, _loaded(self.path / entry.name)
-                found[entry.name] = known
-        self._read = found
-        return {one.name: one for _, scenarios in found.values() for one in scenarios}
+                version = _version(entry.stat())
+                known, scenarios = before.get(entry.name, (None, ()))
+                if known != version:
+                    scenarios = _loaded(self.path / entry.name)
+                self._remember(entry.name, scenarios, version)
+        self._looked_at, self._changed = now, changed
 
-    def _named(self, draft: Draft, there: dict[str, Scenario]) -> Scenario:
-        """The scenario under a name of its own."""
-        scenario, base = draft.scenario, draft.base
+    def _remember(
+        self, file: str, scenarios: tuple[Scenario, ...], version: _Version | None
+    ) -> None:
+        """What is in a file need not be read again."""
+        self._read[file] = version, scenarios
+        self._stems.add(file.rpartition(".")[0].lower())
+        self._files |= {one.name: file for one in scenarios}
+
+    def _content(self, name: str) -> bytes:
+        """The content of a file that is there, or that is to be written."""
+        if self._group is not None:
+            for files in (self._group.beside, self._group.texts):
+                if name in files:
+                    return files[name]
+        return (self.path / name).read_bytes()
+
+    def _named(self, draft: Draft) -> tuple[Scenario, str]:
+        """The scenario under a name of its own, and what the names of its files begin with."""
+        scenario = draft.scenario
         assert scenario is not None
-        if base is not None:
-            _, found = self._read.get(f"{base.name}.yaml", (None, ()))
-            if found == (base,):
-                return replace(scenario, name=base.name)
-        taken = {*there, *(name.rpartition(".")[0] for name in self._read)}
-        return replace(scenario, name=free_name(scenario.name, taken.__contains__))
+        if self._replaces(draft):
+            assert draft.base is not None
+            name = draft.base.name
+            return replace(scenario, name=name), self._files[name].rpartition(".")[0]
 
-    def _file(self, name: str) -> Path:
-        return self.path / f"{name}.yaml"
+        def is_taken(name: str) -> bool:
+            # The file gets the name of the scenario, unless the draft has another for it.
+            return name in self._files or (not draft.stem and name.lower() in self._stems)
 
-    def _filed(self, scenario: Scenario, draft: Draft) -> Scenario:
-        """The scenario with its tapes in files that are not there yet."""
-        turns: list[TurnSpec] = []
-        for index, (turn, tape) in enumerate(zip(scenario.turns, draft.tapes, strict=True)):
-            own = turn
-            if tape is not None:
-                name = free_name(f"{scenario.name}.{index + 1}", self._has_tape)
-                file = f"{name}.jsonl"
-                own = replace(turn, recorded=Recorded(file, str(self.path / file)))
-            turns.append(own)
-        return replace(scenario, turns=tuple(turns))
+        name = free_name(scenario.name, is_taken)
+        stem = free_name(file_stem(draft.stem or name), self._is_stem)
+        return replace(scenario, name=name), stem
 
-    def _has_tape(self, name: str) -> bool:
-        return (self.path / f"{name}.jsonl").exists()
+    def _is_stem(self, stem: str) -> bool:
+        """Whether the files of a scenario begin with it, on a system that ignores case, too."""
+        return stem.lower() in self._stems or (self.path / f"{stem}.yaml").exists()
+
+    def _replaces(self, draft: Draft) -> bool:
+        """Whether the scenario that a draft replaces is in a file of its own, as it was read."""
+        if draft.base is None:
+            return False
+        file = self._files.get(draft.base.name, "")
+        version, found = self._read.get(file, (None, ()))
+        if version is not None and version != (now := self._version_of(file)):
+            self._texts.pop(draft.base.name, None)
+            found = () if now is None else _loaded(self.path / file)
+            self._remember(file, found, now or (0, 0, 0))
+        return found == (draft.base,)
+
+    def _version_of(self, file: str) -> _Version | None:
+        try:
+            return _version((self.path / file).stat())
+        except FileNotFoundError:
+            return None
 
     # Files
 
-    def _text(self, scenario: Scenario, base: Scenario | None) -> str:
+    def _text(self, scenario: Scenario, base: Scenario | None, files: Mapping[str, bytes]) -> str:
         """The YAML. Where there only are more turns than before, those are added to what is
-        there: so it does not take longer each time, and a person's comments stay."""
+        there: so it does not take longer each time, and a person's comments stay.
+
+        Args:
+            files: that will be written before.
+        """
         if base is None or base.name != scenario.name or not _extends(scenario, base):
             return dump(scenario)
-        written = self._file(base.name).read_text(encoding="utf-8")
+        known = self._texts.get(base.name)
+        written = known or self._content(self._files[base.name]).decode()
         added = dump(replace(scenario, turns=scenario.turns[len(base.turns) :]))
         longer = written.rstrip("\n") + "\n" + added[added.index(_TURNS) + len(_TURNS) :]
-        if self._texts.get(base.name) == written:
+        if known is not None:
             return longer
+
+        def beside(name: str) -> str:
+            return (files[name] if name in files else self._content(name)).decode()
+
         try:
-            return longer if loads(longer) == (scenario,) else dump(scenario)
+            loaded = loads(longer, text_beside=beside)
+            return longer if loaded == (scenario,) else dump(scenario)
         except ScenarioError:
             return dump(scenario)
 
-    def _remember(self, scenario: Scenario, text: str) -> None:
-        """What was written need not be read again."""
-        file = self._file(scenario.name)
-        self._texts[scenario.name] = text
-        self._read[file.name] = _version(file.stat()), (scenario,)
+    def _is_there(self, name: str) -> bool:
+        """Whether a file is there, or is to be written."""
+        if self._group is not None and name in self._group.beside:
+            return True
+        return (self.path / name).exists()
 
-    def _forget(self, base: Scenario | None, scenario: Scenario) -> None:
-        """Removes the tapes that only the scenario in its old form had."""
-        if base is None or base.name != scenario.name:
-            return
-        gone = _tapes(base) - _tapes(scenario)
-        if gone:
-            for other in self._there().values():
-                gone -= _tapes(other)
-        for name in gone:
-            (self.path / name).unlink(missing_ok=True)
+
+def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
+    """The tapes that only the scenario in its old form had."""
+    if base is None or base.name != scenario.name:
+        return set()
+    return _tapes(base) - _tapes(scenario)
 
 
 def _tapes(scenario: Scenario) -> set[str]:
-    return {turn.recorded.file for turn in scenario.turns if turn.recorded is not None}
+    """The files that only a scenario needs: its tapes, bodies and long values."""
+    tapes = {one.file for turn in scenario.turns for one in turn.recordings()}
+    answers = (turn.answer for turn in scenario.turns if turn.answer is not None)
+    long = {file for turn in scenario.turns for file in files_of(turn)}
+    return tapes | long | {answer.value for answer in answers if answer.kind == "file"}
 
 
 def _loaded(file: Path) -> tuple[Scenario, ...]:
@@ -191,22 +317,6 @@ def _loaded(file: Path) -> tuple[Scenario, ...]:
         return load([file])
     except ScenarioError:
         return ()
-
-
-def _clashes(scenario: Scenario, others: Iterable[Scenario]) -> bool:
-    """Whether another scenario competes with this one, so that no rule chooses between them."""
-    match = scenario.match
-    if match is None:
-        return False
-    key = match_key(match)
-    return any(
-        other.match is not None
-        and other.match.user == match.user  # or it takes long where there are many
-        and match_key(other.match) == key
-        and scenario.shares_api(other)
-        and not differ_later(scenario, other)
-        for other in others
-    )
 
 
 def _extends(scenario: Scenario, base: Scenario) -> bool:

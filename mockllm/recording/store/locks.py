@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["alone", "is_unfinished", "lock", "put", "synced", "unlock"]
+__all__ = ["alone", "is_unfinished", "lock", "put", "put_all", "synced", "unlock"]
 
 _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
@@ -21,14 +21,37 @@ _POLL = 0.005
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Alone among the recorders of a folder; not to be entered twice at a time."""
+def alone(folder: Path, holder: bytes = b"") -> Iterator[bool]:
+    """Alone among the recorders of a folder; not to be entered twice at a time.
+
+    Args:
+        holder: who enters, different for each that writes; b"" if that does not matter to anyone.
+
+    Yields:
+        whether the last one who entered had the same `holder`.
+    """
     handle = lock(folder / _LOCK)
+    if handle is None:
+        yield False
+        return
     try:
-        yield
+        yield _was_held_by(handle, holder)
     finally:
-        if handle is not None:
-            unlock(handle)
+        unlock(handle)
+
+
+def _was_held_by(handle: int, holder: bytes) -> bool:
+    """Whether the file of a lock names a holder; it does so afterwards."""
+    last = os.read(handle, len(holder) + 1)
+    os.lseek(handle, 0, os.SEEK_SET)
+    if last == holder:
+        return bool(holder)
+    os.ftruncate(handle, 0)
+    if holder:
+        with suppress(OSError):  # on a full disk it names none
+            os.write(handle, holder)
+        os.lseek(handle, 0, os.SEEK_SET)  # Windows unlocks the bytes from there
+    return False
 
 
 def lock(file: Path, *, wait: bool = True) -> int | None:
@@ -67,11 +90,21 @@ def unlock(handle: int) -> None:
 
 def synced(file: Path, content: bytes) -> None:
     """Writes a file; content and name are on the disk when this returns."""
-    with file.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
+    _written(file, content)
     _sync_names(file.parent)
+
+
+def _written(file: Path, content: bytes) -> None:
+    """Writes a file; its content is on the disk when this returns, and its name perhaps not."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    handle = os.open(file, flags, 0o666)
+    try:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _sync_names(folder: Path) -> None:
@@ -87,13 +120,39 @@ def _sync_names(folder: Path) -> None:
 
 def put(file: Path, content: bytes) -> None:
     """Writes a file so that it is there whole or not at all, whatever happens."""
-    unfinished = file.with_name(f".{file.name}{_UNFINISHED}")
-    with unfinished.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    unfinished.replace(file)
-    _sync_names(file.parent)
+    put_all(file.parent, {file.name: content})
+
+
+def put_all(folder: Path, *groups: Mapping[str, bytes]) -> None:
+    """Writes files so that each is there whole or not at all, whatever happens.
+
+    Args:
+        groups: contents by name. Those of a group are there only if all before it are. Many files
+            in one group cost far less than each in a call of its own.
+    """
+    try:
+        for group in groups:
+            for name, content in group.items():
+                _written(folder / _unfinished(name), content)
+        for group in groups:
+            for name in group:
+                (folder / _unfinished(name)).replace(folder / name)
+            if group:
+                _sync_names(folder)
+    except OSError:
+        _remove_unfinished(folder, (name for group in groups for name in group))
+        raise
+
+
+def _unfinished(name: str) -> str:
+    return f".{name}{_UNFINISHED}"
+
+
+def _remove_unfinished(folder: Path, names: Iterable[str]) -> None:
+    """Removes what was not finished: it would take the space of others."""
+    for name in names:
+        with suppress(OSError):
+            (folder / _unfinished(name)).unlink()
 
 
 def is_unfinished(name: str) -> bool:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
 
 from mockllm.errors import ScenarioError
 from mockllm.recording.store.locks import alone, lock, synced, unlock
@@ -40,16 +42,23 @@ class Pending:
             self._path = Path(mkdtemp(prefix=_PREFIX, dir=folder))
             self._lock = lock(self._path / _LOCK)
         self._count = 0
+        self._counting = Lock()
 
     def put(self, captured: Captured) -> Path:
-        """Puts an exchange aside; it is on the disk when this returns.
+        """Puts an exchange aside; it is on the disk when this returns. Several threads may do so.
 
         Args:
             captured: without its secrets.
         """
-        self._count += 1
-        file = self._path / f"{self._count:08}.jsonl"
-        synced(file, dump_tape(tape_of(captured)))
+        with self._counting:
+            self._count += 1
+            file = self._path / f"{self._count:08}.jsonl"
+        try:
+            synced(file, dump_tape(tape_of(captured)))
+        except OSError:
+            with suppress(OSError):
+                file.unlink()  # a part of it would take the space of others
+            raise
         return file
 
     def left(self) -> tuple[tuple[Captured, Path], ...]:

@@ -1,0 +1,205 @@
+"""Flow files of mitmproxy, as `mitmdump -w` writes them: https://docs.mitmproxy.org.
+
+A file is one typed netstring after the other, each the state of a flow. A flow of HTTP has each
+body whole, as it was on the wire. mitmproxy does not note when the parts of a body came.
+
+Read are the file formats since mitmproxy 7 (12 and later). Earlier formats have other fields;
+mitmproxy converts them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http.client import responses
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockllm.errors import WireError
+from mockllm.importers.files import contents
+from mockllm.importers.reading import Entry, Unread, header_pairs, untimed_exchange
+from mockllm.importers.tnetstring import IncompleteError, values
+from mockllm.redaction.masks import masked_url
+from mockllm.tapes.captured import Cut
+
+__all__ = ["FIRST_FORMAT", "read"]
+
+FIRST_FORMAT = 12
+"""The file format of mitmproxy 7.0.0."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SWITCHING_PROTOCOLS = 101
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of a flow file, in order. If the file is damaged, the flows before the damage are
+    read, and the last entry reports it.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    data = contents(path)
+    found: list[Entry] = []
+    try:
+        for number, (flow, _, _) in enumerate(values(data), 1):
+            found.append(_entry(flow, f"{path}#{number}"))
+    except IncompleteError as error:
+        reason = f"the file is cut off: {error} of {len(data):,}; the flows before it are whole"
+        found.append(Unread(f"{path}#{len(found) + 1}", reason))
+    except WireError as error:
+        reason = f"the file is damaged at {error}; it is not read from there on"
+        found.append(Unread(f"{path}#{len(found) + 1}", reason))
+    return found
+
+
+def _entry(flow: Any, source: str) -> Entry:
+    if not isinstance(flow, dict):
+        return Unread(source, "it is no flow of mitmproxy")
+    version = flow.get("version")
+    if not isinstance(version, int) or version < FIRST_FORMAT:
+        return Unread(
+            source,
+            f"it is of mitmproxy's file format {_format(version)}; formats from {FIRST_FORMAT} on "
+            "(mitmproxy 7) are read. To convert the file: mitmdump -n -r OLD -w NEW",
+        )
+    kind = _text(flow.get("type"))
+    request = flow.get("request")
+    if kind != "http":
+        return Unread(source, f"it is a flow of {kind.upper() or 'no type'}, not of HTTP")
+    if not isinstance(request, dict):
+        return Unread(source, "it is a flow of HTTP without a request")
+    url = _url(request)
+    sent = f"{_text(request.get('method'))} {masked_url(url)}"
+    try:
+        return _exchange(flow, request, url, source)
+    except WireError as error:
+        return Unread(source, str(error), sent)
+
+
+def _exchange(flow: dict[str, Any], request: dict[str, Any], url: str, source: str) -> Entry:
+    """The exchange of a flow of HTTP.
+
+    Raises:
+        WireError: it is none, or its bodies are not in the file.
+    """
+    response = flow.get("response")
+    method = _text(request.get("method"))
+    if method == "CONNECT":
+        raise WireError("it only opens a tunnel")
+    if not isinstance(response, dict):
+        raise WireError(f"no answer came: {_error(flow) or 'the flow has no response'}")
+    if flow.get("websocket") or response.get("status_code") == _SWITCHING_PROTOCOLS:
+        raise WireError("it is a WebSocket, which is not played")
+    headers = header_pairs(response.get("headers"))
+    one = untimed_exchange(
+        source=source,
+        method=method,
+        url=url,
+        request_headers=header_pairs(request.get("headers")),
+        request_body=_content(request, "request", ""),
+        status=_status(response),
+        headers=headers,
+        body=_content(response, "answer", _error(flow)),
+        at=_seconds(request.get("timestamp_start")),
+    )
+    trailers = header_pairs(response.get("trailers"))
+    return replace(one, cut=_cut(_error(flow)), reason=_reason(response), trailers=trailers)
+
+
+def _content(message: dict[str, Any], name: str, error: str) -> bytes:
+    """The body of a request or an answer.
+
+    Raises:
+        WireError: mitmproxy did not keep it.
+    """
+    match message.get("content"):
+        case bytes(data):
+            return data
+        case str(text):
+            return text.encode("utf-8", "surrogateescape")
+    if error:
+        raise WireError(f"the {name} was broken off, and its bytes are not in the file: {error}")
+    raise WireError(
+        f"mitmproxy streamed the body of the {name} and did not keep it; record it again without "
+        "stream_large_bodies, or with store_streamed_bodies, which recent versions have"
+    )
+
+
+def _status(response: dict[str, Any]) -> int:
+    status = response.get("status_code")
+    if not isinstance(status, int):
+        raise WireError("the response has no status")
+    return status
+
+
+def _reason(response: dict[str, Any]) -> str | None:
+    """The reason phrase, where it is not the usual one; HTTP/2 has none."""
+    phrase = _text(response.get("reason"))
+    if not _text(response.get("http_version")).startswith("HTTP/1"):
+        return None
+    return None if phrase == responses.get(_status(response), "") else phrase
+
+
+def _error(flow: dict[str, Any]) -> str:
+    """Why a flow ended early; "" if it did not."""
+    match flow.get("error"):
+        case {"msg": message}:
+            return _text(message)
+    return ""
+
+
+def _cut(error: str) -> Cut:
+    """Which side ended a flow early. mitmproxy's message names the client, if it was the client."""
+    if not error:
+        return ""
+    return "client" if "client" in error.lower() else "upstream"
+
+
+def _url(request: dict[str, Any]) -> str:
+    """The URL of a request. A transparent proxy knows the address of the server only; its name is
+    in the header."""
+    scheme, path = _text(request.get("scheme")) or "https", _text(request.get("path"))
+    host, port = _text(request.get("host")), request.get("port")
+    named = _named_host(request)
+    if named and _is_address(host):
+        host = named
+    if ":" in host:
+        host = f"[{host}]"
+    usual = not isinstance(port, int) or _DEFAULT_PORTS.get(scheme) == port
+    return f"{scheme}://{host}{'' if usual else f':{port}'}{path}"
+
+
+def _named_host(request: dict[str, Any]) -> str:
+    """The host that the client named; "" if it named none."""
+    headers = dict(header_pairs(request.get("headers")))
+    given = _text(request.get("authority")) or headers.get("host", "")
+    try:
+        return urlsplit(f"//{given}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value if isinstance(value, str) else ""
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _format(version: Any) -> str:
+    """A file format: a number, of mitmproxy before 4 a version."""
+    if isinstance(version, list):
+        return ".".join(map(str, version))
+    return str(version)

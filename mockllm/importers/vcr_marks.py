@@ -1,0 +1,206 @@
+"""Rewrites the marks of pytest-recording and pytest-vcr in Python files. Pure: text to text.
+
+Only the marks change; every other byte of a file stays. What has no counterpart stays, too, and is
+listed with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Conversion", "Note", "convert"]
+
+_MODES = {"once": "once", "new_episodes": "new_episodes", "all": "all", "rewrite": "all"}
+_DEFAULT_MODE = "none"
+
+_NEEDLESS = {
+    "filter_headers": "no header of a request is written but a few harmless ones",
+    "filter_query_parameters": "secrets in URLs are never written",
+    "decode_compressed_response": "compressed answers are read as they are",
+    "serializer": "recordings are YAML",
+}
+_ARGUMENTS = {
+    "match_on": "write mockllm_recorded(match=[...])",
+    "allow_playback_repeats": "add @pytest.mark.mockllm(extra_requests=True)",
+    "filter_post_data_parameters": "add the fields to [redact] in mockllm.toml",
+    "before_record_request": "add a pattern to [redact] in mockllm.toml",
+    "before_record_response": "add a pattern to [redact] in mockllm.toml",
+}
+_FIXTURES = {
+    "vcr_config": "its settings do not reach mockllm: filters go into [redact] in mockllm.toml, "
+    "record_mode into mockllm_record of the ini file",
+    "vcr_cassette_dir": "recordings are in recorded/MODULE/TEST; name the folder of the cassettes "
+    "with --cassettes",
+    "vcr_cassette_name": "recordings are in recorded/MODULE/TEST",
+    "default_cassette_name": "recordings are in recorded/MODULE/TEST",
+    "pytest_recording_configure": "mockllm has no such hook",
+}
+_OTHER_MARKS = {
+    "default_cassette": "a recording is found by the name of its test; remove the mark",
+    "block_network": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
+    "mark",
+    "allowed_hosts": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
+    "mark",
+}
+_BASE_URLS = ("base_url", "api_base", "openai_api_base", "azure_endpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was not converted, or not whole.
+
+    Args:
+        line: from 1.
+        text: what it is, and what to do.
+    """
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A converted file.
+
+    Args:
+        source: the new text.
+        notes: in the order of their lines.
+    """
+
+    source: str
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """A replacement of the bytes from `start` to `end`."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+def convert(source: str) -> Conversion:
+    """A Python file with the marks of mockllm instead of `pytest.mark.vcr`.
+
+    Raises:
+        SyntaxError: it is not Python.
+    """
+    file = _File(source)
+    for node in ast.walk(file.tree):
+        file.look_at(node)
+    return Conversion(file.edited(), tuple(sorted(file.notes, key=lambda note: note.line)))
+
+
+class _File:
+    """A file, the edits to it, and the notes about it."""
+
+    def __init__(self, source: str) -> None:
+        self.tree = ast.parse(source)
+        self.notes: list[Note] = []
+        self._data = source.encode()
+        self._edits: list[_Edit] = []
+        self._starts = [0]
+        for line in self._data.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+        self._calls: set[ast.expr] = set()
+        """Marks that are called: their call is edited."""
+
+    def look_at(self, node: ast.AST) -> None:
+        """Adds the edits and notes for one node; calls come before what is called."""
+        match node:
+            case ast.Call(func=func) if _mark(func) == "vcr":
+                self._calls.add(func)
+                self._edit_call(node)
+            case ast.Attribute() if _mark(node) == "vcr" and node not in self._calls:
+                self._edit(node, b"mockllm_recorded")
+            case ast.Attribute() if _mark(node) in _OTHER_MARKS:
+                self._note(node, f"pytest.mark.{node.attr}: {_OTHER_MARKS[node.attr]}")
+            case ast.Attribute(attr="use_cassette"):
+                text = "mark the test with mockllm_recorded, and import the cassette"
+                self._note(node, f"use_cassette: {text}")
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._look_at_function(node)
+            case ast.keyword(arg=str(name), value=ast.Constant(value=str(url))) if (
+                name in _BASE_URLS and url.startswith(("http://", "https://"))
+            ):
+                text = "mockllm leads clients to itself with environment variables; leave it out, "
+                self._note(node.value, f"{name}={url!r}: {text}or take it from a variable")
+
+    def _look_at_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if node.name in _FIXTURES:
+            self._note(node, f"{node.name}: {_FIXTURES[node.name]}")
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        for argument in arguments:
+            if argument.arg == "vcr":
+                text = "use mockllm_session, whose journal has the requests"
+                self._note(argument, f"the fixture vcr: {text}")
+
+    def _edit_call(self, call: ast.Call) -> None:
+        """Converts a mark with arguments: the mode stays, the others are listed."""
+        name = call.func
+        assert isinstance(name, ast.Attribute)
+        start = self._name(name)
+        end = self._offset(call.end_lineno, call.end_col_offset)
+        if b"#" in self._data[start:end]:
+            self._note(call, "pytest.mark.vcr with a comment in it: convert it by hand")
+            return
+        modes = [one for one in call.keywords if one.arg == "record_mode"]
+        mode = _constant(modes[0].value) if modes else _DEFAULT_MODE
+        if mode not in (*_MODES, _DEFAULT_MODE):
+            self._note(call, "pytest.mark.vcr with a record_mode that only the run knows: convert "
+                       "it by hand")  # fmt: skip
+            return
+        argument = f'(mode="{_MODES[mode]}")' if mode in _MODES else ""
+        self._edits.append(_Edit(start, end, f"mockllm_recorded{argument}".encode()))
+        self.notes += [Note(call.lineno, text) for text in _left_out(call)]
+
+    def _edit(self, name: ast.Attribute, text: bytes) -> None:
+        end = self._offset(name.end_lineno, name.end_col_offset)
+        self._edits.append(_Edit(self._name(name), end, text))
+
+    def _name(self, node: ast.Attribute) -> int:
+        """Where the name after the last dot begins."""
+        return self._offset(node.end_lineno, node.end_col_offset) - len(node.attr.encode())
+
+    def _offset(self, line: int | None, column: int | None) -> int:
+        assert line is not None
+        assert column is not None
+        return self._starts[line - 1] + column
+
+    def _note(self, node: ast.expr | ast.stmt | ast.arg, text: str) -> None:
+        self.notes.append(Note(node.lineno, text))
+
+    def edited(self) -> str:
+        """The text with all edits."""
+        data = self._data
+        for edit in sorted(self._edits, key=lambda one: one.start, reverse=True):
+            data = data[: edit.start] + edit.text + data[edit.end :]
+        return data.decode()
+
+
+def _mark(node: ast.expr) -> str:
+    """The name of a mark, of `pytest.mark.NAME` or `mark.NAME`; "" if the node is none."""
+    match node:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(), attr="mark"), attr=name):
+            return name
+        case ast.Attribute(value=ast.Name(id="mark"), attr=name):
+            return name
+    return ""
+
+
+def _left_out(call: ast.Call) -> Iterator[str]:
+    """What a mark loses, where that changes anything."""
+    for keyword in call.keywords:
+        name = keyword.arg
+        if name is None:
+            yield "pytest.mark.vcr(**...): its settings are left out"
+        elif name != "record_mode" and name not in _NEEDLESS:
+            what = _ARGUMENTS.get(name, "mockllm has no such setting")
+            yield f"pytest.mark.vcr({name}=...) is left out: {what}"
+
+
+def _constant(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

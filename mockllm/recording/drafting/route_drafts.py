@@ -1,0 +1,301 @@
+"""Exchanges that call no model to scenarios with a `route`.
+
+Requests of one file with an equal digest are turns of one scenario, in their order; any other
+request begins a scenario of its own. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import mimetypes
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mockllm.errors import WireError
+from mockllm.matching.fingerprint import (
+    is_generated,
+    redacted_strings,
+)
+from mockllm.recording.drafting.lines import Origin
+from mockllm.recording.drafting.naming import slug
+from mockllm.redaction.placeholders import wildcards
+from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
+from mockllm.scenario.jsontext import compact
+from mockllm.scenario.model import (
+    Match,
+    Recorded,
+    Route,
+    RouteAnswer,
+    Scenario,
+    TextCondition,
+    TurnSpec,
+)
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import tape_of
+from mockllm.tapes.model import Tape, digest
+
+__all__ = ["DraftedRoute", "RouteDrafting"]
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+_MOST_INLINE = 2048
+"""Longer bodies, in characters of JSON or text, get a file of their own."""
+
+_MOST_CONDITION = 1024
+"""Longer bodies, in characters of JSON, are no condition of `match`."""
+
+_MAX_BRACKETS = 40
+"""JSON with more brackets is written as text; YAML has a bound on nesting."""
+
+_KEPT = frozenset(("content-type", "location", "retry-after"))
+"""The headers that a written answer has; the tape has all."""
+
+_Key = tuple[str, str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedRoute:
+    """A scenario with one turn more.
+
+    Args:
+        base: the scenario before; None for a new one.
+        files: the bodies that get a file, by the names in the scenario.
+    """
+
+    scenario: Scenario
+    base: Scenario | None
+    tape: Tape
+    files: dict[str, bytes]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Known:
+    scenario: Scenario
+    group: str
+
+
+class RouteDrafting:
+    """Drafts the scenarios of routes.
+
+    Args:
+        free_name: a name that no scenario has, from a wanted one.
+    """
+
+    def __init__(self, free_name: Callable[[str], str]) -> None:
+        self._free_name = free_name
+        self._known: dict[str, _Known] = {}
+        self._by_key: dict[_Key, str] = {}
+        self._same_request: Counter[RequestKey] = Counter()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def keep(self, scenario: Scenario, group: str = "") -> None:
+        """Considers a scenario that was written before."""
+        self._known[scenario.name] = _Known(scenario, group)
+        for turn in scenario.turns:
+            if turn.recorded is not None and turn.recorded.request:
+                self._same_request[turn.recorded.request, turn.recorded.redacted] += 1
+                self._by_key[_key(scenario, turn.recorded, group)] = scenario.name
+
+    def adopt(self, name: str, group: str) -> None:
+        """Lets a scenario that was written before belong to a group."""
+        known = self._known.get(name)
+        if known is not None and not known.group:
+            known.group = group
+            for turn in known.scenario.turns:
+                if turn.recorded is not None:
+                    self._by_key[_key(known.scenario, turn.recorded, group)] = name
+
+    def written(self, name: str, scenario: Scenario) -> None:
+        """Takes over the name and the files that a folder chose."""
+        known = self._known.pop(name)
+        known.scenario = scenario
+        self._known[scenario.name] = known
+        for key, other in list(self._by_key.items()):
+            if other == name:
+                self._by_key[key] = scenario.name
+
+    def add(self, exchange: Captured, origin: Origin) -> DraftedRoute:
+        """The scenario that an exchange belongs to, with its answer as the last turn.
+
+        Args:
+            exchange: not compressed.
+
+        Raises:
+            WireError: no route can answer as it was answered.
+        """
+        if exchange.method not in _METHODS:
+            raise WireError(f"a {exchange.method} request has no route that can be written")
+        if not 200 <= exchange.status <= 599:
+            raise WireError(f"HTTP {exchange.status} is no answer")
+        parts = urlsplit(exchange.url)
+        path = route_path(exchange)
+        body = route_body(exchange)
+        recorded = _recorded(exchange)
+        key = (origin.group, exchange.method, f"{path} {recorded.request}", recorded.redacted)
+        name = self._by_key.get(key) if recorded.request else None
+        base = self._known[name].scenario if name is not None else None
+        begun = base or self._begun(exchange, path, parts.query, body, origin)
+        same = recorded.request, recorded.redacted
+        order = self._same_request[same]
+        self._same_request[same] = order + 1
+        scenario, files = _with_turn(begun, exchange, replace(recorded, order=order))
+        self._known[scenario.name] = _Known(scenario, origin.group)
+        self._by_key[key] = scenario.name
+        turn = scenario.turns[-1]
+        tape = replace(tape_of(exchange), digest=digest(turn, ""))
+        notes = (f"{exchange.method} {path}", *_notes(exchange, order))
+        return DraftedRoute(scenario, base, tape, files, notes)
+
+    def _begun(
+        self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
+    ) -> Scenario:
+        method = exchange.method.lower()
+        host = f" from {exchange.host}" if exchange.host else ""
+        where = f" ({origin.description})" if origin.description else ""
+        return Scenario(
+            name=self._free_name(slug(origin.stem or f"{method} {path}", f"{method}-route")),
+            turns=(),
+            description=f"Recorded{host}{where}.",
+            match=_match(query, body),
+            route=Route(exchange.method, path),
+        )
+
+
+def _key(scenario: Scenario, recorded: Recorded, group: str) -> _Key:
+    assert scenario.route is not None
+    method, path = scenario.route.method, scenario.route.path
+    return group, method, f"{path} {recorded.request}", recorded.redacted
+
+
+def _notes(exchange: Captured, order: int) -> tuple[str, ...]:
+    notes = [f"HTTP {exchange.status}"] if exchange.status >= 400 else []
+    if exchange.cut:
+        notes.append(f"cut by the {exchange.cut}")
+    if order:
+        notes.append(f"number {order + 1} of the same request")
+    return tuple(notes)
+
+
+# The request
+
+
+def _recorded(exchange: Captured) -> Recorded:
+    """What finds the recording again. Its file is not known yet."""
+    key = key_of_route(exchange)
+    return Recorded("") if key is None else Recorded("", request=key[0], redacted=key[1])
+
+
+def _match(query: str, body: Any) -> Match | None:
+    """The conditions on a similar request: the parameters of the query, and what the body says in
+    short values."""
+    condition = _condition(body)
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    parameters = tuple(
+        (unquote(name), TextCondition("equals", unquote(value.replace("+", " "))))
+        for name, _, value in pairs
+        if wildcards(unquote(value)) is None
+    )
+    match = Match(query=tuple(dict(parameters).items()), body=condition or None)
+    return match if match.conditions else None
+
+
+def _condition(body: Any) -> Any:
+    """The part of a body that a request has to have: all of a short one, else its short fields."""
+    if not isinstance(body, dict):
+        return None
+    fields = {name: _file_condition(value) for name, value in body.items()}
+    fields = {name: value for name, value in fields.items() if not _changes(value)}
+    if len(compact(fields)) <= _MOST_CONDITION:
+        return fields
+    return {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, str | int | float | bool) and len(str(value)) <= _MOST_CONDITION // 8
+    }
+
+
+def _file_condition(value: Any) -> Any:
+    """Of an uploaded file its name; its content may change."""
+    if isinstance(value, dict) and value.keys() == {"filename", "content_type", "size", "sha256"}:
+        return {"filename": value["filename"]}
+    return value
+
+
+def _changes(value: Any) -> bool:
+    """Whether a value has a string that another run does not send: a secret, a UUID."""
+    changing = redacted_strings(
+        value, lambda text: wildcards(text) is not None or is_generated(text)
+    )
+    return bool(changing)
+
+
+# The answer
+
+
+def _with_turn(
+    scenario: Scenario, exchange: Captured, recorded: Recorded
+) -> tuple[Scenario, dict[str, bytes]]:
+    """The scenario with the answer as its last turn, and the files of the turn."""
+    number = len(scenario.turns) + 1
+    kind = exchange.header("content-type")
+    headers = tuple((name, value) for name, value in exchange.headers if name in _KEPT)
+    answer, files = _body(exchange.body, kind, f"{scenario.name}.{number}")
+    answer = replace(answer, status=exchange.status, headers=_once(headers))
+    recorded = replace(recorded, file=f"{scenario.name}.{number}.draft")
+    turn = TurnSpec(answer=answer, recorded=recorded)
+    return replace(scenario, turns=(*scenario.turns, turn)), files
+
+
+def _once(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(dict(headers).items())
+
+
+def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, dict[str, bytes]]:
+    """The body as `answer` has it, and the file where it has one."""
+    if not body:
+        return RouteAnswer(), {}
+    text = _text(body)
+    if text is not None and len(text) <= _MOST_INLINE:
+        value = _json(text)
+        if value is not None:
+            return RouteAnswer(kind="json", value=value), {}
+        return RouteAnswer(kind="text", value=text), {}
+    if text is None and len(body) <= _MOST_INLINE // 4:
+        return RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), {}
+    file = stem + (_ending(kind) or (".bin" if text is None else ".txt"))
+    return RouteAnswer(kind="file", value=file), {file: body}
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _json(text: str) -> Any:
+    """The JSON object or list; None for another text, or for one that YAML may nest too deeply."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    shallow = text.count("[") + text.count("{") < _MAX_BRACKETS
+    return value if isinstance(value, dict | list) and shallow else None
+
+
+def _ending(kind: str) -> str:
+    """The ending of a file's name, from the content type; never one that is read as a scenario or
+    as a tape."""
+    ending = mimetypes.guess_extension(kind.partition(";")[0].strip().lower()) or ""
+    return ending if re.fullmatch(r"\.[a-z0-9]{1,8}", ending) and ending not in _OTHERS else ""
+
+
+_OTHERS = (".yaml", ".yml", ".jsonl")

@@ -1,0 +1,171 @@
+"""Whether what was recorded is found again: its own request gets its own bytes back.
+
+`mockllm import` asks for every exchange once all are written, in their order. A recorder asks after
+each write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from mockllm.errors import MockLLMError
+from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.matching.routes import RouteRequest
+from mockllm.protocols.detection import Detected
+from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.call import Call
+from mockllm.replay.player import Player
+from mockllm.replay.routes import RouteCall
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.model import Route, Scenario, TextCondition
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected, request_of
+
+__all__ = ["Competing", "not_found", "not_found_after_write", "recorded_before"]
+
+_OWN = ("x-mockllm-",)
+
+
+def not_found(
+    player: Player, exchange: Captured, scenario: str, turn: int, session: Session
+) -> str:
+    """Why the request of an exchange does not get back the recording of a turn; "" where it does.
+
+    Args:
+        player: of all scenarios that are served beside the recording.
+        session: of the requests before it.
+    """
+    found = detected(exchange)
+    parts = urlsplit(exchange.url)
+    headers = {name: value for name, value in exchange.request_headers if name[:10] not in _OWN}
+    if _plays_only_when_named(player, scenario, turn):
+        headers[SCENARIO_HEADER] = scenario
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    entry = Exchange(exchange.method, path, {}, exchange.request_body)
+    try:
+        answer = _answer(player, exchange, found, headers, session, entry)
+    except MockLLMError as error:
+        return f"its request is refused: {error}"
+    if answer is None:
+        return "no scenario answers its request"
+    if (entry.scenario, entry.turn) != (scenario, turn):
+        if entry.scenario is None:
+            return f"its request is refused: {'; '.join(entry.problems)}"
+        return f"turn {(entry.turn or 0) + 1} of {entry.scenario} answers its request"
+    if entry.recorded != "exact":
+        return f"its recording is not played: {entry.recorded or 'the turn has none'}"
+    return ""
+
+
+def _plays_only_when_named(player: Player, name: str, turn: int) -> bool:
+    scenario = player.served.by_name.get(name)
+    if scenario is None or scenario.match is not None or scenario.route is not None:
+        return False
+    recorded = scenario.turns[turn].recorded
+    return recorded is None or not recorded.request
+
+
+def _answer(
+    player: Player,
+    exchange: Captured,
+    found: Detected,
+    headers: dict[str, str],
+    session: Session,
+    entry: Exchange,
+) -> HttpAnswer | None:
+    if found.protocol is not None:
+        return player.play(Call(found.protocol, found.target, headers, session, entry))
+    parts = urlsplit(exchange.url)
+    request = RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
+    return player.routes.play(RouteCall(request, session, entry))
+
+
+def not_found_after_write(
+    scenarios: Iterable[Scenario], exchange: Captured, written: Scenario, turn: int
+) -> str:
+    """Why the request of an exchange that was just written does not get back its recording.
+
+    Args:
+        scenarios: of the folder; only those that may compete are looked at.
+        turn: of `written`, which the exchange became.
+    """
+    player = Player((*(one for one in scenarios if _may_compete(one, written)), written))
+    session = Session("recording")
+    for scenario, index in recorded_before(player, exchange, written.name, turn):
+        session.note_played(scenario, index)
+    attempts = len(written.turns[turn].attempts)
+    for _ in range(attempts):
+        session.attempt(written, turn, attempts)
+    return not_found(player, exchange, written.name, turn, session)
+
+
+def _may_compete(one: Scenario, written: Scenario) -> bool:
+    """Whether a scenario may answer a request that another one was recorded from."""
+    if one.name == written.name:
+        return False
+    if one.route is not None or written.route is not None:
+        return one.route == written.route
+    mine, theirs = written.match, one.match
+    if mine is None or theirs is None or mine.user is None or theirs.user is None:
+        return True
+    return theirs.user.op != "equals" or theirs.user == mine.user
+
+
+class Competing:
+    """The scenarios of a folder, so that those are found at once that compete for the requests of
+    one: not each of thousands is looked at for each that is written."""
+
+    def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
+        self.by_name: dict[str, Scenario] = {}
+        self._groups: dict[Route | TextCondition | None, dict[str, None]] = {}
+        self._order: dict[str, int] = {}
+        for scenario in scenarios:
+            self.keep(scenario)
+
+    def keep(self, scenario: Scenario) -> None:
+        """Adds a scenario, in place of the one with its name."""
+        old = self.by_name.get(scenario.name)
+        if old is not None:
+            del self._groups[_group(old)][old.name]
+        self._order.setdefault(scenario.name, len(self._order))
+        self.by_name[scenario.name] = scenario
+        self._groups.setdefault(_group(scenario), {})[scenario.name] = None
+
+    def of(self, scenario: Scenario) -> tuple[Scenario, ...]:
+        """The others that may answer a request that a scenario was recorded from."""
+        group = _group(scenario)
+        if group is None:  # it has no condition that tells the others apart
+            names: Iterable[str] = self.by_name
+        else:
+            names = (*self._groups.get(None, ()), *self._groups.get(group, ()))
+        found = (self.by_name[name] for name in sorted(names, key=self._order.__getitem__))
+        return tuple(one for one in found if _may_compete(one, scenario))
+
+
+def _group(scenario: Scenario) -> Route | TextCondition | None:
+    """What the requests of a scenario have in common; None where that is not known."""
+    if scenario.route is not None:
+        return scenario.route
+    user = scenario.match.user if scenario.match is not None else None
+    return user if user is not None and user.op == "equals" else None
+
+
+def recorded_before(
+    player: Player, exchange: Captured, scenario: str, turn: int
+) -> tuple[tuple[Scenario, int], ...]:
+    """The turns that were recorded from the same request before a turn, which a session plays
+    first."""
+    found = detected(exchange)
+    if found.protocol is not None:
+        same = player.served.recorded_turns(request_of(exchange, found))
+    else:
+        parts = urlsplit(exchange.url)
+        headers = dict(exchange.request_headers)
+        body = exchange.request_body
+        request = RouteRequest(exchange.method, parts.path, parts.query, headers, body)
+        same = player.routes.index.select(request)
+    names = [(one.name, index) for one, index in same]
+    if (scenario, turn) not in names:
+        return ()
+    return same[: names.index((scenario, turn))]
