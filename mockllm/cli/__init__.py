@@ -10,6 +10,7 @@ from mockllm.cli.commandline import CommandLine
 __all__ = ["main"]
 
 _COMMANDS = {
+    "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
     "env": "mockllm.cli.env:env",
     "export": "mockllm.cli.exporting:export",

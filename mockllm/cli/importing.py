@@ -1,4 +1,4 @@
-"""`mockllm import`: cassettes, archives, dumps and fixtures to scenarios."""
+"""`mockllm import`: cassettes, archives, flows, dumps and fixtures to scenarios."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ __all__ = ["import_"]
     metavar="DIR",
     help="The folder of the scenarios; created where it is missing.",
 )
+@click.option(
+    "--join",
+    is_flag=True,
+    help="Exchanges of different files, and of DIR, may be one conversation.",
+)
 @redaction_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_context
@@ -37,41 +42,54 @@ def import_(
     context: click.Context,
     paths: tuple[Path, ...],
     output: Path,
+    join: bool,
     match: tuple[Condition, ...] | None,
     redact: tuple[str, ...],
     redact_paths: tuple[str, ...],
+    redact_kinds: tuple[str, ...],
+    keep: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Make scenarios of what other tools recorded.
 
-    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output of `curl -N` with
-    the request beside it, a fixture file of aimock, or a folder of such files. A line for each
-    exchange says what it became. Secrets are taken out before anything is written. The exit
-    code is 0 if anything was imported, 1 if nothing was.
+    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), a flow file of mitmproxy, the
+    output of `curl -N` with the request beside it, a fixture file of aimock, or a folder of such
+    files. A line for each exchange says what it became. Secrets are taken out before anything is
+    written. At the end each request is sent to the folder again; a line reports it if its
+    recording does not answer. The exit code is 0 if something was imported and all of it is
+    found again, 1 if nothing was imported, 2 if something is not found again.
 
     \b
     Examples:
       mockllm import tests/cassettes -o scenarios/recorded
       mockllm import traffic.har -o scenarios/recorded --redact 'acct_[0-9]+'
       mockllm import answer.sse -o scenarios/recorded --json
+      mockllm import monday.flows tuesday.flows -o scenarios/recorded --join
     """
+    from mockllm.cli.progress import progress_line
     from mockllm.importers.batch import import_files
     from mockllm.importers.file_formats import files
     from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
-    rules = redaction_rules(redact, redact_paths)
+    rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
     found = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)
-    results = import_files(found, Folder(output), redactor=Redactor(rules), match=rule)
+    folder, redactor = Folder(output), Redactor(rules)
+    with progress_line() as progress:
+        results = import_files(
+            found, folder, redactor=redactor, match=rule, join=join, progress=progress
+        )
     if as_json:
-        click.echo(json.dumps(_as_json(results), ensure_ascii=False, indent=2))
+        # Names of files and paths of URLs may have secrets too.
+        shown = redactor.json(_as_json(results))
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
-        for one in results:
-            click.echo(str(one))
-        click.echo(_summary(results))
-    context.exit(0 if any(one.line.outcome != "skipped" for one in results) else 1)
+        lines = [*map(str, results), _summary(results)]
+        click.echo(redactor.text("\n".join(lines)))
+    sums = _totals(results)
+    context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if sums["not_found"] else 0)
 
 
 def _as_json(results: list[ImportResult]) -> dict[str, Any]:
@@ -83,6 +101,7 @@ def _as_json(results: list[ImportResult]) -> dict[str, Any]:
             "scenario": one.line.scenario or None,
             "turn": one.line.turn,
             "words": one.details,
+            "not_found": one.line.not_found,
         }
         for one in results
     ]
@@ -97,15 +116,17 @@ def _totals(results: list[ImportResult]) -> dict[str, int]:
         "neutral": counts["neutral"],
         "frames": counts["frames"],
         "skipped": counts["skipped"],
+        "not_found": sum(bool(one.line.not_found) for one in results),
         "scenarios": len(scenarios),
     }
 
 
 def _summary(results: list[ImportResult]) -> str:
     sums = _totals(results)
+    lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
     return (
         f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral and equal, "
-        f"{sums['frames']} kept as exact frames, {sums['skipped']} skipped; "
+        f"{sums['frames']} kept as exact frames, {sums['skipped']} skipped{lost}; "
         f"{_count(sums['scenarios'], 'scenario')}"
     )
 

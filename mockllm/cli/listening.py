@@ -8,7 +8,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,13 +21,24 @@ from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
 from mockllm.errors import MockLLMError, UsageError
 
 if TYPE_CHECKING:
+    from mockllm.cli.recording_summary import RecordingSummary
     from mockllm.server.app import MockServer
 
-__all__ = ["Loop", "cannot_listen", "listening_options", "report_for", "run_server", "uncollected"]
+__all__ = [
+    "Loop",
+    "cannot_listen",
+    "ended",
+    "listening_options",
+    "report_for",
+    "run_recording",
+    "run_server",
+    "uncollected",
+]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
 _SLACK = 0.25  # seconds for what is left to do after the grace
+_AGAIN = 0.05  # seconds after which a task that goes on is cancelled again
 _Command = TypeVar("_Command", bound=Any)
 
 Loop = Literal["auto", "asyncio", "uvloop"]
@@ -100,6 +111,32 @@ def run_server(
         runner.run(_serve(server, report, watched))
 
 
+def run_recording(
+    server: MockServer,
+    report: Report,
+    loop: Loop,
+    summary: RecordingSummary | None,
+    watched: tuple[Path, ...] = (),
+) -> None:
+    """Serves as `run_server`, and prints at the end what was recorded.
+
+    Args:
+        summary: None if nothing is recorded.
+
+    Raises:
+        Exit: with 1, if something is not recorded or not found again.
+    """
+    if summary is None:
+        run_server(server, report, loop, watched)
+        return
+    try:
+        run_server(server, report, loop, watched)
+    finally:
+        missing = summary.finish()
+    if missing:
+        raise click.exceptions.Exit(missing)
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Nothing that the start makes is garbage: looking for it would take a tenth of the time,
@@ -159,18 +196,31 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
     waiting = asyncio.create_task(cut.wait())
+    # What was recorded is written to the end; what only waits for clients is not.
+    limit = server.options.grace + _SLACK if record is None else None
     await asyncio.wait(
         (stopping, waiting),
-        timeout=server.options.grace + _SLACK,
+        timeout=limit,
         return_when=asyncio.FIRST_COMPLETED,
     )
     for task in (stopping, waiting, following):
         if task is not None:
-            task.cancel()  # does nothing to one that is done
-            with suppress(asyncio.CancelledError):
-                await task
+            await ended(task)
     if cut.is_set():
         raise click.Abort
+
+
+async def ended(task: asyncio.Task[Any]) -> None:
+    """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`.
+
+    Raises:
+        Exception: what ended the task, if it was not cancelled.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=_AGAIN)
+    if not task.cancelled():
+        task.result()
 
 
 def cannot_listen(error: OSError, host: str, port: int) -> MockLLMError:

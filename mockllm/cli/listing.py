@@ -48,7 +48,8 @@ def _described(scenario: Scenario) -> dict[str, Any]:
     return {
         "name": scenario.name,
         "description": scenario.description,
-        "apis": list(scenario.apis or PROTOCOLS),
+        "route": None if scenario.route is None else str(scenario.route),
+        "apis": [] if scenario.route is not None else list(scenario.apis or PROTOCOLS),
         "turns": len(scenario.turns),
         "tools": [tool.name for tool in scenario.tools],
     }
@@ -56,6 +57,8 @@ def _described(scenario: Scenario) -> dict[str, Any]:
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
     apis = "all" if set(scenario.apis or PROTOCOLS) == set(PROTOCOLS) else ",".join(scenario.apis)
+    if scenario.route is not None:
+        apis = str(scenario.route)
     return (
         scenario.name,
         apis,

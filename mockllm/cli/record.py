@@ -8,8 +8,15 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.listening import Loop, listening_options, report_for, run_server, uncollected
+from mockllm.cli.listening import (
+    Loop,
+    listening_options,
+    report_for,
+    run_recording,
+    uncollected,
+)
 from mockllm.cli.recording import record_options, recording_options
+from mockllm.cli.recording_summary import RecordingSummary
 
 __all__ = ["record"]
 
@@ -60,6 +67,7 @@ def record(
             output
         ).scenarios()  # a folder that cannot be loaded is an error before the server listens
         report = report_for(log_format, quiet)
+        summary = RecordingSummary(report, quiet=quiet)
         server = MockServer(
             (),
             ServerOptions(
@@ -69,7 +77,7 @@ def record(
                 max_body=max_body,
                 allowed_hosts=allow_hosts,
                 log=None if quiet else report.exchange,
-                record=replace(options, report=report.recorded),
+                record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )
-    run_server(server, report, loop)
+    run_recording(server, report, loop, summary)

@@ -24,6 +24,7 @@ __all__ = [
     "recording_options",
     "redaction_options",
     "redaction_rules",
+    "secret_options",
     "services",
 ]
 
@@ -79,11 +80,28 @@ def redaction_options(command: _Command) -> _Command:
             help="What decides when a scenario answers: of user, system, model and tools, with "
             "commas, or none; default: user.",
         ),
+    ):
+        command = option(command)
+    return secret_options(command)
+
+
+def secret_options(command: _Command) -> _Command:
+    """Adds the options for what is secret, and for what is kept."""
+    for option in (
         click.option(
-            "--redact",
+            "--keep",
             multiple=True,
-            metavar="PATTERN",
-            help="A regular expression for what is secret too; may be repeated.",
+            metavar="WHAT",
+            help="What stays: a kind of secret (email), a path in JSON ($..arguments.to), a kind "
+            "at a path ('email in $..arguments'), or /PATTERN/ for a whole secret; may be "
+            "repeated.",
+        ),
+        click.option(
+            "--redact-kind",
+            "redact_kinds",
+            multiple=True,
+            metavar="KIND",
+            help="A kind that is not secret by default: phone, iban, card or ssn; may be repeated.",
         ),
         click.option(
             "--redact-path",
@@ -92,16 +110,32 @@ def redaction_options(command: _Command) -> _Command:
             metavar="PATH",
             help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
         ),
+        click.option(
+            "--redact",
+            multiple=True,
+            metavar="PATTERN",
+            help="A regular expression for what is secret too; may be repeated.",
+        ),
     ):
         command = option(command)
     return command
 
 
-def redaction_rules(redact: Iterable[str], redact_paths: Iterable[str]) -> Rules:
-    """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
-    from mockllm.redaction.redact import rules_from
+def redaction_rules(
+    redact: Iterable[str] = (),
+    redact_paths: Iterable[str] = (),
+    redact_kinds: Iterable[str] = (),
+    keep: Iterable[str] = (),
+) -> Rules:
+    """The rules for secrets from the options and from `mockllm.toml`, if that exists.
 
-    return rules_from(CONFIG if CONFIG.is_file() else None, redact, redact_paths)
+    Raises:
+        UsageError: the file or an option cannot be read.
+    """
+    from mockllm.redaction.rules import rules_from
+
+    file = CONFIG if CONFIG.is_file() else None
+    return rules_from(file, redact, redact_paths, redact_kinds, keep)
 
 
 def recording_options(command: _Command) -> _Command:
@@ -134,6 +168,8 @@ def record_options(
     match: tuple[Condition, ...] | None,
     redact: tuple[str, ...],
     redact_paths: tuple[str, ...],
+    redact_kinds: tuple[str, ...],
+    keep: tuple[str, ...],
 ) -> RecordOptions:
     """The recording options of a server.
 
@@ -155,8 +191,9 @@ def record_options(
         upstreams=found,
         mode=mode,
         match=None if match is None else MatchRule(match),
-        rules=redaction_rules(redact, redact_paths),
+        rules=redaction_rules(redact, redact_paths, redact_kinds, keep),
         trust_env=trust_env,
+        apart=True,
     )
 
 

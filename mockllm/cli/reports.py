@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
 
-__all__ = ["JsonReport", "QuietReport", "Report", "TextReport"]
+__all__ = ["JsonReport", "QuietReport", "Report", "TextReport", "summary_text"]
 
 _SHOWN = 20
 _MOST_COLUMN = 32
@@ -36,6 +36,7 @@ _COLOURS = {
     "invalid": "red",
     "error": "yellow",
     "forwarded": "cyan",
+    "unknown route": "red",
 }
 
 
@@ -53,6 +54,10 @@ class Report(Protocol):
     def exchange(self, exchange: Exchange) -> None: ...
 
     def recorded(self, line: Line) -> None: ...
+
+    def waiting(self, count: int) -> None: ...
+
+    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None: ...
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None: ...
 
@@ -85,6 +90,12 @@ class QuietReport:
     def recorded(self, line: Line) -> None:
         if line.outcome == "skipped":
             self._output.line(_became(line))
+
+    def waiting(self, count: int) -> None:
+        return
+
+    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
+        return
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         return
@@ -132,6 +143,13 @@ class JsonReport:
 
     def recorded(self, line: Line) -> None:
         self._line("recorded", **asdict(line))
+
+    def waiting(self, count: int) -> None:
+        self._line("waiting", exchanges=count)
+
+    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
+        counts = {"recorded": recorded, "not_found": not_found, "skipped": skipped, "lost": lost}
+        self._line("summary", **counts)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._line("reloaded", scenarios=[scenario.name for scenario in scenarios])
@@ -191,6 +209,12 @@ class TextReport:
     def recorded(self, line: Line) -> None:
         self._output.line(f"          {_became(line)}")
 
+    def waiting(self, count: int) -> None:
+        self._output.line(f"          {count:,} exchanges wait to be written")
+
+    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
+        self._output.line(summary_text(recorded, not_found, skipped, lost))
+
     def _measure(self, scenarios: Sequence[Scenario]) -> None:
         longest = max((len(scenario.name) for scenario in scenarios), default=1)
         self._name_width = min(longest, _MOST_COLUMN)
@@ -228,6 +252,16 @@ class TextReport:
         self._output.line(f"stopping; open streams have {grace:g} s (once more to cut them)")
 
 
+def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
+    """The summary for people."""
+    text = f"{recorded:,} recorded"
+    if not_found:
+        text += f", of them {not_found:,} not found again by their own requests"
+    text += f"; {skipped:,} not recorded" if skipped else ""
+    text += f", of them {lost:,} that could not be written" if lost else ""
+    return text if not (skipped or not_found) else f"{text} (see their lines above)"
+
+
 @lru_cache(maxsize=16)
 def _clock(second: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(second))
@@ -238,7 +272,9 @@ def _where(url: str) -> str:
 
 
 def _became(line: Line) -> str:
-    return f"{'not recorded' if line.outcome == 'skipped' else 'recorded'}: {line.description}"
+    what = "not recorded" if line.outcome == "skipped" else "recorded"
+    lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
+    return f"{what}: {line.description}{lost}"
 
 
 def _count(number: int) -> str:
@@ -258,6 +294,8 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append(f"try {exchange.attempt}")
     if exchange.recorded not in ("", "exact"):
         notes.append(f"not as recorded: {exchange.recorded}")
+    if exchange.repeated:
+        notes.append("the recording was played before")
     if exchange.client_gone:
         notes.append(f"the client left after {exchange.bytes_sent} bytes")
     for problem in exchange.problems:

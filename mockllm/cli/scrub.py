@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from mockllm.cli.params import EXISTING
-from mockllm.cli.recording import redaction_rules
+from mockllm.cli.recording import redaction_rules, secret_options
 
 __all__ = ["scrub"]
 
@@ -21,19 +21,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--check", is_flag=True, help="Only report; exit code 1 if there is any.")
-@click.option(
-    "--redact",
-    multiple=True,
-    metavar="PATTERN",
-    help="A regular expression for what is secret too; may be repeated.",
-)
-@click.option(
-    "--redact-path",
-    "redact_paths",
-    multiple=True,
-    metavar="PATH",
-    help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
-)
+@secret_options
 @click.pass_context
 def scrub(
     context: click.Context,
@@ -41,14 +29,18 @@ def scrub(
     check: bool,
     redact: tuple[str, ...],
     redact_paths: tuple[str, ...],
+    redact_kinds: tuple[str, ...],
+    keep: tuple[str, ...],
 ) -> None:
     """Take secrets out of scenarios, their tapes and other text files.
 
     docs/recording.md lists what is secret; `[redact]` in mockllm.toml and the options add
-    to it. Folders are searched to the bottom for YAML, JSON, HAR and text files, what is hidden
-    is passed over. Files are rewritten whole or not at all. The secrets themselves are not
-    printed. The exit code is 0, with --check 1 if there is any secret, and 1 in either case if a
-    file could not be searched.
+    to it. Folders are searched to the bottom for YAML, JSON, HAR and text files, and for what
+    scenarios name: tapes, long texts, the bodies of routes. What is hidden is passed over. Files
+    are rewritten whole or not at all. The secrets themselves are not printed. Of a file that is no
+    text, such as a picture, only the text in it is searched, and a line reports it. The exit code
+    is 0, with --check 1 if there is any secret, and 1 in either case if a file could not be
+    searched.
 
     \b
     Examples:
@@ -56,17 +48,21 @@ def scrub(
       mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
     """
     from mockllm.redaction.redact import Redactor
+    from mockllm.redaction.scrub import is_binary
     from mockllm.redaction.scrub import scrub as scrubbed
 
-    rules = redaction_rules(redact, redact_paths)
-    files = {str(path): path.read_bytes() for path in _files(paths)}
+    rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
+    files = _read(paths)
+    for name, data in files.items():
+        if is_binary(data):
+            click.echo(f"{name}: is no text; only the text in it is searched")
     found = scrubbed(files, Redactor(rules))
     for one in found:
         for finding in one.findings:
             click.echo(str(finding))
         if one.content is not None and not check:
             _rewrite(Path(one.file), one.content)
-    count = sum(len(one.findings) for one in found)
+    count = sum(not finding.stays or check for one in found for finding in one.findings)
     click.echo(_summary(count, len(files), check=check))
     unread = any(one.content is None for one in found)
     context.exit(1 if unread or (check and count) else 0)
@@ -78,6 +74,25 @@ def _summary(count: int, files: int, *, check: bool) -> str:
         return f"no secrets in {where}"
     secrets = "1 secret" if count == 1 else f"{count} secrets"
     return f"{secrets} {'found' if check else 'replaced'} in {where}"
+
+
+def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
+    """The contents of the files, and of those that the scenarios among them name."""
+    from mockllm.redaction.scrubbed_scenarios import YAML, files_named_in
+
+    files = {str(path): path.read_bytes() for path in _files(paths)}
+    for name in [name for name in files if name.endswith(YAML)]:
+        folder = Path(name).parent
+        for named in files_named_in(files[name].decode("utf-8", "surrogateescape")):
+            file = folder / named
+            if str(file) not in files and _is_below(file, folder):
+                files[str(file)] = file.read_bytes()
+    return files
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    """Whether it is a file in a folder, and no link out of it."""
+    return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _files(paths: tuple[Path, ...]) -> Iterator[Path]:

@@ -13,11 +13,12 @@ from mockllm.cli.listening import (
     cannot_listen,
     listening_options,
     report_for,
-    run_server,
+    run_recording,
     uncollected,
 )
 from mockllm.cli.params import answering_options, quirk, read_scenarios
 from mockllm.cli.recording import record_options, recording_options
+from mockllm.cli.recording_summary import RecordingSummary
 from mockllm.cli.reloading import check_watchable
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
@@ -111,8 +112,10 @@ def serve(
         )
     _check_there(paths, record.folder if record is not None else None)
     report = report_for(log_format, quiet)
-    if record is not None:
-        record = replace(record, report=report.recorded)
+    summary = None
+    if record is not None and record.mode != "none":
+        summary = RecordingSummary(report, quiet=quiet)
+        record = replace(record, report=summary.line, waiting=summary.waiting)
     with uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
@@ -133,7 +136,7 @@ def serve(
         )
         target = record.folder if record is not None else None
         server = MockServer(_scenarios(paths, target), options)
-    run_server(server, report, loop, paths if reload else ())
+    run_recording(server, report, loop, summary, paths if reload else ())
 
 
 def _target(paths: tuple[Path, ...], output: Path | None) -> Path:

@@ -18,6 +18,7 @@ from mockllm.scenario.model import Scenario, TurnSpec
 if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.answer import HttpAnswer
+    from mockllm.replay.tape_player import Played
 
 __all__ = ["scenario_named", "scenario_names", "show"]
 
@@ -92,9 +93,42 @@ def show(
     from mockllm.replay.body import parse_object
 
     found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
+    if found.route is not None:
+        _print(_route_answer(found, turn, api), timing)
+        return
     protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
     fields = {} if request is None else parse_object(request.read())
     answer = _answer(found, protocol, turn - 1, attempt, fields, quirks, stream=not body)
+    _print(answer, timing)
+
+
+def _route_answer(scenario: Scenario, turn: int, api: str | None) -> HttpAnswer:
+    """The answer of a route that calls no model: its recording, or else what the turn describes."""
+    from mockllm.replay.routes import route_answer
+    from mockllm.replay.tape_player import Recordings
+
+    if api is not None:
+        raise UsageError(f"scenario {scenario.name!r} answers {scenario.route}; leave --api out")
+    if turn > len(scenario.turns):
+        raise UsageError(_too_few(scenario, turn))
+    spec = scenario.turns[turn - 1]
+    played = Recordings().play_route(scenario.name, spec)
+    if played.answer is None and spec.recorded is not None:
+        _report_reply(played)
+    return played.answer or route_answer(spec)
+
+
+def _too_few(scenario: Scenario, turn: int) -> str:
+    count = len(scenario.turns)
+    return f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {turn}"
+
+
+def _report_reply(played: Played) -> None:
+    reason = "; ".join((played.why, *played.problems))
+    click.echo(f"mockllm: the reply, not the recording ({reason})", err=True)
+
+
+def _print(answer: HttpAnswer, timing: bool) -> None:
     for data in _formatted(answer, timing):
         sys.stdout.buffer.write(data)
     if not answer.streamed and sys.stdout.isatty():
@@ -168,9 +202,7 @@ def _answer(
 
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
-        count = len(scenario.turns)
-        turns = f"turn{'s' * (count > 1)}"
-        raise UsageError(f"scenario {scenario.name!r} has {count} {turns}, not {position + 1}")
+        raise UsageError(_too_few(scenario, position + 1))
     selection = Selection(scenario, position, index)
     tried = _tried(spec, attempt)
     failure = spec.http
@@ -211,8 +243,7 @@ def _recorded(
     turn = scenario.turns[index]
     played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
     if played.answer is None:
-        reason = "; ".join((played.why, *played.problems))
-        click.echo(f"mockllm: the reply, not the recording ({reason})", err=True)
+        _report_reply(played)
     return played.answer
 
 

@@ -13,7 +13,7 @@ from mockllm.scenario.model import Scenario
 __all__ = ["Rules", "Verdict", "judge"]
 
 _MOST_SHOWN = 20
-_BAD = ("unmatched", "invalid")
+_BAD = ("unmatched", "invalid", "unknown route")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,23 @@ def judge(
     lines += [f"  violated: {what}" for what in broken[:_MOST_SHOWN]]
     lines += _more(broken)
     lines += [f"  not played: {what}" for what in missed]
+    lines += _repeated(exchanges)
     lines += [f"  verdict unknown: {what}" for what in unknown[:_MOST_SHOWN]]
     lines += _more(unknown)
     return Verdict(not (bad or broken or missed or unknown), tuple(lines))
+
+
+def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
+    """The recordings that were played again: more requests came than were recorded. It is no
+    mistake by itself; with `--once` it is an `extra-request`."""
+    again = Counter(
+        f"turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
+        for exchange in exchanges
+        if exchange.repeated
+    )
+    for what, count in list(again.items())[:_MOST_SHOWN]:
+        yield f"  played again: {what}, {_count(count, 'time')}; it was recorded once"
+    yield from _more(list(again))
 
 
 def _not_covered(found: Verification) -> Iterator[str]:
@@ -114,6 +128,7 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "error": "answered with the error that the scenario asks for",
         "unmatched": "unmatched",
         "invalid": "refused",
+        "unknown route": "for an unknown route",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
     return f"{_count(count, 'request')}: {', '.join(counts)}"

@@ -13,12 +13,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from aiohttp import ClientResponse, StreamReader, TCPConnector, web
+from aiohttp import (
+    ClientError,
+    ClientPayloadError,
+    ClientResponse,
+    StreamReader,
+    TCPConnector,
+    web,
+)
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 __all__ = [
+    "BodyError",
     "ServiceConnection",
     "connection_of",
     "drain",
@@ -148,23 +156,57 @@ class ServiceConnection(ResponseHandler):
     """A connection to a service that remembers its end.
 
     aiohttp drops the trailers of an answer, and reports a connection that was closed in the
-    same way as one that was reset.
+    same way as one that was reset. When a body turns out to be malformed, it closes the connection,
+    but with its parser in C no reader of the body ever hears of that. When head and malformed
+    body arrive together, it drops the head.
 
     Args:
         tail: the last bytes that came, 16 KiB at most, as they were on the wire.
         lost: with what the connection was lost; None before, and where it was closed in order.
+        malformed: why the parser could not read on; None where it could.
     """
 
     tail = b""
     lost: BaseException | None = None
+    malformed: BaseException | None = None
 
     def data_received(self, data: bytes) -> None:
         self.tail = data[-_TAIL:] if len(data) >= _TAIL else (self.tail + data)[-_TAIL:]
+        # The head goes to the parser by itself, so that it has been read when its body cannot be.
+        while self._awaits_head() and (end := data.find(b"\r\n\r\n") + 4) > 3:
+            self._parse(data[:end])
+            data = data[end:]
+            if not data:
+                return
+        self._parse(data)
+
+    def _awaits_head(self) -> bool:
+        body = _body_of(self)
+        return self.malformed is None and (body is None or body.is_eof())
+
+    def _parse(self, data: bytes) -> None:
+        if self.malformed is not None:
+            return
         super().data_received(data)
+        error = self.exception()
+        if not isinstance(error, HttpProcessingError):
+            return
+        self.malformed = error
+        body = _body_of(self)
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(ClientPayloadError("the body is malformed"), error)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.lost = exc
         super().connection_lost(exc)
+
+
+def _body_of(connection: ResponseHandler) -> StreamReader | None:
+    """The body that a connection reads, or read last; None before the first one.
+
+    `ClientResponse.content` is documented, but there is a response only after the head was read.
+    """
+    return connection._payload  # noqa: SLF001 - see above
 
 
 def observe_connections(connector: TCPConnector) -> None:
@@ -186,6 +228,11 @@ def connection_of(response: ClientResponse) -> ServiceConnection | None:
     """
     protocol = response._protocol  # noqa: SLF001 - see above
     return protocol if isinstance(protocol, ServiceConnection) else None
+
+
+BodyError = (ClientError, HttpProcessingError)
+"""What reading the body of a response may raise. `ClientError` is what the reference lists, but the
+parser in Python hands its own errors on."""
 
 
 def give_what_arrived(content: StreamReader) -> None:

@@ -17,6 +17,7 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.body import parse_object
 from mockllm.replay.player import Player
 from mockllm.replay.session import Session, Sessions
+from mockllm.scenario.model import Scenario
 
 __all__ = ["CONTROL_PREFIX", "Control", "base_urls"]
 
@@ -146,13 +147,17 @@ class Control:
                 {
                     "name": scenario.name,
                     "description": scenario.description,
-                    "apis": list(scenario.apis or self._protocols),
+                    "route": None if scenario.route is None else str(scenario.route),
+                    "apis": self._apis(scenario),
                     "turns": len(scenario.turns),
                     "tools": [tool.name for tool in scenario.tools],
                 }
                 for scenario in player.served.scenarios
             ]
         }
+
+    def _apis(self, scenario: Scenario) -> list[str]:
+        return [] if scenario.route is not None else list(scenario.apis or self._protocols)
 
     def _journal(self, query: Mapping[str, str]) -> dict[str, Any]:
         name = query.get("session")

@@ -17,7 +17,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Ending
-from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, chunk
+from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.session import Exchange
 from mockllm.server.aiohttp_internals import drain, written_response
 
@@ -85,11 +85,13 @@ async def deliver(
             head = b""
             exchange.bytes_sent += len(data)
             await asyncio.sleep(0)  # the loop sends it before the next is written
+        if head:  # of an answer that breaks off before its body
+            await send(request, head, exchange)
     if answer.closes_connection:
         await break_off(request, answer.ending)
         return CLOSE
     if framed:
-        await send(request, LAST_CHUNK, exchange)
+        await send(request, answer.last_chunk, exchange)
     return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
 
 
@@ -129,7 +131,7 @@ def _unacknowledged(descriptor: int) -> int:
 
 def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
     if answer.streamed and not http_1_0:
-        return b"".join([*map(chunk, answer.data), LAST_CHUNK])
+        return b"".join([*map(chunk, answer.data), answer.last_chunk])
     return b"".join(answer.data)
 
 

@@ -7,28 +7,28 @@ everything.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
 
-from mockllm.errors import RequestError
+from mockllm.errors import NoMatchError, RequestError
+from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.protocols.routes import parse_query
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
-from mockllm.replay.answer import HttpAnswer, in_list, json_answer
+from mockllm.replay.answer import HttpAnswer, in_list, json_answer, without_body
 from mockllm.replay.call import Call, TapeNotReadError
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
-from mockllm.server.control import CONTROL_PREFIX, SESSION_NAME, Control
+from mockllm.server.control import CONTROL_PREFIX, Control
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
+from mockllm.server.plain_routes import PlainRoutes
+from mockllm.server.request_target import session_of, split_target
 from mockllm.server.routing import Endpoint, Routes
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Handler"]
 
-SESSION_HEADER = "x-mockllm-session"
-_NO_QUERY: Mapping[str, str] = {}
+_Answer = TypeVar("_Answer")
+
 _PREFLIGHT = {
     "access-control-allow-origin": "*",
-    "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
     "access-control-allow-headers": "*",
     "access-control-max-age": "86400",
 }
@@ -51,11 +51,10 @@ _PREFLIGHT = {
 
 @dataclass(frozen=True, slots=True)
 class _Forward:
-    """Says that the real service of a protocol is to answer, and whether that is recorded."""
+    """Says that the real service of a protocol is to answer; it is recorded."""
 
     proxy: Proxy
     protocol: WireProtocol
-    record: bool = False
 
 
 class Handler:
@@ -73,6 +72,7 @@ class Handler:
         self.assigned = SessionSetups(self._player)
         self._routes = Routes(PROTOCOLS.values())
         self._tape_reads = TapeReads()
+        self._plain = PlainRoutes(self._routes, self._tape_reads, fallback=options.fallback)
         hosts = (options.host, *options.allowed_hosts)
         self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
 
@@ -135,8 +135,8 @@ class Handler:
         began = time.perf_counter()
         headers = {name.lower(): value for name, value in request.headers.items()}
         target = request.raw_path
-        session_name, target = _session_of(target, headers)
-        path, query = _split(target)
+        session_name, target = session_of(target, headers)
+        path, query = split_target(target)
         exchange = Exchange(
             request.method,
             masked_url(target),
@@ -152,6 +152,8 @@ class Handler:
             return await deliver(request, json_answer(200, {}, _PREFLIGHT), exchange)
         session = self.sessions.get(session_name)
         answer, close = await self._answer(request, path, query, headers, session, exchange)
+        if request.method == "HEAD" and isinstance(answer, HttpAnswer):
+            answer = without_body(answer)
         if exchange.problems:  # they quote headers and the path
             exchange.problems = masked_messages(exchange.problems, headers, target)
         self.sessions.record(session, exchange)
@@ -161,9 +163,7 @@ class Handler:
             self.streaming.add(task)
         try:
             if isinstance(answer, _Forward):
-                return await answer.proxy.forward(
-                    request, target, answer.protocol, exchange, record=answer.record
-                )
+                return await answer.proxy.forward(request, target, answer.protocol, exchange)
             return await deliver(
                 request,
                 answer,
@@ -197,69 +197,115 @@ class Handler:
         if own is not None:
             player, proxy = own.player, own.proxy or proxy
         endpoint = self._routes.find(request.method, path, headers)
-        if proxy is not None:
-            forward = self._passing(proxy, path, endpoint, session)
+        forwards_all = proxy is not None and proxy.forwards_all
+        routed = not forwards_all and self._plain.has(player, request.method, path, endpoint)
+        if proxy is not None and not routed:
+            try:
+                forward = self._passing(proxy, path, headers, endpoint, session)
+            except RequestError as error:
+                return player.refuse(self._routes.nearest(path), error, exchange), False
             if forward is not None:
                 return forward, False
-        if endpoint is None:
-            protocol, error, allow = self._routes.refusal(request.method, path)
-            exchange.api = protocol.name
-            extra = [("allow", allow)] if allow else []
-            return player.refuse(protocol, error, exchange, headers=extra), False
+        if endpoint is None or routed:
+            plain = await self._answer_plain(
+                request, path, headers, session, exchange, player, proxy, endpoint
+            )
+            if plain is not None:
+                return plain
+            assert endpoint is not None
         protocol, target = endpoint.protocol, endpoint.target
         exchange.api = protocol.name
         if endpoint.operation == "generate":
             exchange.target = target
-        try:
-            exchange.body = await self._body(request, headers)
-            if proxy is not None and proxy.forwards_all:
-                return _Forward(proxy, protocol, record=True), False
-            if protocol.guard is not None and self.options.strict:
-                protocol.guard(headers, query)
-        except RequestError as error:
-            return player.refuse(protocol, error, exchange), error.status == 413
         if query:
             target = replace(target, query=query)
+        try:
+            if not routed:  # or it is read
+                exchange.body = await self._body(request, headers)
+            if proxy is not None and proxy.forwards_all:
+                return _Forward(proxy, protocol), False
+            if protocol.guard is not None and self.options.strict:
+                protocol.guard(headers, target)
+        except RequestError as error:
+            return player.refuse(protocol, error, exchange), error.status == 413
         call = Call(protocol, target, headers, session, exchange, NO_TAPES)
         if endpoint.operation == "generate":
             try:
                 answer = player.play(call)
             except TapeNotReadError as missing:
-                answer = await self._play_later(player, call, missing)
+                answer = await self._finished(self._tape_reads.play(player, call, missing))
             made = answer.status >= 400 and exchange.recorded != "exact"
             if made and protocol.lists_errors and protocol.lists_errors(target):
                 answer = in_list(answer)
             refused = exchange.outcome in ("unmatched", "invalid")
             if refused and proxy is not None and proxy.serves(protocol):
-                return _Forward(proxy, protocol, record=True), False
+                return _Forward(proxy, protocol), False
             return answer, False
         return player.look_up(call, endpoint.operation), False
 
-    async def _play_later(
-        self, player: Player, call: Call, missing: TapeNotReadError
-    ) -> HttpAnswer:
-        """The answer to a call whose tape is not read yet; a server that stops waits for it."""
+    async def _answer_plain(
+        self,
+        request: web.BaseRequest,
+        path: str,
+        headers: Mapping[str, str],
+        session: Session,
+        exchange: Exchange,
+        player: Player,
+        proxy: Proxy | None,
+        endpoint: Endpoint | None,
+    ) -> tuple[HttpAnswer | _Forward, bool] | None:
+        """As `_answer`, for a route that is no path of an API, or that scenarios may answer. None
+        where the endpoint of the path answers; the body is read then."""
+        shape = self._routes.nearest(path) if endpoint is None else endpoint.protocol
+        try:
+            exchange.body = await self._body(request, headers)
+            query = request.raw_path.partition("?")[2]
+            sent = RouteRequest(request.method, path, query, headers, exchange.body)
+            answer = await self._finished(self._plain.play(player, sent, session, exchange))
+            forward = None
+            if answer is None and proxy is not None:
+                forward = self._passing(proxy, path, headers, endpoint, session)
+        except RequestError as error:
+            unmatched = isinstance(error, NoMatchError)
+            refusal = player.refuse(shape, error, exchange, unmatched=unmatched)
+            return refusal, error.status == 413
+        if answer is None and forward is None and endpoint is not None:
+            return None
+        return answer or forward or self._plain.unanswered(player, sent, exchange), False
+
+    async def _finished(self, playing: Awaitable[_Answer]) -> _Answer:
+        """An answer for which a tape or a file may be read; a server that stops waits for it."""
         task = asyncio.current_task()
         assert task is not None
         self.streaming.add(task)
         try:
-            return await self._tape_reads.play(player, call, missing)
+            return await playing
         finally:
             self.streaming.discard(task)
 
     def _passing(
-        self, proxy: Proxy, path: str, endpoint: Endpoint | None, session: Session
+        self,
+        proxy: Proxy,
+        path: str,
+        headers: Mapping[str, str],
+        endpoint: Endpoint | None,
+        session: Session,
     ) -> _Forward | None:
-        """Whether a service answers what is not recorded: look-ups, and paths not known here."""
-        protocol = self._routes.nearest(path)
+        """Whether a service answers what asks no model: look-ups, and paths not known here.
+
+        Raises:
+            RequestError: no one service is meant by the path and the headers.
+        """
         if endpoint is not None:
             protocol = endpoint.protocol
             stored = protocol.stored
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
-            kept = session.answer(id) is not None
-            if endpoint.operation == "generate" or kept:
+            if endpoint.operation == "generate" or session.answer(id) is not None:
                 return None
-        return _Forward(proxy, protocol) if proxy.serves(protocol) else None
+            if proxy.serves(protocol):
+                return _Forward(proxy, protocol)
+        service = proxy.service_for(path, headers)
+        return None if service is None else _Forward(proxy, service)
 
     async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
         limit = self.options.max_body
@@ -297,22 +343,3 @@ class Handler:
             close = error.status == 413
         answer = json_answer(status, value, {"cache-control": "no-store"})
         return await deliver(request, answer, exchange, close=close)
-
-
-_SESSION_PREFIX = re.compile(rf"/s/({SESSION_NAME})(?=/)")
-
-
-def _session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
-    """The session's name, and the target without its prefix."""
-    if target.startswith("/s/"):
-        match = _SESSION_PREFIX.match(target)
-        if match is not None:
-            return match[1], target[match.end() :]
-    return headers.get(SESSION_HEADER, "default"), target
-
-
-@lru_cache(maxsize=1024)
-def _split(target: str) -> tuple[str, Mapping[str, str]]:
-    """Path and query of a request's target; of the path, the parts are decoded later."""
-    path, mark, query = target.partition("?")
-    return path, parse_query(query) if mark else _NO_QUERY

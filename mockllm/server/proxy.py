@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
-from aiohttp import HttpVersion10, StreamReader, web
+from aiohttp import HttpVersion10, web
 
 from mockllm.core.seeded import derive
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.redaction.masks import masked_url
 from mockllm.replay.answer import LAST_CHUNK, chunk, error_answer
 from mockllm.replay.session import Exchange
+from mockllm.server.copying import AnswerCopy, Upload
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
 from mockllm.server.recorder import Recorder, Written
+from mockllm.server.services import Services, shown_url
 from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
-from mockllm.tapes.captured import Captured, Cut
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions
@@ -67,6 +66,7 @@ class Proxy:
                     f"cannot record into {str(options.folder)!r}: {why}; name a folder that can be "
                     "written to"
                 ) from None
+        self._services = Services(options.upstreams, options.option)
         self._upstreams = Upstreams(trust_env=options.trust_env)
         self._passing: set[asyncio.Task[object]] = set()
         self.mode: RecordMode = options.mode
@@ -81,7 +81,16 @@ class Proxy:
 
     def serves(self, protocol: WireProtocol) -> bool:
         """Whether a protocol has a real service that requests may go to."""
-        return self.mode != "none" and protocol.name in self._options.upstreams
+        return self.mode != "none" and self._services.serves(protocol)
+
+    def service_for(self, path: str, headers: Container[str]) -> WireProtocol | None:
+        """The protocol whose service gets a request that belongs to no API; None if no service
+        gets any.
+
+        Raises:
+            RequestError: several services may be meant.
+        """
+        return None if self.mode == "none" else self._services.find(path, headers)
 
     async def close(self) -> None:
         """Ends the connections; every exchange is on the disk afterwards.
@@ -103,21 +112,18 @@ class Proxy:
         target: str,
         protocol: WireProtocol,
         exchange: Exchange,
-        *,
-        record: bool,
     ) -> web.StreamResponse:
         """Answers a request with the answer of the protocol's real service.
 
         Args:
             target: path and query, without the parts that only mockllm reads.
-            exchange: its `body` has been read if `record`.
-            record: whether the exchange is kept.
+            exchange: its `body` is that of the request, if that has been read.
         """
         task = asyncio.current_task()
         assert task is not None
         self._passing.add(task)
         try:
-            return await self._forward(request, target, protocol, exchange, record=record)
+            return await self._forward(request, target, protocol, exchange)
         finally:
             self._passing.discard(task)
 
@@ -127,29 +133,35 @@ class Proxy:
         target: str,
         protocol: WireProtocol,
         exchange: Exchange,
-        *,
-        record: bool,
     ) -> web.StreamResponse:
         exchange.api, exchange.outcome, exchange.problems = protocol.name, "forwarded", ()
         exchange.scenario = exchange.turn = exchange.position = None
         if not self.serves(protocol):
             return await self._refuse(request, protocol, exchange, self._missing(protocol))
-        url = _url(self._options.upstreams[protocol.name], protocol, target)
-        headers = _request_headers(request, readable=record)
-        body = exchange.body if record else _body(request)
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._refuse_websocket(request, protocol, exchange)
+        url = self._services.url(protocol, target)
+        recorder = self._recorder
+        headers = _request_headers(request, readable=recorder is not None)
+        limit = self._options.max_recorded if recorder is not None else 0
+        upload = None if request.content.at_eof() else Upload(request, limit)
+        body = exchange.body or None if upload is None else await upload.begin()
+        if upload is not None and isinstance(body, bytes):
+            exchange.body = body
         try:
             upstream = await self._upstreams.send(request.method, url, headers, body)
         except UpstreamError as error:
             message = (
-                f"The service for {protocol.name!r} does not answer at {_shown(url)}: {error}. "
-                f"Is that the address? Give another with {self._named(protocol)}."
+                f"The service for {protocol.name!r} does not answer at {shown_url(url)}: {error}. "
+                f"Is that the address? Give another with {self._services.named(protocol)}."
             )
             return await self._refuse(request, protocol, exchange, message)
-        copy = _Copy(exchange, url, headers, upstream, self._recorder if record else None)
+        copy = AnswerCopy(exchange, url, headers, upload, upstream, recorder, limit)
         try:
             await self._pass_on(request, upstream, copy, exchange)
         except UpstreamError as error:
-            copy.cut = "upstream"
+            copy.cut = "reset" if error.how == "reset" else "upstream"
+            exchange.complete, exchange.problems = False, (str(error),)
             await break_off(request, error.how or "closed")
         finally:
             upstream.close()
@@ -160,24 +172,35 @@ class Proxy:
     def _missing(self, protocol: WireProtocol) -> str:
         if self.mode == "none":
             return "Nothing is recorded here, so no service is asked."
-        return (
-            f"There is no service to ask for {protocol.name!r}. Give its address with "
-            f"{self._named(protocol)}."
-        )
+        return self._services.missing(protocol)
 
-    def _named(self, protocol: WireProtocol) -> str:
-        return f"{self._options.option} {protocol.name}=URL"
+    async def _refuse_websocket(
+        self, request: web.BaseRequest, protocol: WireProtocol, exchange: Exchange
+    ) -> web.StreamResponse:
+        message = "WebSocket connections are not passed on and not recorded"
+        if self._recorder is not None:
+            source = f"{exchange.method} {shown_url(exchange.path)}"
+            self._recorder.skip(source, f"{source}: {message}")
+        message += ". Let the client connect to the service itself."
+        return await self._refuse(request, protocol, exchange, message, 501, "websocket")
 
     async def _refuse(
-        self, request: web.BaseRequest, protocol: WireProtocol, exchange: Exchange, message: str
+        self,
+        request: web.BaseRequest,
+        protocol: WireProtocol,
+        exchange: Exchange,
+        message: str,
+        status: int = 502,
+        code: str = "upstream_unreachable",
     ) -> web.StreamResponse:
-        error = RequestError(message, status=502, code="upstream_unreachable")
-        exchange.outcome, exchange.status, exchange.problems = "error", 502, (message,)
+        error = RequestError(message, status=status, code=code)
+        exchange.outcome, exchange.status, exchange.problems = "error", status, (message,)
         answer = error_answer(protocol, error, derive("upstream", message))
-        return await deliver(request, answer, exchange, close=not request.content.at_eof())
+        close = status == 501 or not request.content.at_eof()
+        return await deliver(request, answer, exchange, close=close)
 
     async def _pass_on(
-        self, request: web.BaseRequest, upstream: Upstream, copy: _Copy, exchange: Exchange
+        self, request: web.BaseRequest, upstream: Upstream, copy: AnswerCopy, exchange: Exchange
     ) -> None:
         """Sends the answer on as it arrives. Its end, or the last bytes where the length is known
         beforehand, is held back until the copy is on the disk: what a client has read to the end is
@@ -205,80 +228,11 @@ class Proxy:
                     await copy.finish()
             await send(request, chunk(data) if framed else data, exchange)
             exchange.bytes_sent += len(data)
+            await copy.room()
         await copy.finish()
         if framed:
             await send(request, _last_chunk(upstream.trailers), exchange)
         exchange.ended = time.perf_counter() - exchange.clock
-
-
-class _Copy:
-    """The copy of an answer; handed over to the recorder once, when it is whole or cut."""
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        url: str,
-        headers: RawHeaders,
-        upstream: Upstream,
-        recorder: Recorder | None,
-    ) -> None:
-        self.cut: Cut = "client"
-        self._exchange = exchange
-        self._url = url
-        self._headers = headers
-        self._upstream = upstream
-        self._recorder = recorder
-        self._chunks: list[TimedBytes] = []
-        self._clock = asyncio.get_running_loop().time
-
-    def add(self, data: bytes) -> None:
-        if self._recorder is not None:
-            at = round((self._clock() - self._upstream.sent) * 1_000_000)
-            self._chunks.append(TimedBytes(max(0, at), data))
-
-    async def finish(self) -> None:
-        """The answer is whole; returns when it is on the disk."""
-        self.cut = ""
-        safe = self.hand_over()
-        if safe is not None:
-            await asyncio.wait([safe])  # even if it failed: the client gets its answer
-
-    def hand_over(self) -> asyncio.Future[None] | None:
-        """Gives the copy to the recorder, once."""
-        recorder, self._recorder = self._recorder, None
-        return None if recorder is None else recorder.put(self._captured())
-
-    def _captured(self) -> Captured:
-        exchange = self._exchange
-        return Captured(
-            method=exchange.method,
-            url=self._url,
-            request_headers=tuple(_lowered(self._headers)),
-            request_body=exchange.body,
-            status=self._upstream.response.status,
-            headers=tuple(_lowered(self._upstream.headers)),
-            chunks=tuple(self._chunks),
-            cut=self.cut,
-            at=exchange.at,
-            source=f"{exchange.method} {_shown(exchange.path)}",
-        )
-
-
-def _url(base: str, protocol: WireProtocol, target: str) -> str:
-    """Where a request goes. A base URL may be given with the version that clients add, or
-    without; an API without paths of its own is served at the base URL itself."""
-    base = base.rstrip("/")
-    if protocol.detect.any_path:
-        return base + target.removeprefix(protocol.client.path)
-    version = protocol.base_path
-    if version and base.endswith(version) and target.startswith(f"{version}/"):
-        base = base.removesuffix(version)
-    return base + target
-
-
-def _shown(url: str) -> str:
-    """A URL for messages: without secrets, and without its query."""
-    return masked_url(url).partition("?")[0]
 
 
 def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
@@ -308,14 +262,9 @@ def _readable(accepted: bytes) -> bytes:
     return ", ".join(kept).encode("latin-1") or b"identity"
 
 
-def _body(request: web.BaseRequest) -> StreamReader | None:
-    """The body of a request that has not been read, to be sent on as it arrives."""
-    return None if request.content.at_eof() else request.content
-
-
 def _head(upstream: Upstream, *, framed: bool, close: bool) -> bytes:
     response = upstream.response
-    lines = [f"HTTP/1.1 {response.status} {response.reason or ''}".encode("latin-1", "replace")]
+    lines = [f"HTTP/1.1 {response.status} {upstream.reason}".encode("latin-1")]
     lines += [name + b": " + value for name, value in upstream.headers]
     if framed:
         lines.append(b"Transfer-Encoding: chunked")
@@ -329,8 +278,3 @@ def _last_chunk(trailers: RawHeaders) -> bytes:
         return LAST_CHUNK
     lines = b"".join(name + b": " + value + b"\r\n" for name, value in trailers)
     return b"0\r\n" + lines + b"\r\n"
-
-
-def _lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:
-    for name, value in headers:
-        yield name.decode("latin-1").lower(), value.decode("latin-1")

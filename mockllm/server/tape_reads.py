@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from mockllm.replay.answer import HttpAnswer
-from mockllm.replay.call import Call, TapeNotReadError
-from mockllm.replay.player import Player
+from mockllm.replay.call import TapeNotReadError
 
 __all__ = ["NO_TAPES", "TapeReads"]
 
@@ -17,13 +15,31 @@ NO_TAPES: Mapping[Hashable, Callable[[], Any]] = {}
 """The `tapes` of a call for which nothing was read yet."""
 
 
+class _Taped(Protocol):
+    tapes: Mapping[Hashable, Callable[[], Any]] | None
+
+
+_Call = TypeVar("_Call", bound=_Taped)
+_Played = TypeVar("_Played", bound=_Taped, contravariant=True)
+_Answer = TypeVar("_Answer")
+_Given = TypeVar("_Given", covariant=True)
+
+
+class _Player(Protocol[_Played, _Given]):
+    """`Player` and `RoutePlayer`, each with its calls."""
+
+    def play(self, call: _Played) -> _Given: ...
+
+
 class TapeReads:
     """Plays calls that need tapes. However many wait for a tape, it is read once."""
 
     def __init__(self) -> None:
-        self._running: dict[tuple[Player, Hashable], asyncio.Task[object]] = {}
+        self._running: dict[tuple[object, Hashable], asyncio.Task[object]] = {}
 
-    async def play(self, player: Player, call: Call, missing: TapeNotReadError) -> HttpAnswer:
+    async def play(
+        self, player: _Player[_Call, _Answer], call: _Call, missing: TapeNotReadError
+    ) -> _Answer:
         """The answer to a call.
 
         Args:
@@ -40,7 +56,7 @@ class TapeReads:
                 missing = another
 
     def _read(
-        self, key: tuple[Player, Hashable], read: Callable[[], object]
+        self, key: tuple[object, Hashable], read: Callable[[], object]
     ) -> asyncio.Task[object]:
         task = self._running.get(key)
         if task is None:
@@ -48,7 +64,7 @@ class TapeReads:
             task.add_done_callback(partial(self._end, key))
         return task
 
-    def _end(self, key: tuple[Player, Hashable], task: asyncio.Task[object]) -> None:
+    def _end(self, key: tuple[object, Hashable], task: asyncio.Task[object]) -> None:
         del self._running[key]
         if not task.cancelled():
             task.exception()  # or asyncio logs it where every client has left

@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Literal, Self
+from typing import Self
 
 import aiohttp
 from multidict import CIMultiDict
@@ -21,6 +21,7 @@ from yarl import URL
 
 from mockllm.errors import UpstreamError
 from mockllm.server.aiohttp_internals import (
+    BodyError,
     connection_of,
     give_what_arrived,
     observe_connections,
@@ -71,6 +72,12 @@ class Upstream:
         """The headers that are passed on, in their original case."""
         return end_to_end(self.response.raw_headers)
 
+    @property
+    def reason(self) -> str:
+        """The reason phrase, a character for each byte."""
+        reason = self.response.reason or ""  # aiohttp decodes it so
+        return reason.encode("utf-8", "surrogateescape").decode("latin-1")
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives: never more than one HTTP chunk at a time.
 
@@ -82,7 +89,7 @@ class Upstream:
         while True:
             try:
                 data, ended = await content.readchunk()
-            except aiohttp.ClientError:
+            except BodyError:
                 if lost:
                     break
                 # What had arrived before the end came is still in the reader.
@@ -91,16 +98,36 @@ class Upstream:
                 continue
             if data:
                 yield data
-            elif not ended:
-                break
-        if lost:
-            raise UpstreamError("the service broke its answer off", self._how())
+            elif not ended or content.at_eof():
+                break  # the reader of an empty body ends chunk after chunk, for ever
+        if lost or self._ended_by_reset():
+            raise self._fault()
         self.trailers = self._trailers()
 
-    def _how(self) -> Literal["closed", "reset"]:
+    def _fault(self) -> UpstreamError:
+        """Why the body is not whole, without bytes of it, which may hold credentials."""
         connection = connection_of(self.response)
-        reset = connection is not None and isinstance(connection.lost, ConnectionResetError)
-        return "reset" if reset else "closed"
+        if connection is not None and connection.malformed is not None:
+            kind = type(connection.malformed.__cause__ or connection.malformed).__name__
+            message = f"The service's answer is malformed: its body cannot be read ({kind})."
+            return UpstreamError(message, "closed")
+        if connection is not None and isinstance(connection.lost, ConnectionResetError):
+            message = "The service reset the connection before the end of its answer."
+            return UpstreamError(message, "reset")
+        message = "The service closed the connection before the end of its answer."
+        return UpstreamError(message, "closed")
+
+    def _ended_by_reset(self) -> bool:
+        """Whether a body that only the end of the connection ends was ended by a reset; aiohttp
+        takes any end for its end."""
+        connection = connection_of(self.response)
+        headers = self.response.headers
+        return (
+            connection is not None
+            and isinstance(connection.lost, ConnectionResetError)
+            and "Content-Length" not in headers
+            and "Transfer-Encoding" not in headers
+        )
 
     def _trailers(self) -> RawHeaders:
         connection = connection_of(self.response)

@@ -1,0 +1,78 @@
+"""What `mockllm record` and `mockllm serve --record` report of a whole recording."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mockllm.cli.progress import ProgressLine
+from mockllm.cli.reports import Report, summary_text
+
+if TYPE_CHECKING:
+    from mockllm.recording.drafting.lines import Line
+
+__all__ = ["RecordingSummary"]
+
+_MANY = 50
+"""If fewer exchanges wait at the end, they are written before anyone has read a line about it."""
+
+
+class RecordingSummary:
+    """Counts the exchanges of a recording, and shows what is still to be written.
+
+    Args:
+        report: gets each line, too.
+        quiet: show no progress.
+    """
+
+    def __init__(self, report: Report, *, quiet: bool) -> None:
+        self._report = report
+        self._quiet = quiet
+        self._progress: ProgressLine | None = None
+        self._at_end = 0
+        self.recorded = 0
+        """How many were written."""
+        self.not_found = 0
+        """How many of those are not found by their own requests."""
+        self.skipped = 0
+        """How many are not recorded."""
+        self.lost = 0
+        """How many of those could not be written."""
+
+    def line(self, line: Line) -> None:
+        """Counts an exchange."""
+        self.recorded += line.outcome != "skipped"
+        self.skipped += line.outcome == "skipped"
+        self.not_found += bool(line.not_found)
+        self.lost += line.lost
+        self._report.recorded(line)
+
+    def waiting(self, count: int, closing: bool) -> None:
+        """Shows how many exchanges are on the disk and not scenarios yet."""
+        if not closing:
+            self._report.waiting(count)
+        elif not self._quiet:
+            self._finishing(count)
+
+    def _finishing(self, count: int) -> None:
+        if self._progress is None and count < _MANY:
+            return
+        if self._progress is None:
+            click.echo(f"mockllm: {count:,} exchanges wait to be written", err=True)
+            self._progress, self._at_end = ProgressLine(sys.stderr), count
+        self._progress("exchanges written", self._at_end - count, self._at_end)
+
+    def finish(self) -> int:
+        """Prints the summary; the exit status: 1 if anything is missing."""
+        if self._progress is not None:
+            self._progress.close()
+        missing = bool(self.skipped or self.not_found)
+        self._report.summary(self.recorded, self.not_found, self.skipped, self.lost)
+        if missing:
+            click.echo(f"mockllm: {self}", err=True)
+        return int(missing)
+
+    def __str__(self) -> str:
+        return summary_text(self.recorded, self.not_found, self.skipped, self.lost)

@@ -1,0 +1,189 @@
+"""Copies of what passes through a recording server: the bodies of requests, and answers with
+the time of each chunk. Both are bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from aiohttp import web
+
+from mockllm.core.http_status import unusual_reason
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.replay.session import Exchange
+from mockllm.server.recorder import Recorder
+from mockllm.server.services import shown_url
+from mockllm.server.upstream import RawHeaders, Upstream
+from mockllm.tapes.captured import Captured, Cut
+
+__all__ = ["AnswerCopy", "Upload"]
+
+_AT_ONCE = 1024 * 1024
+"""Up to this size in bytes, the body of a request is read before it is sent."""
+
+
+class Upload:
+    """The body of a request that has not been read, to be sent on.
+
+    Args:
+        request: of the client.
+        limit: the most bytes that are kept of it.
+    """
+
+    def __init__(self, request: web.BaseRequest, limit: int) -> None:
+        self._request = request
+        self._limit = limit
+        self._kept: list[bytes] = []
+        self._size = 0
+
+    async def begin(self) -> bytes | AsyncIterator[bytes]:
+        """The body as it is sent on: a small one whole, a large one as it arrives."""
+        request = self._request
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        begin = b""
+        while len(begin) <= _AT_ONCE:
+            data = await self._read()
+            if not data:
+                return begin
+            begin += data
+        return self._stream(begin)
+
+    @property
+    def body(self) -> bytes:
+        """What is kept of it so far."""
+        return b"".join(self._kept)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its end has come."""
+        return self._request.content.at_eof()
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it is not kept whole."""
+        return self._size > self._limit
+
+    async def _stream(self, begin: bytes) -> AsyncIterator[bytes]:
+        yield begin
+        while data := await self._read():
+            yield data
+
+    async def _read(self) -> bytes:
+        data = await self._request.content.readany()
+        self._size += len(data)
+        if self._size <= self._limit:
+            self._kept.append(data)
+        else:
+            self._kept.clear()
+        return data
+
+
+class AnswerCopy:
+    """The copy of an exchange; handed over to the recorder once, when it is whole or cut.
+
+    Args:
+        url, headers: of the request to the service.
+        upload: its body, if that was not read before.
+        recorder: None if nothing is recorded.
+        limit: the most bytes of an answer that are recorded.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        url: str,
+        headers: RawHeaders,
+        upload: Upload | None,
+        upstream: Upstream,
+        recorder: Recorder | None,
+        limit: int,
+    ) -> None:
+        self.cut: Cut = "client"
+        self._exchange = exchange
+        self._url = url
+        self._headers = headers
+        self._upload = upload
+        self._upstream = upstream
+        self._recorder = recorder
+        self._limit = limit
+        self._size = 0
+        self._clock = asyncio.get_running_loop().time
+        self._recording = None if recorder is None else recorder.begin(self._captured())
+
+    def add(self, data: bytes) -> None:
+        """Keeps a chunk."""
+        if self._recorder is None or self._recording is None:
+            return
+        self._size += len(data)
+        if self._size > self._limit:
+            self._recording.drop()
+            self._recording = None
+            return
+        at = round((self._clock() - self._upstream.sent) * 1_000_000)
+        self._recording.add(TimedBytes(max(0, at), data))
+
+    async def room(self) -> None:
+        """Waits while many chunks wait to be searched."""
+        if self._recorder is not None and self._recording is not None:
+            await self._recording.room()
+
+    async def finish(self) -> None:
+        """The answer is whole; returns when it is on the disk."""
+        self.cut = ""
+        safe = self.hand_over()
+        if safe is not None:
+            await asyncio.wait([safe])  # even if it failed: the client gets its answer
+
+    def hand_over(self) -> asyncio.Future[None] | None:
+        """Gives the copy to the recorder, once."""
+        recorder, self._recorder = self._recorder, None
+        recording, self._recording = self._recording, None
+        if recorder is None:
+            return None
+        why = self._not_recorded()
+        if recording is not None and not why:
+            return recording.end(self._captured())
+        if recording is not None:
+            recording.drop()
+        recorder.skip(self._source, f"{self._source}: {why}")
+        return None
+
+    def _not_recorded(self) -> str:
+        """Why the exchange is not recorded; "" if it is."""
+        upload = self._upload
+        if upload is not None and upload.too_large:
+            return f"its request is larger than {self._limit} bytes"
+        if self._size > self._limit:
+            return f"its answer is larger than {self._limit} bytes"
+        if upload is not None and not upload.whole:
+            return "its answer came before the end of its request"
+        return ""
+
+    @property
+    def _source(self) -> str:
+        return f"{self._exchange.method} {shown_url(self._exchange.path)}"
+
+    def _captured(self) -> Captured:
+        """The exchange as far as it is known, without its chunks."""
+        exchange, upstream = self._exchange, self._upstream
+        response = upstream.response
+        return Captured(
+            method=exchange.method,
+            url=self._url,
+            request_headers=tuple(_lowered(self._headers)),
+            request_body=exchange.body if self._upload is None else self._upload.body,
+            status=response.status,
+            headers=tuple(_lowered(upstream.headers)),
+            chunks=(),
+            cut=self.cut,
+            at=exchange.at,
+            source=self._source,
+            reason=unusual_reason(response.status, upstream.reason),
+            trailers=tuple(_lowered(upstream.trailers)),
+        )
+
+
+def _lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:
+    for name, value in headers:
+        yield name.decode("latin-1").lower(), value.decode("latin-1")
