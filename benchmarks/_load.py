@@ -41,13 +41,18 @@ def request_bytes(path: str, body: bytes, headers: Sequence[str] = ()) -> bytes:
 
 
 @contextlib.contextmanager
-def server(command: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Runs a server on its core; gives its port (the last number of its first line) and pid."""
+def server(command: Sequence[str], *, pinned: bool = True) -> Iterator[tuple[int, int]]:
+    """Runs a server on its core; gives its port (the last number of its first line) and pid.
+
+    Args:
+        pinned: to its core; a server with processes of its own may need all cores.
+    """
+    cores = {SERVER_CORE} if pinned else set(CORES)
     process = subprocess.Popen(
         [sys.executable, *command],
         stdout=subprocess.PIPE,
         cwd=ROOT,
-        preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}),
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
     try:
         assert process.stdout is not None

@@ -8,6 +8,10 @@ round by round; the figure that counts is the difference. Clocks are those of on
 
 For the rhythm a stream of a chunk each 20 ms is recorded, and replayed by `mockllm serve`; told
 is how far each chunk is from where the tape has it, counted from the first chunk.
+
+How much later answers end because they are recorded is measured beside a bare aiohttp proxy
+(`benchmarks/endings.py`), and how many conversations a second are recorded beside aimock
+(`benchmarks/conversations.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import _load
+import conversations
+import endings
 
 PATH = "/v1/chat/completions"
 PAUSES = {"every 20 ms": 0.02, "every 2 ms": 0.002, "at once": 0.0}
@@ -181,6 +187,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--chunks", type=int, default=200)
     parser.add_argument("--streams", type=int, default=16)
+    parser.add_argument("--megabytes", type=int, default=100, help="of the largest answer")
+    parser.add_argument("--seconds", type=float, default=20.0, help="for the conversations")
     parser.add_argument("--serve", action="store_true", help="be the service")
     given = parser.parse_args()
     if given.serve:
@@ -193,6 +201,9 @@ def main() -> None:
     ):
         added(direct, through, given)
         rhythm(direct, given.rounds, given.chunks)
+    endings.measure(given.rounds, given.megabytes)
+    for turns in (1, 3):
+        conversations.measure(given.seconds, given.streams, turns, events=20)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
-- the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`, `parallel`,
-  `interleaved`, `pause`, `frame`, `error`, `auto`
+- the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
+  `server_tool`, `parallel`, `interleaved`, `pause`, `frame`, `error`, `auto`
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
   (`mockllm_session`), `MockCase` (`mockllm_case`)
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         pause,
         reasoning,
         refusal,
+        server_tool,
         text,
         tool,
     )
@@ -48,6 +49,7 @@ __all__ = [
     "pause",
     "reasoning",
     "refusal",
+    "server_tool",
     "text",
     "tool",
 ]

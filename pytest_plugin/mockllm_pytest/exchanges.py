@@ -35,6 +35,7 @@ _OUTCOMES = {
     "invalid": "refused",
     "error": "the error of the scenario",
     "forwarded": "from the service",
+    "unknown route": "no scenario and no API has this route",
 }
 
 

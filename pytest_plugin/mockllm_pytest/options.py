@@ -10,11 +10,23 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-__all__ = ["MARKERS", "MODES", "add_options", "chosen", "flag", "paths", "upstreams"]
+if TYPE_CHECKING:
+    from mockllm.redaction.rules import Rules
+
+__all__ = [
+    "MARKERS",
+    "MODES",
+    "add_options",
+    "chosen",
+    "flag",
+    "paths",
+    "secret_rules",
+    "upstreams",
+]
 
 _T = TypeVar("_T")
 
@@ -90,6 +102,18 @@ _FLAGS = (
     ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
     ("trust_env", "Record through the proxies that the environment names."),
 )
+# Name, metavar, help: each may be repeated.
+_SECRETS = (
+    ("redact", "PATTERN", "A regular expression for what is secret in a recording too."),
+    ("redact_path", "PATH", "A path in JSON bodies whose value is secret, such as $.user."),
+    ("redact_kind", "KIND", "A kind that is not secret by default: phone, iban, card or ssn."),
+    (
+        "keep",
+        "WHAT",
+        "What stays in a recording: a kind of secret (email), a path in JSON ($..arguments.to), a "
+        "kind at a path ('email in $..arguments'), or /PATTERN/ for a whole secret.",
+    ),
+)
 _PARSERS = {name: parse for name, parse, _, _ in _VALUES}
 
 
@@ -115,6 +139,10 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"{text} May be repeated; also MOCKLLM_UPSTREAM, MOCKLLM_UPSTREAM_OPENAI and so on.",
     )
     parser.addini("mockllm_upstream", text, type="linelist", default=[])
+    for name, metavar, text in _SECRETS:
+        option = f"--mockllm-{name.replace('_', '-')}"
+        group.addoption(option, action="append", metavar=metavar, help=f"{text} May be repeated.")
+        parser.addini(f"mockllm_{name}", text, type="linelist", default=[])
     for name, parse, metavar, text in _VALUES:
         group.addoption(f"--mockllm-{name}", type=parse, metavar=metavar, help=text)
         parser.addini(f"mockllm_{name}", text, default="")
@@ -156,6 +184,23 @@ def paths(config: pytest.Config) -> tuple[Path, ...]:
     """The scenario files and folders of the run; those of the command line replace the ini's."""
     given = config.getoption("mockllm_scenarios") or config.getini("mockllm_scenarios")
     return tuple(map(Path, given))
+
+
+def secret_rules(config: pytest.Config) -> Rules:
+    """What is secret in recordings: `mockllm.toml` at the root of the tests, the ini file and the
+    command line, together.
+
+    Raises:
+        UsageError: a rule cannot be read.
+    """
+    from mockllm.redaction.rules import rules_from
+
+    file = config.rootpath / "mockllm.toml"
+    given = [
+        [*config.getini(f"mockllm_{name}"), *(config.getoption(f"mockllm_{name}") or ())]
+        for name, _, _ in _SECRETS
+    ]
+    return rules_from(file if file.is_file() else None, *given, prefix="--mockllm-")
 
 
 def upstreams(config: pytest.Config, marked: Iterable[str]) -> dict[str, str]:

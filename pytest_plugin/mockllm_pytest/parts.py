@@ -19,6 +19,7 @@ __all__ = [
     "pause",
     "reasoning",
     "refusal",
+    "server_tool",
     "text",
     "tool",
 ]
@@ -45,6 +46,7 @@ def text(
     every: str | None = None,
     citations: Sequence[Mapping[str, str]] = (),
     logprobs: bool = False,
+    signature: str | None = None,
 ) -> Part:
     """Visible text.
 
@@ -53,8 +55,10 @@ def text(
         every: the pause between fragments, such as `"20ms"`.
         citations: mappings with `url`, `title` and `cited_text`.
         logprobs: whether the answer has log probabilities, in APIs that have them.
+        signature: the service's opaque value of the text, which clients send back.
     """
-    return _part({"text": text}, split=split, every=every, citations=citations, logprobs=logprobs)
+    keys = {"citations": citations, "logprobs": logprobs, "signature": signature}
+    return _part({"text": text}, split=split, every=every, **keys)
 
 
 def reasoning(
@@ -89,6 +93,7 @@ def tool(
     name: str,
     arguments: Mapping[str, Any] | str | None = None,
     *,
+    input: str | None = None,
     id: str | None = None,
     signature: str | None = None,
     malformed: bool = False,
@@ -99,14 +104,39 @@ def tool(
 
     Args:
         arguments: a mapping, or text that is sent verbatim; None: a call without arguments.
+        input: the free text for a custom tool, instead of arguments.
         id: of the call; default: derived from the scenario's seed.
         signature: the service's opaque proof of the reasoning before the call.
         malformed: whether the arguments may be text that is no JSON object.
         split, every: as in `text`, for the arguments.
     """
-    keys = {"id": id, "signature": signature, "malformed": malformed, "split": split}
+    keys = {"input": input, "id": id, "signature": signature, "malformed": malformed}
     head = {"tool": name} if arguments is None else {"tool": name, "arguments": arguments}
-    return _part(head, **keys, every=every)
+    return _part(head, **keys, split=split, every=every)
+
+
+def server_tool(
+    kind: str,
+    *,
+    id: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    output: Any = None,
+    split: Split | None = None,
+    every: str | None = None,
+) -> Part:
+    """A call of a tool that the service runs itself, with its result.
+
+    Args:
+        kind: such as `"web_search"` or `"code_interpreter"`.
+        id: of the call; default: derived from the scenario's seed, in APIs that have it.
+        name: the name that is sent, where it is not the kind.
+        input: what the model passes to the tool: a JSON value, or text.
+        output: the result of the tool: a JSON value, or text.
+        split, every: as in `text`, for the input.
+    """
+    head = {"server_tool": kind}
+    return _part(head, id=id, name=name, input=input, output=output, split=split, every=every)
 
 
 def parallel(*calls: Part, order: Sequence[int] = ()) -> Part:

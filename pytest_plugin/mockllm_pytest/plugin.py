@@ -109,6 +109,8 @@ def mockllm_session(
     session.close()
     if session.recording_summary:
         node.add_report_section("teardown", _RECORDING, session.recording_summary)
+    if session.recording_failure:
+        pytest.fail(session.recording_failure, pytrace=False)
 
 
 def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:

@@ -107,8 +107,9 @@ class RecordedSession(MockSession):
         if self._options is not None:
             self._thread.wait(server.end_recording, self.session)
             self.recording_summary = self._recording.finish(passed=self.passed, played=played)
+            self.recording_failure = self._recording.failure()
         self._thread.call(server.forget, self.session)
 
 
 def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:
-    return [one for one in journal if one.outcome in ("unmatched", "invalid")]
+    return [one for one in journal if one.outcome in ("unmatched", "invalid", "unknown route")]

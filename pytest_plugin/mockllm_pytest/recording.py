@@ -23,7 +23,7 @@ from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm_pytest.marks import RecordedMark
-from mockllm_pytest.options import chosen, flag, upstreams
+from mockllm_pytest.options import chosen, flag, secret_rules, upstreams
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Condition, Line
@@ -83,7 +83,6 @@ class Recording:
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
         from mockllm.recording.drafting.drafts import MatchRule
-        from mockllm.redaction.redact import rules_from
         from mockllm.server.options import RecordOptions
 
         if not self._services:
@@ -92,8 +91,7 @@ class Recording:
                 "--mockllm-upstream https://api.openai.com, or --mockllm-upstream "
                 "anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the environment"
             )
-        rules = config.rootpath / "mockllm.toml"
-        redacted = rules_from(rules if rules.is_file() else None)
+        redacted = secret_rules(config)
         work = Path(mkdtemp(prefix="mockllm-"))
         if mode == "new_episodes" and self.scenarios:
             self._replaced = set(_files(self.folder, ""))
@@ -172,20 +170,34 @@ class Recording:
             yield from () if passed else ("  the test did not pass while it was recorded",)
             yield f"  to record it all again: {self.command('all')}"
 
+    def failure(self) -> str:
+        """Why a replay of what was recorded would fail; "" if every exchange is found again by its
+        own request."""
+        problems = [
+            f"  {line.source}: {line.not_found or line.description}"
+            for line in self._lines
+            if line.not_found or line.outcome == "skipped"
+        ]
+        if not problems:
+            return ""
+        count = f"{len(problems)} exchange{'s' * (len(problems) > 1)}"
+        return "\n".join([f"A replay of this test will not answer {count}:", *problems])
+
     def hints(self, apis: Iterable[str | None]) -> tuple[str, ...]:
         """The commands that record what is missing.
 
         Args:
-            apis: the APIs of the requests that nothing answered; empty if only turns were not
-                requested.
+            apis: the APIs of the requests that nothing answered, None for a request that asks no
+                model; empty if only turns were not requested.
         """
-        unanswered = [api for api in apis if api is not None]
+        unanswered = list(apis)
+        known = [api for api in unanswered if api is not None]
         if not self.scenarios:
-            return (f"Nothing is recorded. To record it: {self.command('once', unanswered)}",)
-        record_all = f"To record it all again: {self.command('all', unanswered)}"
+            return (f"Nothing is recorded. To record it: {self.command('once', known)}",)
+        record_all = f"To record it all again: {self.command('all', known)}"
         if not unanswered:
             return (record_all,)
-        record_new = f"To record what is new: {self.command('new_episodes', unanswered)}"
+        record_new = f"To record what is new: {self.command('new_episodes', known)}"
         return record_new, record_all
 
     def command(self, mode: str, apis: Iterable[str] = ()) -> str:

@@ -54,6 +54,8 @@ class MockSession:
         """Whether the test has passed."""
         self.recording_summary = ""
         """What was recorded, for the report; set when the session is closed."""
+        self.recording_failure = ""
+        """Why what was recorded will not replay; set when the session is closed."""
         self.session = service.session_name(nodeid)
         self.url = f"{self._thread.url}/s/{self.session}"
         if mark.names or mark.scenarios:
@@ -207,6 +209,7 @@ class MockSession:
         wire: Mapping[str, Any] | None = None,
         attempts: Iterable[Mapping[str, Any]] | None = None,
         repeat: bool = False,
+        extra: Mapping[str, Any] | None = None,
         match: Mapping[str, Any] | None = None,
     ) -> None:
         """Adds the next turn of the model to a conversation that the test itself writes.
@@ -230,6 +233,7 @@ class MockSession:
             wire: how the bytes are sent, as in `{"line_end": "crlf"}`.
             attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
             repeat: whether this turn also answers every further request.
+            extra: further fields of the answers of an API, as a recorder writes them.
             match: begins another conversation, which answers requests that meet these conditions,
                 as in `{"user": "weather"}`; later replies continue it. Default: any request.
 
@@ -247,6 +251,7 @@ class MockSession:
             wire=wire,
             attempts=None if attempts is None else list(attempts),
             repeat=repeat or None,
+            extra=extra,
         )
         self._replies.add(turn, match)
         self._assign()

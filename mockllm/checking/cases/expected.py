@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, Usage
-from mockllm.core.turn import Reasoning, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
 from mockllm.scenario.model import Outcome as Expected
@@ -43,7 +43,7 @@ def _opaque(turn: Turn, spec: TurnSpec, api: Api) -> tuple[str, ...] | NotKept:
     """The signatures of a turn. Those in frames are known only from `expect.opaque`."""
     if any(isinstance(part, FramePart) and part.api == api for part in spec.reply):
         return NOT_KEPT
-    signed = (part for part in turn.parts if isinstance(part, Reasoning | ToolCall))
+    signed = (part for part in turn.parts if isinstance(part, Text | Reasoning | ToolCall))
     return tuple(part.signature for part in signed if part.signature)
 
 

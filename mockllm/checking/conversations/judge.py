@@ -23,6 +23,9 @@ from mockllm.scenario.model import Scenario
 __all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "check_names", "verify"]
 
 
+_UNMATCHED = ("unmatched", "unknown route")
+
+
 @dataclass(frozen=True, slots=True)
 class Verification:
     """The result for one session.
@@ -30,7 +33,7 @@ class Verification:
     Args:
         violations: in the order of the requests that show them.
         unplayed: the turns that were not played, of scenarios that were begun: name and index.
-        unmatched: the numbers of the requests that no scenario matched.
+        unmatched: the numbers of the requests that no scenario matched, unknown routes included.
         invalid: the numbers of the requests that were rejected.
         not_judged: the numbers of the requests whose body was too large to be kept.
         dropped: how many entries the journal has dropped; the verdict covers them.
@@ -138,7 +141,7 @@ def verify(
     return Verification(
         tuple(sorted(kept, key=lambda one: one.exchange or 0)),
         () if allow_unplayed else tuple(session.unplayed(scenarios)),
-        tuple(one.number for one in journal if one.outcome == "unmatched"),
+        tuple(one.number for one in journal if one.outcome in _UNMATCHED),
         tuple(one.number for one in journal if one.outcome == "invalid"),
         tuple(one.number for one in journal if _is_not_judged(one)),
         session.dropped,

@@ -120,8 +120,10 @@ class ChatAccumulator:
         self._answer.add("refusal", string(delta.get("refusal")))
         # A chunk may have several entries (`chat-two-calls-one-chunk`), or null instead of a list
         # (`chat-tool-calls-null`).
-        for entry in sequence(delta.get("tool_calls")):
-            self._fragment(mapping(entry))
+        for entry in map(mapping, sequence(delta.get("tool_calls"))):
+            # A call of a custom tool has free text, which no outcome has a field for.
+            if "custom" not in entry or "function" in entry:
+                self._fragment(entry)
 
     # Calls
 
