@@ -42,7 +42,9 @@ CLASSES: dict[type, tuple[str, ...]] = {
 """The members of each class that are on the page, in its order."""
 
 INTERNAL: dict[type, frozenset[str]] = {
-    MockSession: frozenset({"close", "passed", "recording_summary", "verdict"}),
+    MockSession: frozenset(
+        {"close", "passed", "recording_failure", "recording_summary", "verdict"}
+    ),
     MockService: frozenset({"close", "library", "played", "session_name", "speed", "thread"}),
     MockCase: frozenset({"case"}),
 }

@@ -1,7 +1,7 @@
 """Writes the tables of imports into docs/recording.md: `python -m tests.recording_page`.
 
-Every cassette and stream of the recorded corpus is imported into a temporary folder; the tables
-have the result of each.
+Every cassette and stream of the recorded corpus is imported into a temporary folder, and so are
+all cassettes of a whole test suite; the tables have the results.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from mockllm.importers import read
+from mockllm.importers import Unread, read
 from mockllm.importers.batch import ImportResult, import_files
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
 from mockllm.tapes.conversion import detected
-from tests.importers.corpus import recorded_files, title
+from tests.importers.corpus import recorded_files, suite_files, title
 
 PAGE = Path(__file__).parents[1] / "docs" / "recording.md"
 BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"
@@ -35,11 +35,33 @@ def page() -> str:
         one.source: found.name
         for path in paths
         for one in read(path)
-        if (found := detected(one).protocol) is not None
+        if not isinstance(one, Unread) and (found := detected(one).protocol) is not None
     }
     by_file = {path: [one for one in results if _is_of(one, path)] for path in paths}
     rows = [_row(path, found, apis) for path, found in by_file.items()]
-    return "\n".join([*_totals(results, apis), "", *_head(), *rows])
+    return "\n".join([*_suite(), "", *_totals(results, apis), "", *_head(), *rows])
+
+
+def _suite() -> list[str]:
+    """What becomes of all cassettes of a test suite in one folder."""
+    paths = suite_files()
+    with tempfile.TemporaryDirectory() as folder:
+        results = import_files(paths, Folder(Path(folder)))
+    written = [one.line for one in results if one.line.outcome != "skipped"]
+    found = sum(not line.not_found for line in written)
+    neutral = sum(line.outcome == "neutral" for line in written)
+    named = sum("plays only when it is named" in line.description for line in written)
+    return [
+        "| a whole test suite in one folder | exchanges |",
+        "|---|---|",
+        f"| cassettes read | {len(paths)} |",
+        f"| entries | {len(results)} |",
+        f"| written | {len(written)} |",
+        f"| neutral and equal | {neutral} ({neutral / len(written):.1%} of those written) |",
+        f"| answered with their own bytes when their request is sent again | {found} "
+        f"({found / len(written):.1%}) |",
+        f"| play only when named | {named} |",
+    ]
 
 
 def _is_of(one: ImportResult, path: Path) -> bool:
@@ -47,12 +69,13 @@ def _is_of(one: ImportResult, path: Path) -> bool:
 
 
 def _totals(results: Iterable[ImportResult], apis: dict[str, str]) -> list[str]:
-    counts = Counter((apis[one.line.source], one.line.outcome) for one in results)
+    counts = Counter((_api(one, apis), one.line.outcome) for one in results)
     lines = [
         "| API | exchanges | neutral and equal | exact frames | skipped |",
         "|---|---|---|---|---|",
     ]
-    for name in (*(name for name in PROTOCOLS if name in apis.values()), "all"):
+    names = {name for name, _ in counts}
+    for name in (*(name for name in (*PROTOCOLS, _ROUTES) if name in names), "all"):
         sums = [
             sum(
                 n for (api, outcome), n in counts.items() if outcome == one and name in (api, "all")
@@ -63,12 +86,19 @@ def _totals(results: Iterable[ImportResult], apis: dict[str, str]) -> list[str]:
     return lines
 
 
+_ROUTES = "no model"
+
+
+def _api(one: ImportResult, apis: dict[str, str]) -> str:
+    return apis.get(one.line.source, _ROUTES)
+
+
 def _head() -> list[str]:
     return ["| recording | API | exchanges | result |", "|---|---|---|---|"]
 
 
 def _row(path: Path, found: list[ImportResult], apis: dict[str, str]) -> str:
-    names = ", ".join(dict.fromkeys(apis[one.line.source] for one in found))
+    names = ", ".join(dict.fromkeys(_api(one, apis) for one in found))
     counts = Counter(one.line.outcome for one in found)
     reasons = dict.fromkeys(filter(None, map(_reason, found)))
     result = ", ".join(

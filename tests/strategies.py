@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from mockllm.core.events import Cite, StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import normal
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn, beats
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+    beats,
+)
 
 texts = st.text(
     alphabet=st.one_of(
@@ -65,6 +75,22 @@ def tool_calls(draw: st.DrawFn, *, well_formed: bool = True) -> ToolCall:
     return ToolCall(name, "call_" + id, draw(cut(text)) if arguments else ())
 
 
+custom_calls = st.builds(
+    ToolCall,
+    names,
+    names.map("call_{}".format),
+    fragments,
+    st.none() | names,
+    st.just(True),
+)
+server_tools = st.builds(
+    ServerTool,
+    st.sampled_from(["web_search", "code_interpreter"]),
+    names.map("srv_{}".format),
+    st.just("") | names,
+    fragments,
+    st.none() | texts,
+)
 citations = st.lists(
     st.builds(Cite, st.just(0), st.just("https://example.com/"), texts, texts), max_size=2
 ).map(tuple)
@@ -79,6 +105,8 @@ opaques = st.builds(
     st.just("chat"),
     st.builds(Frame, texts),
 )
+every_part = parts | custom_calls | server_tools
+"""With those that not every API has."""
 usages = st.builds(
     TokenUsage,
     st.integers(0, 10**6),
@@ -92,7 +120,7 @@ errors = st.builds(StreamError, texts.filter(bool), st.none() | names, st.none()
 
 def _identity(part: object) -> object:
     """The id of a call, which must differ between calls: AG-UI separates them by id."""
-    return part.id if isinstance(part, ToolCall) else object()
+    return part.id if isinstance(part, ToolCall | ServerTool) else object()
 
 
 @st.composite

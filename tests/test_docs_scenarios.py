@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from mockllm.errors import ScenarioError
+from mockllm.matching.routes import RouteRequest
 from mockllm.replay.loading import loads
+from mockllm.replay.routes import RouteCall, RoutePlayer
+from mockllm.replay.session import Exchange, Session
 from mockllm.tapes.load import load_tape
 
 PAGE = Path(__file__).parents[1] / "docs" / "scenarios.md"
@@ -63,3 +66,20 @@ def test_the_sample_tape_can_be_loaded():
         412003,
         431877,
     ]
+
+
+def test_the_routes_on_the_page_answer():
+    """Each example with a route answers a request for it."""
+    sources = [block.values[0] for block in blocks("yaml") if "\nroute: " in block.values[0]]
+    scenarios = loads("---\n".join(sources))
+    player = RoutePlayer(scenarios)
+    upload = b'{"purpose": "batch", "file": {"filename": "requests.jsonl"}, "input": "hello there"}'
+    for scenario in scenarios:
+        path = scenario.route.path.replace("{id}", "f1")
+        query = "after=file-20&limit=5"
+        request = RouteRequest(scenario.route.method, path, query, {}, upload)
+        exchange = Exchange(request.method, path, {}, upload)
+        answer = player.play(RouteCall(request, Session("page"), exchange))
+        assert answer.status == scenario.turns[0].answer.status
+        assert exchange.scenario == scenario.name
+    assert len(scenarios) >= 4

@@ -22,6 +22,7 @@ def test_examples_parse(mockllm, example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mockllm("init", "scenarios")
     Path("request.json").write_text("{}")
+    Path("tests/fixtures/vcr").mkdir(parents=True)
     program, name, *arguments = shlex.split(example)
     assert program == "mockllm"
     command = main.get_command(click.Context(main), name)

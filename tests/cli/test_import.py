@@ -1,6 +1,7 @@
 """`mockllm import` of recordings of other tools, and `mockllm export`."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -37,11 +38,14 @@ def interaction(user, body=STREAM, url=URL, key="sk-proj-0123456789abcdefghijklm
 
 @pytest.fixture
 def recorded(tmp_path):
-    """A cassette with two conversations and an exchange of an unknown API."""
+    """A cassette with two conversations, a route that asks no model, and no exchange."""
     entries = [
         interaction("Say hello"),
-        interaction("Say it oddly", chunk({"content": None}) + STREAM),
-        interaction("x", url="https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse"),
+        interaction(
+            "Say it oddly", STREAM.replace('"created"', f'"image": "{"x" * 20_000}", "created"')
+        ),
+        interaction("x", url="https://api.openai.com/v1/moderations"),
+        {"request": {}},
     ]
     path = tmp_path / "cassette.yaml"
     path.write_text(yaml.dump({"interactions": entries, "version": 1}))
@@ -52,17 +56,18 @@ def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
     """Each exchange has a line with its outcome, and with the reason for exact frames or none."""
     result = mockllm("import", recorded, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    first, second, third, total = result.output.splitlines()
+    first, second, third, fourth, total = result.output.splitlines()
     request = "POST /v1/chat/completions"
-    assert first == f"{recorded}#1  {request} -> scenario say-hello turn 1: neutral and equal"
-    began = f"{recorded}#2  {request} -> scenario say-it-oddly turn 1: kept as exact frames ("
+    assert first == f"{recorded}#1  {request} -> scenario cassette turn 1: neutral and equal"
+    began = f"{recorded}#2  {request} -> scenario cassette-2 turn 1: kept as exact frames ("
     assert second.startswith(began)
-    assert third.startswith(f"{recorded}#3  POST /model/m/converse -> skipped: Amazon Bedrock's")
+    assert third.startswith(f"{recorded}#3  POST /v1/moderations -> scenario cassette-3 turn 1: ")
+    assert fourth == f"{recorded}#4 -> skipped: it has no request with its response"
     assert total == (
-        "3 exchanges: 1 neutral and equal, 1 kept as exact frames, 1 skipped; 2 scenarios"
+        "4 exchanges: 2 neutral and equal, 1 kept as exact frames, 1 skipped; 3 scenarios"
     )
-    names = [scenario.name for scenario in load([tmp_path / "out"])]
-    assert names == ["say-hello", "say-it-oddly"]
+    names = {scenario.name for scenario in load([tmp_path / "out"])}
+    assert names == {"cassette", "cassette-2", "cassette-3"}
 
 
 def test_the_report_as_json(mockllm, recorded, tmp_path):
@@ -74,13 +79,15 @@ def test_the_report_as_json(mockllm, recorded, tmp_path):
         "source": f"{recorded}#1",
         "asked": "POST /v1/chat/completions",
         "outcome": "neutral",
-        "scenario": "say-hello",
+        "scenario": "cassette",
         "turn": 0,
         "words": "",
+        "not_found": "",
     }
-    assert [one["outcome"] for one in report["exchanges"]] == ["neutral", "frames", "skipped"]
-    assert report["exchanges"][2]["scenario"] is None
-    assert report["totals"]["scenarios"] == 2
+    outcomes = [one["outcome"] for one in report["exchanges"]]
+    assert outcomes == ["neutral", "frames", "neutral", "skipped"]
+    assert report["exchanges"][3]["scenario"] is None
+    assert report["totals"]["scenarios"] == 3
 
 
 def test_nothing_imported(mockllm, tmp_path):
@@ -91,8 +98,8 @@ def test_nothing_imported(mockllm, tmp_path):
     assert result.exit_code == 1
     first, second, total = result.output.splitlines()
     assert first == (
-        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, event stream or "
-        "fixture file of aimock"
+        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, flow file of "
+        "mitmproxy, event stream or fixture file of aimock"
     )
     assert "!!python/object:os.x, which names a Python object" in second
     assert total.startswith("2 exchanges: 0 neutral")
@@ -112,7 +119,7 @@ def test_importing_again_changes_nothing(mockllm, recorded, tmp_path):
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
     result = mockllm("import", recorded, "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert result.output.count("skipped: it is in the folder already") == 2
+    assert result.output.count("skipped: it is in the folder already") == 3
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 
 
@@ -146,11 +153,43 @@ def test_configured_secrets(mockllm, tmp_path, monkeypatch):
 def test_match(mockllm, recorded, tmp_path):
     """`--match` names the conditions of the imported scenarios."""
     mockllm("import", recorded, "-o", tmp_path / "out", "--match", "user,model")
-    found = {one.name: one.match for one in load([tmp_path / "out"])}["say-hello"]
+    found = {one.name: one.match for one in load([tmp_path / "out"])}["cassette"]
     assert (found.model, found.user.value) == ("gpt-4o", "Say hello")
     result = mockllm("import", recorded, "-o", tmp_path / "out", "--match", "colour")
     assert result.exit_code == 2
     assert "'colour' is none of user, system, model, tools, or none" in result.stderr
+
+
+def test_join(mockllm, tmp_path):
+    """The exchanges of different files are one conversation with `--join` only."""
+    first, second = interaction("Say hello"), interaction("Say hello")
+    sent = json.loads(second["request"]["body"])
+    sent["messages"] += [
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "Again"},
+    ]
+    second["request"]["body"] = json.dumps(sent)
+    for name, entry in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.dump({"interactions": [entry], "version": 1}))
+    files = (tmp_path / "a.yaml", tmp_path / "b.yaml")
+    mockllm("import", *files, "-o", tmp_path / "apart")
+    assert [len(one.turns) for one in load([tmp_path / "apart"])] == [1, 1]
+    mockllm("import", *files, "-o", tmp_path / "joined", "--join")
+    assert [len(one.turns) for one in load([tmp_path / "joined"])] == [2]
+
+
+def test_flows_of_mitmproxy(mockllm, tmp_path):
+    """A flow file gives scenarios, and a line with the reason for each other flow."""
+    flows = Path(__file__).parents[1] / "importers" / "flows" / "mitmproxy-11.0.2.flows"
+    result = mockllm("import", flows, "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "#1  POST /v1/chat/completions -> scenario mitmproxy-11-0-2 turn 1: neutral" in (
+        result.output
+    )
+    assert "/v1/realtime -> skipped: it is a WebSocket, which is not played" in result.output
+    users = {one.match.user.value for one in load([tmp_path / "out"]) if one.route is None}
+    assert users == {"Weather now?", "Weather tomorrow?", "Packed?"}
+    assert result.stderr == ""
 
 
 def test_fixtures_of_aimock(mockllm, tmp_path):
@@ -171,7 +210,7 @@ def test_export_and_import_are_inverse(mockllm, recorded, tmp_path):
     """An imported cassette is exported with equal exchanges, and imports to an equal scenario."""
     mockllm("import", recorded, "-o", tmp_path / "out")
     back = tmp_path / "back.yaml"
-    arguments = ("say-it-oddly", "--scenarios", tmp_path / "out", "--to", "vcr")
+    arguments = ("cassette-2", "--scenarios", tmp_path / "out", "--to", "vcr")
     assert mockllm("export", *arguments, "-o", back).exit_code == 0
     (one,) = vcr.read(back)
     original = vcr.read(recorded)[1]
@@ -179,9 +218,11 @@ def test_export_and_import_are_inverse(mockllm, recorded, tmp_path):
     assert (one.url, one.status) == (original.url, original.status)
     assert mockllm("export", *arguments).output == back.read_text()
     mockllm("import", back, "-o", tmp_path / "again")
-    (first,) = [s for s in load([tmp_path / "out"]) if s.name == "say-it-oddly"]
+    (first,) = [s for s in load([tmp_path / "out"]) if s.name == "cassette-2"]
     (second,) = load([tmp_path / "again"])
-    assert first == second
+    # Name and description name the file.
+    assert first.turns[0].reply == second.turns[0].reply
+    assert first.match == second.match
 
 
 def test_export_of_a_handwritten_scenario(mockllm, tmp_path):

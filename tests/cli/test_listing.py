@@ -32,6 +32,7 @@ def test_json(mockllm, folder):
         {
             "name": "hello",
             "description": "Says hello.",
+            "route": None,
             "apis": ["chat", "responses", "anthropic", "gemini", "agui"],
             "turns": 1,
             "tools": [],

@@ -1,13 +1,16 @@
 """`mockllm record`, and `mockllm serve --record`."""
 
+import contextlib
+import http.client
 import json
 import re
-import shutil
+from urllib.parse import urlsplit
 
 import pytest
 
 from mockllm.cli import recording
 from mockllm.errors import UsageError
+from mockllm.recording.store.locks import alone
 from mockllm.replay.loading import load
 from tests.cli.conftest import chat
 from tests.server.odd_upstream import OddUpstream, script, text_events
@@ -41,8 +44,9 @@ def test_a_recording(program, upstream, tmp_path):
     assert re.search(r"chat       -  -        forwarded  200 ", recorder.line_with("forwarded"))
     assert recorder.line_with("recorded:").startswith("          recorded: turn 1 of hello")
     recorder.signal()
-    code, _, errors = recorder.end()
+    code, output, errors = recorder.end()
     assert (code, errors) == (0, "")
+    assert output.splitlines()[-1] == "1 recorded"
     assert [one.name for one in load([folder])] == ["hello"]
 
 
@@ -52,15 +56,17 @@ def test_a_lost_recording_is_reported_even_quietly(program, upstream, tmp_path):
     folder = tmp_path / "recorded"
     options = ("--upstream", upstream.url, "-o", folder, "--port", "0", "--quiet")
     recorder = program("record", *options).listening()
-    shutil.rmtree(folder)
+    assert chat(recorder.url, "first")[0] == 200  # it is on the disk now, so the writer runs
+    folder.rename(tmp_path / "gone")
     folder.write_text("in the way")
     assert chat(recorder.url, "hello")[0] == 200
-    assert recorder.line_with("not recorded: ").startswith("not recorded: [Errno")
+    line = recorder.line_with("not recorded: ")
+    assert line == "not recorded: POST /v1/chat/completions: it cannot be written: Not a directory"
 
 
 @pytest.mark.slow
 def test_json_lines(program, upstream, tmp_path):
-    """With `--log-format json` the services and each recorded exchange are objects."""
+    """With `--log-format json` the services, each recorded exchange and the summary are objects."""
     folder = tmp_path / "recorded"
     options = ("--upstream", f"openai={upstream.url}", "-o", folder, "--port", "0")
     recorder = program("record", *options, "--log-format", "json").listening()
@@ -74,6 +80,37 @@ def test_json_lines(program, upstream, tmp_path):
     chat(recorder.url, "hello")
     found = json.loads(recorder.line_with('"recorded","source"'))
     assert (found["scenario"], found["turn"], found["outcome"]) == ("hello", 0, "frames")
+    recorder.signal()
+    assert json.loads(recorder.end()[1].splitlines()[-1]) == {
+        "event": "summary",
+        "recorded": 1,
+        "not_found": 0,
+        "skipped": 0,
+        "lost": 0,
+    }
+
+
+@pytest.mark.slow
+def test_an_exchange_that_is_not_recorded(program, upstream, tmp_path):
+    """If an exchange is not recorded for any reason, `record` and `serve --record` count it and
+    exit with 1."""
+    for command in (("record",), ("serve", tmp_path, "--record", "all")):
+        options = ("--upstream", upstream.url, "-o", tmp_path, "--port", "0", "--quiet")
+        recorder = program(*command, *options).listening()
+        with contextlib.closing(http.client.HTTPConnection(*address(recorder.url))) as connection:
+            connection.request("GET", "/v1/realtime", headers={"Upgrade": "websocket"})
+            assert connection.getresponse().status == 501
+        assert recorder.line_with("not recorded: ").endswith("not recorded")
+        recorder.signal()
+        code, _, errors = recorder.end()
+        assert code == 1
+        assert errors == "mockllm: 0 recorded; 1 not recorded (see their lines above)\n"
+
+
+def address(url):
+    """Host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.hostname, parts.port
 
 
 @pytest.mark.slow
@@ -172,3 +209,25 @@ def test_the_precedence_of_services():
     }
     with pytest.raises(UsageError, match="MOCKLLM_UPSTREAM_AGUI needs a base URL"):
         recording.services((), {"MOCKLLM_UPSTREAM_AGUI": "nowhere"})
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_at_once(program, upstream, tmp_path):
+    """While a recorder waits to write what it has put aside, a second signal ends it at once.
+    The next recorder writes it."""
+    options = ("--upstream", upstream.url, "-o", tmp_path, "--port", "0")
+    recorder = program("record", *options).listening()
+    assert chat(recorder.url, "first")[0] == 200
+    assert recorder.line_with("recorded:")
+    with alone(tmp_path):
+        assert chat(recorder.url, "hello")[0] == 200
+        recorder.signal()
+        recorder.line_with("stopping")
+        recorder.signal()
+        assert recorder.end()[0] == 130
+    assert [one.name for one in load([tmp_path])] == ["first"]
+    recorder = program("record", *options).listening()
+    assert recorder.line_with("recorded:")
+    recorder.signal()
+    assert recorder.end()[0] == 0
+    assert sorted(one.name for one in load([tmp_path])) == ["first", "hello"]

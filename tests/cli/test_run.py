@@ -160,7 +160,7 @@ def test_a_long_list_is_cut_short():
 
 @pytest.mark.slow
 def test_an_unknown_path_is_one_line(program, folder):
-    """Each request for a path that the server does not know is one line, with near paths."""
+    """Each request for a path that the server does not know is one line."""
     command = """
 import os, urllib.request, urllib.error
 for path in ("/nothing", "/embeddings"):
@@ -173,10 +173,10 @@ for path in ("/nothing", "/embeddings"):
     code, _, errors = running.end()
     assert code == 1
     summary, *lines = errors.splitlines()
-    assert summary == "mockllm: 2 requests: 2 refused"
-    assert [line.partition(": Invalid URL")[0] for line in lines] == [
-        "  invalid: GET /v1/nothing",
-        "  invalid: GET /v1/embeddings",
+    assert summary == "mockllm: 2 requests: 2 for an unknown route"
+    assert [line.partition(": mockllm knows")[0] for line in lines] == [
+        "  unknown route: GET /v1/nothing",
+        "  unknown route: GET /v1/embeddings",
     ]
 
 

@@ -189,10 +189,17 @@ def test_a_closed_reader_does_not_stop_the_server(program, folder):
 
 
 def test_options_reach_the_server(program, folder):
-    """`--fallback auto`, `--lenient` and `--max-body` change the answers."""
-    options = ("--fallback", "auto", "--lenient", "--max-body", "1KB")
-    served = program("serve", folder, "--port", "0", *options).listening()
-    assert chat(served.url, "goodbye")[0] == 200
-    with post(served.url, "/v1/chat/completions", b"{}") as response:
-        assert response.status == 200
-    assert chat(served.url, "x" * 1024)[0] == 413
+    """`--fallback auto`, `--lenient` and `--max-body` each change the answer to one request."""
+
+    def statuses(*options):
+        served = program("serve", folder, "--port", "0", *options).listening()
+        without_model = b'{"messages": [{"role": "user", "content": "hello"}]}'
+        with post(served.url, "/v1/chat/completions", without_model) as response:
+            lenient = response.status
+        return chat(served.url, "goodbye")[0], lenient, chat(served.url, "x" * 1024)[0]
+
+    assert statuses() == (404, 400, 404)
+    assert statuses("--fallback", "auto") == (200, 400, 200)
+    assert statuses("--lenient") == (404, 200, 404)
+    assert statuses("--max-body", "1KB") == (404, 400, 413)
+    assert statuses("--fallback", "auto", "--lenient", "--max-body", "1KB") == (200, 200, 413)

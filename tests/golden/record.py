@@ -63,9 +63,9 @@ def _run(*arguments: object, stdin: str | None = None) -> bytes:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file below a folder by its path."""
+    """Every file below a folder by its path, but hidden ones: a lock names its last holder."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file():
+        if path.is_file() and not path.name.startswith("."):
             yield path.as_posix(), path.read_bytes()
 
 

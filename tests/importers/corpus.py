@@ -22,6 +22,11 @@ def recorded_files() -> list[Path]:
     return list(files([CORPUS / "cassettes", CORPUS / "streams"])) if CORPUS.is_dir() else []
 
 
+def suite_files() -> list[Path]:
+    """All cassettes of whole test suites; none where the corpus is missing."""
+    return list(files([CORPUS / "suite"])) if CORPUS.is_dir() else []
+
+
 def dumps() -> list[Path]:
     """The dumps alone."""
     return [path for path in recorded_files() if path.suffix == ".sse"]

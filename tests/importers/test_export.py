@@ -2,7 +2,9 @@
 
 import gzip
 import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import vcr as vcrpy
@@ -15,7 +17,10 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr
+from mockllm.importers.batch import import_files
 from mockllm.protocols import PROTOCOLS
+from mockllm.recording.store.folder import Folder
+from mockllm.redaction.redact import Redactor
 from mockllm.replay.loading import load, loads
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import Recorded
@@ -27,6 +32,7 @@ from mockllm.tapes.model import RecordedRequest, Tape
 from tools.corpus import decoded
 
 APIS = tuple(PROTOCOLS)
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 SCENARIO = """\
 scenario: two-turns
@@ -84,10 +90,13 @@ def test_vcrpy_reads_it_too(exchanges):
 
 
 def test_compressed_and_repeated(tmp_path):
-    """Compressed bodies stay compressed, and repeated headers stay repeated."""
+    """Compressed bodies stay compressed, repeated headers stay repeated, and the reason phrase
+    stays."""
     packed = gzip.compress(b"data: x\n\n")
     headers = (("content-encoding", "gzip"), ("set-cookie", "a"), ("set-cookie", "b"))
-    one = Captured("POST", "https://h/", (), b"", 200, headers, (TimedBytes(0, packed),))
+    one = Captured(
+        "POST", "https://h/", (), b"", 200, headers, (TimedBytes(0, packed),), reason="Right"
+    )
     path = tmp_path / "a.yaml"
     path.write_text(export.cassette([one]))
     assert [replace(found, source="") for found in vcr.read(path)] == [one]
@@ -188,3 +197,53 @@ def test_every_shipped_scenario_exports(api, shipped):
 @pytest.fixture(scope="module")
 def shipped():
     return load([shipped_scenarios()])
+
+
+TRIED = """\
+scenario: tried
+turns:
+  - attempts: [{http: 429, recorded: a.1.jsonl}, {http: 500}]
+    reply: {text: x}
+    recorded: a.2.jsonl
+"""
+
+
+def test_recorded_attempts_export_their_tapes(tmp_path):
+    """An attempt with a tape is its recorded exchange; one without is played."""
+    sent = [RecordedRequest("POST", f"https://h/v1/messages?try={n}", (), b"{}") for n in (1, 2)]
+    for number, (status, request) in enumerate(zip((429, 200), sent, strict=True), 1):
+        tape = Tape("anthropic", False, status, (), (TimedBytes(0, b"x"),), request=request)
+        (tmp_path / f"a.{number}.jsonl").write_bytes(dump_tape(tape))
+    (tmp_path / "a.yaml").write_text(TRIED)
+    (scenario,) = load([tmp_path])
+    first, second, third = export.exchanges(scenario)
+    assert [one.status for one in (first, second, third)] == [429, 500, 200]
+    assert (first.url, third.url) == (sent[0].url, sent[1].url)
+    assert (first.body, third.body) == (b"x", b"x")
+
+
+def _facts(one):
+    return one.method, one.url, one.request_body, one.status, one.plain().body
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (CORPUS / "suite").is_dir(), reason="the corpus is not there")
+def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
+    """For each cassette of a whole suite: every exchange that was written is exported, once for
+    each conversation that it belongs to, and in its order."""
+    redactor = Redactor()
+    for number, file in enumerate(sorted((CORPUS / "suite").rglob("*.yaml"))):
+        results = import_files([file], Folder(tmp_path / str(number)))
+        skipped = {one.line.source for one in results if one.line.outcome == "skipped"}
+        expected = [
+            _facts(redactor.captured(one))
+            for one in vcr.read(file)
+            if isinstance(one, Captured) and one.source not in skipped
+        ]
+        exported = []
+        for scenario in load([tmp_path / str(number)]) if expected else ():
+            own = [_facts(one) for one in export.exchanges(scenario)]
+            positions = [expected.index(one) for one in own]
+            assert positions == sorted(positions), (file, scenario.name)
+            exported += own
+        assert not Counter(expected) - Counter(exported), file

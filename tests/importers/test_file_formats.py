@@ -38,7 +38,7 @@ def test_kinds(tmp_path, name):
 def test_unknown_formats(tmp_path):
     """It is an error that lists the known formats."""
     (tmp_path / "a").write_text("hello")
-    with pytest.raises(UsageError, match="neither a VCR cassette"):
+    with pytest.raises(UsageError, match="is no VCR cassette"):
         read(tmp_path / "a")
 
 

@@ -62,6 +62,16 @@ def test_base64(tmp_path):
     assert (one.body, one.request_body) == (STREAM.encode(), SENT.encode())
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [("OK", None), ("Right", "Right"), ("", None), (None, None), ("a\nb", None), (7, None)],
+)
+def test_reason_phrases(tmp_path, written, reason):
+    """An unusual reason phrase is kept; the usual one, none, and what can be none are not."""
+    (one,) = read(tmp_path, entry(statusText=written))
+    assert one.reason == reason
+
+
 def test_bodies_that_browsers_decompressed(tmp_path):
     """The archive holds text together with a `content-encoding`; it is read as text."""
     headers = [

@@ -66,6 +66,17 @@ def test_cassettes_in_json(tmp_path, name):
     assert as_json.headers == as_yaml.headers
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [("OK", None), ("Right", "Right"), ("", None), (None, None), ("a\nb", None), (7, None)],
+)
+def test_reason_phrases(tmp_path, written, reason):
+    """An unusual reason phrase is kept; the usual one, none, and what can be none are not."""
+    response = {"body": {"string": STREAM}, "status": {"code": 200, "message": written}}
+    (one,) = read(tmp_path, interaction(response))
+    assert one.reason == reason
+
+
 def test_compressed_bodies(tmp_path):
     """A body that is stored compressed is read unchanged, and decompresses."""
     packed = gzip.compress(STREAM.encode())
@@ -114,6 +125,68 @@ def test_parsed_bodies(tmp_path):
     assert json.loads(one.body)["content"][0]["text"] == "h\u00e9"
     assert one.request_headers == (("x-a", "1"), ("x-a", "b"))
     assert one.headers == (("content-type", "application/json"),)
+
+
+TAGGED = """\
+interactions:
+- request:
+    method: !!python/unicode POST
+    uri: https://api.openai.com/v1/files
+    headers: {}
+    body: BODY
+  response: {status: {code: 200}, headers: {}, body: {string: !!python/str "{}"}}
+version: 1
+"""
+TAGGED_BODIES = {
+    "a file": ("!!python/object/new:_io.BytesIO {state: !!python/tuple [!!binary Yf8=, 0, null]}"),
+    "an iterator": "!!python/object/apply:builtins.iter {args: [[!!binary YQ==, !!binary /w==]]}",
+}
+
+
+@pytest.mark.parametrize("name", TAGGED_BODIES)
+def test_tags_that_vcrpy_writes(tmp_path, name):
+    """The few tags of Python that vcrpy writes itself are read as the data that they hold: for
+    requests, the body that was sent from a file or an iterator."""
+    (tmp_path / "a.yaml").write_text(TAGGED.replace("BODY", TAGGED_BODIES[name]))
+    (one,) = vcr.read(tmp_path / "a.yaml")
+    assert one.method == "POST"
+    assert one.request_body == b"a\xff"
+    assert one.body == b"{}"
+
+
+def test_methods_queries_and_forms_are_exact(tmp_path):
+    """Any method, the query and a body of several binary parts are read as they were sent."""
+    form = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n\x00\xff\r\n--x--\r\n'
+    response = {"body": {"string": "{}"}}
+    url = "https://api.openai.com/v1/files?limit=2&after=%20"
+    found = read(
+        tmp_path,
+        *(interaction(response, {"method": name, "uri": url, "body": form}) for name in METHODS),
+    )
+    assert [(one.method, one.url, one.request_body) for one in found] == [
+        (name, url, form) for name in METHODS
+    ]
+
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def test_recordings_that_are_not_of_http(tmp_path):
+    """Some projects record another protocol into the form of a cassette; the reason shows it."""
+    (one,) = read(tmp_path, {"request_sample": {"raw": b"\n"}, "response_sample": {}})
+    assert one.reason == (
+        "it is no exchange over HTTP: it has 'request_sample', 'response_sample' instead of "
+        "'request' and 'response'"
+    )
+
+
+def test_a_request_that_is_not_compressed_as_declared(tmp_path):
+    """It is reported, and not read as other bytes."""
+    packed = gzip.compress(b"")[:10] + b"\xff\xff"
+    sent = {"body": packed, "headers": {"Content-Encoding": ["gzip"]}}
+    (one,) = read(tmp_path, interaction({"body": {"string": STREAM}}, sent))
+    assert isinstance(one, Unread)
+    assert "content-encoding is gzip" in one.reason
 
 
 def test_several_exchanges(tmp_path):

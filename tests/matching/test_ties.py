@@ -73,15 +73,14 @@ def test_results_where_a_user_message_is_expected() -> None:
     assert select(ScenarioIndex(served), request, {}, "").scenario.name == "b"
 
 
-def test_an_authored_scenario_may_be_first_only() -> None:
-    """It wins against recordings of longer names; behind another one it is a mistake."""
-    authored, recorded = recording("a", recorded=False), recording("bb")
-    assert answers([recorded, authored], "hello") == "a"
-    behind = recording("ccc", recorded=False)
+def test_an_authored_scenario_goes_before_recordings() -> None:
+    """It wins whatever its name is. Two authored ones are a mistake."""
+    recorded, authored = recording("bb"), recording("ccc", recorded=False)
+    assert answers([recorded, authored], "hello") == "ccc"
     with pytest.raises(NoMatchError) as caught:
-        answers([behind, recorded], "hello")
+        answers([authored, recorded, recording("d", recorded=False)], "hello")
     assert caught.value.message.startswith(
-        "2 scenarios answer this request equally well: ccc, bb. "
+        "3 scenarios answer this request equally well: ccc, bb, d. "
     )
 
 

@@ -151,8 +151,8 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
                 "*= mockllm recordings =*",
                 "test_it.py::test_it",
                 "2 exchanges recorded in recorded/test_it/test_it",
-                "  POST /v1/chat/completions: turn 1 of hello;*",
-                "  POST /v1/messages: turn 1 of hello-2;*",
+                "  POST /v1/chat/completions: turn 1 of hello*",
+                "  POST /v1/messages: turn 1 of hello-2*",
             ]
         )
         sent = [one.header("authorization") + one.header("x-api-key") for one in service.requests]
@@ -281,6 +281,20 @@ def test_secrets_reach_no_file(project, run, service):
     assert b"answer 1" in written
     for secret in (KEY, PROMPT_KEY, "cust_4711", "jane@example.org"):
         assert secret.encode() not in written
+
+
+def test_options_say_what_is_secret_and_what_stays(project, run, service):
+    """Those of the command line count; a mistake has the name of the option."""
+    text = "I am cust_4711, mail jane@example.org"
+    options = ("--mockllm-keep=email", "--mockllm-redact=cust_[0-9]+")
+    run(both(text), *recording("once", service), *options).assert_outcomes(passed=1)
+    written = b"".join(content(project).values())
+    assert b"jane@example.org" in written
+    assert b"cust_4711" not in written
+    run(both(text)).assert_outcomes(passed=1)
+    wrong = run(both("Hello"), *recording("all", service), "--mockllm-keep=emial")
+    wrong.assert_outcomes(errors=1)
+    wrong.stdout.fnmatch_lines(["*--mockllm-keep: 'emial' is no kind of secret; did you mean*"])
 
 
 def test_a_failed_test_keeps_its_recording(project, run, service):

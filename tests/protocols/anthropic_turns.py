@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mockllm.core.events import Timed
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.core.turn import Opaque, ServerTool, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Reply
@@ -56,9 +56,9 @@ def read(*given: Frame) -> Turn:
 
 
 def hosted(index: int) -> list[Opaque]:
-    """The frames of a hosted tool's block, as recordings have them."""
-    block = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    delta = {"type": "input_json_delta", "partial_json": '{"query":"x"}'}
+    """The frames of a block without a neutral form (context-management), as the service sends."""
+    block = {"type": "compaction", "content": None}
+    delta = {"type": "compaction_delta", "content": "Earlier: x"}
     return [
         Opaque("anthropic", event("content_block_start", index=index, content_block=block)),
         Opaque("anthropic", event("content_block_delta", index=index, delta=delta)),
@@ -75,5 +75,34 @@ frames_of_others = st.sampled_from(
         Opaque("anthropic", Frame('{"type": "ping"}', event="ping")),
     ]
 )
-any_part = st.one_of(strategies.parts, strategies.tool_calls(well_formed=False), frames_of_others)
+inputs = st.sampled_from(["", "{}", '{"query": "x"}', "[1]", "no JSON"])
+outputs = st.none() | st.sampled_from(
+    [
+        "[]",
+        '[{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "e"}]',
+        '{"type":"web_search_tool_result_error","error_code":"unavailable"}',
+        '{"type": "tool_search_tool_search_result", "tool_references": []}',
+        '{"outcome":"OUTCOME_OK"}',
+        '"\\ud800"',
+        "no JSON",
+    ]
+)
+server_tools = st.builds(
+    ServerTool,
+    st.sampled_from(["web_search", "tool_search", "code_interpreter", "image_generation"]),
+    st.sampled_from(["", "a", "srvtoolu_b"]),
+    st.sampled_from(["", "web_search_tool_result", "tool_search_tool_regex"]),
+    inputs.flatmap(strategies.cut),
+    outputs,
+)
+custom_calls = st.builds(
+    ToolCall, strategies.names, st.just("c1"), strategies.fragments, st.none(), st.just(True)
+)
+any_part = st.one_of(
+    custom_calls,
+    server_tools,
+    strategies.parts,
+    strategies.tool_calls(well_formed=False),
+    frames_of_others,
+)
 any_turn = strategies.turns(any_part)

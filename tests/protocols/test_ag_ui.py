@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from mockllm.core.events import Cite, StreamError, Timed
 from mockllm.core.timeline import expand, fold, normal
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
 from mockllm.protocols.ag_ui import PROTOCOL, Decoder, Encoder
@@ -94,7 +103,17 @@ signed_calls = st.builds(
     strategies.tool_calls(),
     st.none() | strategies.names,
 )
-parts = strategies.parts | signed_calls
+parts = strategies.every_part | signed_calls
+
+
+def as_function(call: ToolCall) -> ToolCall:
+    """A call of a custom tool, as AG-UI sends it."""
+    texts = [json.dumps(text, ensure_ascii=False)[1:-1] for text in call.fragments]
+    if texts:
+        texts[0], texts[-1] = '{"input":"' + texts[0], texts[-1] + '"}'
+        if len(call.fragments) == 1:
+            texts = ['{"input":' + json.dumps(call.arguments, ensure_ascii=False) + "}"]
+    return ToolCall(call.name, call.id, tuple(texts), call.signature)
 
 
 def distinct(turn: Turn) -> bool:
@@ -144,6 +163,10 @@ def test_losses_are_those_listed(turn: Turn) -> None:
                 kept.append(Text(part.fragments))
             case Reasoning():
                 kept.append(replace(part, summary=False))
+            case ToolCall(custom=True):
+                kept.append(as_function(part))
+            case ServerTool():
+                pass
             case _:
                 kept.append(part)
     assert list(projected.parts) == kept

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mockllm.core.events import Cite, Finish, StreamError
 from mockllm.core.frame import Frame
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from tests.protocols.anthropic_turns import REPLY, USAGE, Json, event, frames, hosted, read, values
 
@@ -59,6 +69,7 @@ def test_text_with_ping() -> None:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
+            "stop_details": None,
             "usage": {
                 **MESSAGE_USAGE,
                 "cache_creation": {
@@ -67,6 +78,7 @@ def test_text_with_ping() -> None:
                 },
                 "output_tokens": 1,
                 "service_tier": "standard",
+                "inference_geo": "global",
             },
         },
     }
@@ -85,8 +97,12 @@ def test_text_with_ping() -> None:
     ]
     assert last == {
         "type": "message_delta",
-        "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-        "usage": {**MESSAGE_USAGE, "output_tokens": 7},
+        "delta": {"stop_reason": "end_turn", "stop_sequence": None, "stop_details": None},
+        "usage": {
+            **MESSAGE_USAGE,
+            "output_tokens": 7,
+            "output_tokens_details": {"thinking_tokens": 0},
+        },
     }
     assert end == {"type": "message_stop"}
 
@@ -110,8 +126,9 @@ def test_json_is_compact_and_padded_before_its_last_brace() -> None:
 def test_tool_call_begins_with_an_empty_fragment() -> None:
     """A call opens with an empty input and an empty fragment, then come its own."""
     turn = Turn((ToolCall("get_weather", "toolu_A", ('{"ci', 'ty":1}')),), "tool_calls", USAGE)
+    call = {"type": "tool_use", "id": "toolu_A", "name": "get_weather", "input": {}}
     assert short(turn) == [
-        (0, {"type": "tool_use", "id": "toolu_A", "name": "get_weather", "input": {}}),
+        (0, {**call, "caller": {"type": "direct"}}),
         *((0, {"type": "input_json_delta", "partial_json": x}) for x in ("", '{"ci', 'ty":1}')),
         (0, "stop"),
     ]
@@ -185,10 +202,11 @@ def test_a_missing_signature_is_derived() -> None:
 
 
 def test_citation_is_a_search_result() -> None:
-    """A citation comes as a result of a web search, in a text block that has citations."""
+    """A citation comes as a result of a web search, in a text block that has citations, before the
+    text."""
     cite = Cite(0, "https://example.com/", "", "cited")
     turn = Turn((Text(("claim",), (cite,)),), "stop", USAGE)
-    start, text, delta, _ = short(turn)
+    start, delta, text, _ = short(turn)
     assert start == (0, {"citations": [], "type": "text", "text": ""})
     assert text == (0, {"type": "text_delta", "text": "claim"})
     location = delta[1]["citation"]
@@ -276,7 +294,10 @@ def test_frames_of_this_protocol_pass_and_count() -> None:
     turn = Turn((Text(("a",)), *own, Opaque("chat", Frame("{}")), Text(("b",))), "stop", USAGE)
     assert [part.frame for part in own] == frames(turn)[5:8]
     assert short(turn)[-2] == (2, {"type": "text_delta", "text": "b"})
-    assert PROTOCOL.encode_body(turn, REPLY)["content"][1]["input"] == {"query": "x"}
+    assert PROTOCOL.encode_body(turn, REPLY)["content"][1] == {
+        "type": "compaction",
+        "content": None,
+    }
 
 
 def test_ping_comes_after_a_frame_that_opens_a_block() -> None:
@@ -285,22 +306,70 @@ def test_ping_comes_after_a_frame_that_opens_a_block() -> None:
     assert [frame.event for frame in frames(turn)].index("ping") == 2
 
 
-def test_kept_end_of_the_message_is_the_end() -> None:
-    """A `message_delta` with more than finish and usage replaces the encoder's own."""
+def test_a_frame_may_end_the_message() -> None:
+    """A frame with a `message_delta` replaces the encoder's own."""
     deltas = event(
         "message_delta",
         delta={"stop_reason": "stop_sequence", "stop_sequence": "END"},
         usage={"input_tokens": 1, "output_tokens": 2},
     )
-    turn = Turn(
-        (Text(("a",)), Opaque("anthropic", deltas)),
-        "stop",
-        TokenUsage(1, 2),
-        finish_raw="stop_sequence",
-    )
+    text = Turn((Text(("a",)),), "stop", TokenUsage(1, 2), finish_raw="stop_sequence")
+    turn = replace(text, parts=(*text.parts, Opaque("anthropic", deltas)))
     assert frames(turn)[-2:-1] == [deltas]
-    assert read(*frames(turn)) == turn
+    assert read(*frames(turn)) == text
     assert PROTOCOL.encode_body(turn, REPLY)["stop_sequence"] == "END"
+
+
+SEARCH = ServerTool("web_search", "srvtoolu_1", "", ('{"query":', '"x"}'))
+FOUND = [{"type": "web_search_result", "url": "https://a.example/", "title": "A"}]
+
+
+def test_a_tool_of_the_service_is_a_call_and_its_result() -> None:
+    """The call streams its input; its result follows complete, in the next block; usage counts
+    the request."""
+    turn = Turn((replace(SEARCH, output=json.dumps(FOUND)), Text(("a",))), "stop", USAGE)
+    use = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": FOUND}
+    inputs = ("", '{"query":', '"x"}')
+    assert short(turn)[:7] == [
+        (0, use),
+        *((0, {"type": "input_json_delta", "partial_json": text}) for text in inputs),
+        (0, "stop"),
+        (1, {**result, "caller": {"type": "direct"}}),
+        (1, "stop"),
+    ]
+    counts = {"web_search_requests": 1, "web_fetch_requests": 0}
+    assert ending(turn)["usage"]["server_tool_use"] == counts
+    body = PROTOCOL.encode_body(turn, REPLY)
+    assert body["content"][0] == {**use, "input": {"query": "x"}}
+    assert PROTOCOL.decode_body(body) == PROTOCOL.project(turn).whole()
+
+
+def test_tools_of_other_services() -> None:
+    """A tool that this API has is sent under its own name, with a derived id if there is none; a
+    tool that it does not have, and a result in the form of another API, are not sent."""
+    code = ServerTool("code_interpreter", "", "", ('{"code":"1"}',), '{"outcome":"OUTCOME_OK"}')
+    drawing = ServerTool("image_generation", "ig_1", output='"iVBORw0="')
+    turn = Turn((code, drawing, Text(("a",))), "stop", USAGE)
+    (_, block), *_ = short(turn)
+    assert (block["type"], block["name"]) == ("server_tool_use", "code_execution")
+    assert block["id"].startswith("srvtoolu_01")
+    sent = ServerTool("code_interpreter", block["id"], "code_execution", ('{"code":"1"}',))
+    assert PROTOCOL.project(turn).parts == (sent, Text(("a",)))
+    assert read(*frames(turn)).parts == (sent, Text(("a",)))
+
+
+def test_tools_of_mcp_servers() -> None:
+    """A call of a tool of an MCP server has blocks of its own, and its result may be an error."""
+    call = ServerTool("mcp", "mcptoolu_1", "echo", ('{"a":1}',), '[{"type":"text","text":"1"}]')
+    failed = replace(call, id="mcptoolu_2", output='{"content":"no","is_error":true}')
+    turn = Turn((call, failed), "stop", USAGE)
+    blocks = PROTOCOL.encode_body(turn, REPLY)["content"]
+    kinds = [(block["type"], block.get("name"), block.get("is_error")) for block in blocks]
+    use = ("mcp_tool_use", "echo", None)
+    results = [("mcp_tool_result", None, error) for error in (False, True)]
+    assert kinds == [use, results[0], use, results[1]]
+    assert read(*frames(turn)) == turn
 
 
 def test_a_frame_may_start_the_message() -> None:
@@ -313,7 +382,8 @@ def test_a_frame_may_start_the_message() -> None:
     assert [v.get("index") for v in values(more) if v["type"] == "content_block_start"] == [1]
     assert [v["type"] for v in values(more)].count("message_start") == 1
     body = PROTOCOL.encode_body(more, REPLY)
-    assert (body["id"], body["content"]) == ("msg_1", [block, {"type": "text", "text": "Hi"}])
+    text = {"citations": None, "type": "text", "text": "Hi"}
+    assert (body["id"], body["content"]) == ("msg_1", [block, text])
     complete = {**message, "stop_reason": "tool_use"}
     whole = Turn((Opaque("anthropic", event("message_start", message=complete)),), "tool_calls")
     assert [v["type"] for v in values(whole)] == ["message_start", "message_stop"]
@@ -334,21 +404,27 @@ def test_body_of_a_call() -> None:
         "id": PROTOCOL.answer_id(REPLY),
         "type": "message",
         "role": "assistant",
+        "container": None,
         "content": [
             {
                 "type": "tool_use",
                 "id": "toolu_A",
                 "name": "get_weather",
                 "input": {"city": "Paris"},
+                "caller": {"type": "direct"},
             }
         ],
         "stop_reason": "tool_use",
         "stop_sequence": None,
+        "stop_details": None,
         "usage": {
             **MESSAGE_USAGE,
             "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
             "output_tokens": 7,
+            "output_tokens_details": {"thinking_tokens": 0},
+            "server_tool_use": None,
             "service_tier": "standard",
+            "inference_geo": "global",
         },
     }
 
@@ -360,3 +436,10 @@ def test_arguments_that_a_body_cannot_say_are_text(text: str) -> None:
     body = PROTOCOL.encode_body(turn, REPLY)
     assert body["content"][0]["input"] == text
     assert PROTOCOL.decode_body(body) == turn
+
+
+def test_a_custom_call_is_a_call_with_its_text() -> None:
+    """The free text of a custom tool becomes the argument `input`, fragment by fragment."""
+    call = ToolCall("shell", "toolu_C", ("ls", ' "a"'), custom=True)
+    body = PROTOCOL.encode_body(Turn((call,), "tool_calls", USAGE), REPLY)
+    assert body["content"][0]["input"] == {"input": 'ls "a"'}

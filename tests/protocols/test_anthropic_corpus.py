@@ -10,7 +10,7 @@ import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 
 from mockllm.core.frame import Frame
-from mockllm.core.turn import Opaque, TokenUsage, Turn
+from mockllm.core.turn import Opaque, ServerTool, TokenUsage, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Reply
@@ -71,22 +71,21 @@ def reply(message: Json) -> Reply:
 @pytest.mark.parametrize("path", STREAMS)
 def test_every_recorded_block_is_kept(path: Path) -> None:
     """The client's message from the replayed turn has every block of the recording, those of hosted
-    tools and their results included, and the container."""
+    tools and their results included."""
     message = accumulated(recorded(path))
     again = accumulated(frames(read(*recorded(path)), reply(message)))
-    assert [without_index(b) for b in again["content"]] == [
-        without_index(b) for b in message["content"]
-    ]
-    for name in ("container", "stop_reason", "stop_sequence"):
+    assert list(map(neutral, again["content"])) == list(map(neutral, message["content"]))
+    for name in ("stop_reason", "stop_sequence"):
         assert again.get(name) == message.get(name)
 
 
-def without_index(block: Json) -> Json:
-    """A block without the index into encrypted results, which is made up anew."""
+def neutral(block: Json) -> Json:
+    """A block without the index into encrypted results and the caller, which no neutral type
+    holds."""
     cites = [
         {k: v for k, v in c.items() if k != "encrypted_index"} for c in block.get("citations") or []
     ]
-    return {**block, "citations": cites}
+    return {**{k: v for k, v in block.items() if k != "caller"}, "citations": cites}
 
 
 @pytest.mark.parametrize("path", STREAMS)
@@ -98,16 +97,23 @@ def test_recorded_turn_survives_another_round(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", STREAMS)
-def test_kept_frames_are_those_of_the_recording(path: Path) -> None:
-    """Every opaque part is a frame of the recording, verbatim, and every frame of a hosted tool's
-    block is there."""
+def test_tools_of_the_service_are_neutral(path: Path) -> None:
+    """Every call of the service's own tools, and every result, is in a neutral part; no frame is
+    kept but those of redacted thinking."""
     given = recorded(path)
-    kept = [part.frame for part in read(*given).parts if isinstance(part, Opaque)]
-    assert [frame for frame in given if frame in kept] == kept
-    hosted = [
-        f for f in given if '"server_tool_use"' in (f.data or "") and "_start" in (f.event or "")
+    parts = read(*given).parts
+    blocks = accumulated(given)["content"]
+    tools = [part for part in parts if isinstance(part, ServerTool)]
+    assert [(b["id"], b["name"], b["input"]) for b in blocks if b["type"] == "server_tool_use"] == [
+        (tool.id, tool.name or tool.kind, json.loads(tool.input or "{}"))
+        for tool in tools
+        if not tool.name.endswith("_tool_result")
     ]
-    assert [frame for frame in hosted if frame not in kept] == []
+    results = [(b["tool_use_id"], b["content"]) for b in blocks if "tool_use_id" in b]
+    answered = [(tool.id, json.loads(tool.output)) for tool in tools if tool.output is not None]
+    assert answered == results
+    kept = [part.frame.data or "" for part in parts if isinstance(part, Opaque)]
+    assert [data for data in kept if "redacted" not in data and "_stop" not in data] == []
 
 
 @pytest.mark.parametrize("path", STREAMS)

@@ -10,7 +10,15 @@ import pytest
 from mockllm.core.events import Cite, Finish, PartEnd, Start, StreamError, Timed, ToolArgs
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from tests.protocols.anthropic_turns import Json, event, read
 
@@ -190,7 +198,7 @@ UNKNOWN = [
     start({"type": "redacted_thinking", "data": "secret"}),
     start({"type": "kit_block"}),
     other(type="kit_delta", x=1),
-    other(type="citations_delta", citation={"type": "char_location", "cited_text": "x"}),
+    other(type="citations_delta", citation={"cited_text": "x"}),
     other(type="input_json_delta", partial_json="{}"),
     other(type="text_delta", text=["no", "string"]),
     event("vertex_event"),
@@ -207,13 +215,87 @@ def test_unknown_frames_are_kept(frame: Frame) -> None:
     assert (turn.text, turn.finish) == ("x", "stop")
 
 
-def test_all_frames_of_a_hosted_block_are_kept() -> None:
-    """Start, deltas and stop of a hosted tool's block are frames, each a part."""
-    block = start({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, 1)
+def test_all_frames_of_an_unknown_block_are_kept() -> None:
+    """Start, deltas and stop of a block without a neutral form are frames, each a part."""
+    block = start({"type": "kit_block"}, 1)
     own = [block, arguments("", 1), arguments("{}", 1), stop(1)]
     turn = read(BEGIN, start(TEXT), text("a"), stop(), *own, start(TEXT, 2), text("b", 2), end())
     kept = tuple(Opaque("anthropic", frame) for frame in own)
     assert turn == Turn((Text(("a",)), *kept, Text(("b",))), "stop")
+
+
+def search(index: int, id: str = "srvtoolu_1") -> list[Frame]:
+    """The events of a call of the service's own search."""
+    block = {"type": "server_tool_use", "id": id, "name": "web_search", "input": {}}
+    return [
+        start(block, index),
+        arguments("", index),
+        arguments('{"query":"x"}', index),
+        stop(index),
+    ]
+
+
+def found(index: int, id: str = "srvtoolu_1") -> list[Frame]:
+    """The events of its result."""
+    block = {"type": "web_search_tool_result", "tool_use_id": id, "content": []}
+    return [start(block, index), stop(index)]
+
+
+QUERY = ('{"query":"x"}',)
+
+
+def test_a_result_directly_after_its_call_is_part_of_it() -> None:
+    """A call of a tool of the service and its result are one part."""
+    turn = read(BEGIN, *search(0), *found(1), start(TEXT, 2), text("b", 2), stop(2), end())
+    tool = ServerTool("web_search", "srvtoolu_1", "", QUERY, "[]")
+    assert turn == Turn((tool, Text(("b",))), "stop")
+
+
+def test_results_elsewhere_are_parts_of_their_own() -> None:
+    """Results after several calls, and without any call, keep their positions."""
+    turn = read(BEGIN, *search(0), *search(1, "srvtoolu_2"), *found(2), *found(3, "other"), end())
+    assert turn.parts == (
+        ServerTool("web_search", "srvtoolu_1", "", QUERY),
+        ServerTool("web_search", "srvtoolu_2", "", QUERY),
+        ServerTool("web_search", "srvtoolu_1", "web_search_tool_result", (), "[]"),
+        ServerTool("web_search", "other", "web_search_tool_result", (), "[]"),
+    )
+    code = {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "x"}}
+    (only,) = read(BEGIN, start(code), stop(), end()).parts
+    name = "code_execution_tool_result"
+    assert only == ServerTool("code_interpreter", "s", name, (), '{"type":"x"}')
+
+
+def test_the_input_of_a_call_may_be_in_its_start() -> None:
+    """A complete call of a tool of the service, as in a body, has its input."""
+    block = {
+        "type": "mcp_tool_use",
+        "id": "m",
+        "name": "echo",
+        "server_name": "s",
+        "input": {"a": 1},
+    }
+    result = {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": True, "content": "no"}
+    turn = read(BEGIN, start(block), stop(), start(result, 1), stop(1), end())
+    output = '{"content":"no","is_error":true}'
+    assert turn.parts == (ServerTool("mcp", "m", "echo", ('{"a":1}',), output),)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ({"type": "char_location", "document_title": "T"}, Cite(0, "", "T", "c")),
+        ({"type": "page_location", "document_title": None}, Cite(0, "", "", "c")),
+        (
+            {"type": "search_result_location", "source": "https://a.example/", "title": "A"},
+            Cite(0, "https://a.example/", "A", "c"),
+        ),
+    ],
+)
+def test_citations_of_documents_and_search_results(location: Json, expected: Cite) -> None:
+    """Citations of every kind are neutral; those of documents have a title and no URL."""
+    cite = other(type="citations_delta", citation={**location, "cited_text": "c"})
+    assert read(BEGIN, start(TEXT), text("a"), cite, stop()).parts == (Text(("a",), (expected,)),)
 
 
 def test_citations_before_their_text_are_kept() -> None:
@@ -240,15 +322,12 @@ def test_citations_before_their_text_are_kept() -> None:
         {"context_management": {"applied_edits": [{"type": "clear"}]}},
     ],
 )
-def test_an_end_with_other_fields_is_kept(fields: Json) -> None:
-    """A `message_delta` with more than finish and usage is read, and kept as a frame."""
+def test_an_end_with_other_fields_is_the_end(fields: Json) -> None:
+    """A `message_delta` with more than finish and usage is read, and is no frame."""
     usual: Json = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}
-    frame = event("message_delta", **{**usual, **fields})
-    turn = read(BEGIN, frame)
-    assert turn.parts == (Opaque("anthropic", frame),)
-    assert turn.finish == "stop"
-    nothing = {"server_tool_use": {"web_search_requests": 0}, "output_tokens": 2}
-    assert read(BEGIN, event("message_delta", **{**usual, "usage": nothing})).parts == ()
+    turn = read(BEGIN, event("message_delta", **{**usual, **fields}))
+    assert (turn.parts, turn.finish) == ((), "stop")
+    assert turn.usage is not None
 
 
 def test_usage_is_cumulative() -> None:
@@ -334,13 +413,10 @@ def begin(*content: Json, **fields: Any) -> Frame:
 
 
 def test_a_message_may_be_complete_in_its_start() -> None:
-    """Blocks, stop reason and usage in `message_start` count, and blocks of hosted tools are
-    kept."""
+    """Blocks, stop reason and usage in `message_start` count, results of hosted tools included."""
     turn = read(begin(RESULT, FILLED, stop_reason="tool_use"), STOP)
-    assert [part.frame.event for part in turn.parts if isinstance(part, Opaque)] == [
-        "content_block_start",
-        "content_block_stop",
-    ]
+    (tool,) = [part for part in turn.parts if isinstance(part, ServerTool)]
+    assert (tool.id, tool.output) == ("srvtoolu_1", "{}")
     assert turn.tool_calls == (ToolCall("f", "toolu_A", ('{"city":"Oslo"}',)),)
     assert (turn.finish, turn.usage) == ("tool_calls", TokenUsage(11, 3))
 

@@ -22,13 +22,13 @@ CALL = {"type": "tool_use", "id": "toolu_A", "name": "f", "input": {}}
 
 
 def test_body_is_read_block_by_block() -> None:
-    """Blocks, citations, stop reason, usage and hosted blocks of a body are read."""
-    hosted = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    """Blocks, citations, stop reason, usage and uploaded files of a body are read."""
+    upload = {"type": "container_upload", "file_id": "file_1"}
     cite = {"type": "web_search_result_location", "url": "u", "title": "t", "cited_text": "c"}
     body = {
         "content": [
             {"type": "thinking", "thinking": "hm", "signature": "s"},
-            hosted,
+            upload,
             {"type": "text", "text": "a", "citations": [cite]},
             {**CALL, "input": {"a": "é"}},
         ],
@@ -39,7 +39,7 @@ def test_body_is_read_block_by_block() -> None:
     thinking, kept, _, text, call = turn.parts
     assert thinking == Reasoning(("hm",), "s")
     assert isinstance(kept, Opaque)
-    assert json.loads(kept.frame.data or "")["content_block"] == hosted
+    assert json.loads(kept.frame.data or "")["content_block"] == upload
     assert text == Text(("a",), (Cite(0, "u", "t", "c"),))
     assert call == ToolCall("f", "toolu_A", ('{"a":"é"}',))
     assert (turn.finish, turn.usage) == ("tool_calls", TokenUsage(1, 2))

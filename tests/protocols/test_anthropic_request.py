@@ -165,6 +165,32 @@ ACCEPTED: list[tuple[str, Json]] = [
         "hosted tools",
         body(USER, assistant({"type": "server_tool_use", "id": "s", "name": "w", "input": {}})),
     ),
+    (
+        "tools that change within the conversation",
+        body(
+            USER,
+            {
+                "role": "system",
+                "content": [
+                    {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "f"}},
+                ],
+            },
+        ),
+    ),
+    (
+        "results of hosted tools",
+        body(
+            USER,
+            assistant(
+                {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+                {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                {"type": "mcp_tool_use", "id": "m", "name": "f", "server_name": "x", "input": {}},
+                {"type": "mcp_tool_result", "tool_use_id": "m", "content": []},
+                text("found"),
+            ),
+            user(text("more")),
+        ),
+    ),
     ("redacted thinking", body(USER, assistant({"type": "redacted_thinking", "data": "x"}))),
     ("temperature of 1", body(temperature=1, top_p=0.5, top_k=5)),
     ("fields of later versions", body(mcp_servers=[], betas=[], container="c", speed="fast")),

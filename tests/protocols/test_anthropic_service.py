@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from anthropic.types import ModelInfo
 
-from mockllm.core.target import Target
+from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
@@ -84,10 +84,10 @@ def test_guard(headers: dict[str, str], status: int | None) -> None:
     """A credential of either kind and a version are required; any value is accepted."""
     assert PROTOCOL.guard is not None
     if status is None:
-        PROTOCOL.guard(headers, {})
+        PROTOCOL.guard(headers, NO_TARGET)
         return
     with pytest.raises(RequestError) as caught:
-        PROTOCOL.guard(headers, {})
+        PROTOCOL.guard(headers, NO_TARGET)
     assert caught.value.status == status
 
 

@@ -27,7 +27,7 @@ SPOKEN = {
     ),
     f"{VERTEX}/anthropic/models/claude:streamRawPredict": (
         "anthropic",
-        Target(method="streamRawPredict"),
+        Target({"model": "claude"}, "streamRawPredict"),
     ),
     f"{V1BETA}/gemini-x:streamGenerateContent?alt=sse": (
         "gemini",
@@ -61,8 +61,8 @@ OTHERS = {
     "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b-1%3A0/converse-stream": "Bedrock",
     "https://api.openai.com/v1/embeddings": "embeddings",
     f"{V1BETA}/m:batchEmbedContents": "embeddings",
-    f"{V1BETA}/m:countTokens": "token counts are not played",
-    "https://api.anthropic.com/v1/messages/count_tokens": "token counts are not played",
+    f"{V1BETA}/m:countTokens": "it counts tokens",
+    "https://api.anthropic.com/v1/messages/count_tokens": "it counts tokens",
     "https://api.openai.com/v1/completions": "old completions",
     "https://api.openai.com/v1/images/generations": "no text",
     "https://api.openai.com/v1/threads/t/messages": "no known API at /v1/threads/t/messages",

@@ -13,7 +13,16 @@ from mockllm.core.events import Cite, StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.target import Target
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.errors import RequestError
 from mockllm.framing import sse
 from mockllm.protocols.base import Lookup, Reply
@@ -56,7 +65,7 @@ def event(candidate: str, usage: str) -> str:
     return f'data: {{"candidates": [{{{candidate}}}],"usageMetadata": {{{usage}}},{TAIL}\r\n\r\n'
 
 
-PROMPT = '"promptTokensDetails": [{"modality": "TEXT","tokenCount": 11}]'
+PROMPT = '"promptTokensDetails": [{"modality": "TEXT","tokenCount": 11}],"serviceTier": "standard"'
 
 
 def test_the_exact_bytes_of_a_text_stream() -> None:
@@ -92,6 +101,7 @@ def test_usage_of_thoughts_and_cache() -> None:
         "cachedContentTokenCount": 4,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 9}],
         "thoughtsTokenCount": 3,
+        "serviceTier": "standard",
     }
 
 
@@ -110,9 +120,12 @@ def test_calls_are_whole_and_end_in_stop() -> None:
 
 
 def test_call_ids_and_empty_arguments() -> None:
-    """Ids are sent on request; Vertex AI leaves out the empty arguments of new models."""
-    calls = parts(Turn((ToolCall("now", "n1"),), "tool_calls"), ids=True, bare=True)
-    assert calls == [{"functionCall": {"name": "now", "id": "n1"}}]
+    """Ids are sent where the service has them, and never empty; empty arguments always are."""
+    turn = Turn((ToolCall("now", "n1"), ToolCall("then", "")), "tool_calls")
+    assert parts(turn, ids=True) == [
+        {"functionCall": {"name": "now", "args": {}, "id": "n1"}},
+        {"functionCall": {"name": "then", "args": {}}},
+    ]
 
 
 def test_fragments_of_arguments() -> None:
@@ -312,7 +325,7 @@ def test_a_frame_of_another_candidate_does_not_end_the_answer() -> None:
 
 
 def test_body_joins_the_chunks() -> None:
-    """A body has each text in one part, and no empty text at its end."""
+    """A body has each text in one part, no empty text at its end, and a message about calls."""
     turn = Turn((Reasoning(("H", "m")), Text(("Hi", "!")), PARIS), "tool_calls")
     assert body(turn) == {
         "candidates": [
@@ -326,6 +339,7 @@ def test_body_joins_the_chunks() -> None:
                     "role": "model",
                 },
                 "finishReason": "STOP",
+                "finishMessage": "Model generated function call(s).",
                 "index": 0,
             }
         ],
@@ -411,10 +425,10 @@ def test_guard(headers: dict[str, str], query: dict[str, str], status: int | Non
     """A key is required in any of its locations; any value is accepted."""
     assert PROTOCOL.guard is not None
     if status is None:
-        PROTOCOL.guard(headers, query)
+        PROTOCOL.guard(headers, Target(query=query))
         return
     with pytest.raises(RequestError) as caught:
-        PROTOCOL.guard(headers, query)
+        PROTOCOL.guard(headers, Target(query=query))
     assert caught.value.status == status
 
 
@@ -466,3 +480,51 @@ def test_routes_cover_every_version_and_vertex() -> None:
             assert f"/{version}{tail}" in paths
     shared = [r.header for r in PROTOCOL.routes if r.method == "GET" and "/v1/" in r.path]
     assert shared == ["x-goog-api-key"] * 3
+
+
+def test_a_custom_call_is_a_call_with_its_text() -> None:
+    """The free text of a custom tool becomes the argument `input`."""
+    call = ToolCall("shell", "", ("ls", ' "a"'), custom=True)
+    expected = [{"functionCall": {"name": "shell", "args": {"input": 'ls "a"'}}}]
+    assert parts(Turn((call,), "tool_calls")) == expected
+
+
+def test_signatures_of_texts() -> None:
+    """A text is signed in its first part, or in an empty part after it, which may be the last."""
+    turn = Turn((Text(("Hi", "!"), signature="YQ=="), Text(("Oh", ""), signature="Yg==")), "stop")
+    assert [c["content"]["parts"] for c in candidates(turn)] == [
+        [{"text": "Hi", "thoughtSignature": "YQ=="}],
+        [{"text": "!"}],
+        [{"text": "Oh"}],
+        [{"text": "", "thoughtSignature": "Yg=="}],
+    ]
+
+
+def test_tools_of_the_service() -> None:
+    """Code and its result are two parts; tools that Gemini has are `toolCall` and `toolResponse`;
+    others, and results in the form of another API, are not sent."""
+    code = ServerTool("code_interpreter", "", "", ('{"code":"1"}',), '{"outcome":"OUTCOME_OK"}')
+    search = ServerTool("web_search", "s1", "", ('{"queries":["x"]}',), '[{"type":"web"}]')
+    turn = Turn((code, search, ServerTool("mcp", "m1", "echo")), "stop")
+    assert parts(turn) == [
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+        {
+            "toolCall": {
+                "id": "s1",
+                "toolType": "GOOGLE_SEARCH_WEB",
+                "args": {"queries": ["x"]},
+            }
+        },
+    ]
+
+
+def test_the_form_of_vertex_ai() -> None:
+    """Vertex AI sends a creation time and the kind of traffic, and no index of the first
+    candidate and no service tier."""
+    turn = Turn((Text(("Hi",)),), "stop", TokenUsage(3, 2))
+    value = body(turn, vertex=True)
+    assert value["createTime"].startswith("2026-01-0")
+    assert value["usageMetadata"]["trafficType"] == "ON_DEMAND"
+    assert "serviceTier" not in value["usageMetadata"]
+    assert value["candidates"][0].keys() == {"content", "finishReason", "avgLogprobs"}

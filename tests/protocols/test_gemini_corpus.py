@@ -13,7 +13,7 @@ from google.genai import types
 
 from mockllm.core.events import Finish, Raw, Start, Usage
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Opaque, Turn
+from mockllm.core.turn import Opaque, ServerTool, Text, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini import PROTOCOL, Options
@@ -94,13 +94,29 @@ def test_recorded_stream_loses_nothing(path: Path) -> None:
     for frame in sse.decode(data):
         for candidate in json.loads(frame.data or "")["candidates"]:
             for part in candidate.get("content", {}).get("parts", []):
-                if not {"text", "functionCall"} & part.keys():
+                if not {"text", "functionCall", "executableCode"} & part.keys():
                     assert json.dumps(part, sort_keys=True) in whole
             for name in ("urlContextMetadata", "logprobsResult", "citationMetadata"):
                 if candidate.get(name):
                     assert json.dumps(candidate[name], sort_keys=True) in whole
-            if "searchEntryPoint" in candidate.get("groundingMetadata", {}):
-                assert json.dumps(candidate["groundingMetadata"], sort_keys=True) in whole
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_recorded_tools_and_sources_are_neutral(path: Path) -> None:
+    """Code that the service ran, and every source of its answer, is in the neutral turn."""
+    data = path.read_bytes()
+    turn = of_frames(sse.decode(data))
+    tools = [json.loads(part.input) for part in turn.parts if isinstance(part, ServerTool)]
+    cited = {cite.url for part in turn.parts if isinstance(part, Text) for cite in part.citations}
+    for response in official(data):
+        candidate = (response.candidates or [])[0]
+        for part in (candidate.content and candidate.content.parts) or []:
+            if part.executable_code:
+                assert tools.pop(0)["code"] == part.executable_code.code
+        grounding = candidate.grounding_metadata
+        for chunk in (grounding and grounding.grounding_chunks) or []:
+            assert (chunk.web.uri if chunk.web else "") in cited
+    assert tools == []
 
 
 @pytest.mark.parametrize("path", STREAMS)

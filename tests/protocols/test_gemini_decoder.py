@@ -13,9 +13,18 @@ from hypothesis import strategies as st
 from mockllm.core.events import Cite, Finish, Start, StreamError, Timed
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.errors import WireError
 from mockllm.protocols.gemini import PROTOCOL
+from mockllm.protocols.gemini.fields import compact
 from tests.strategies import json_values, texts
 
 Json = dict[str, Any]
@@ -72,12 +81,15 @@ def test_adjacent_texts_are_one_part() -> None:
     assert turn.parts == (Text(("a", "b")), ToolCall("f", ""), Text(("c",)))
 
 
-def test_signature_belongs_to_the_thoughts() -> None:
-    """A signature beside the last text belongs to the thoughts, even where these were hidden."""
+def test_signature_of_an_empty_text() -> None:
+    """An empty text with a signature signs the text before it, else the thoughts, else hidden
+    ones."""
     signed = chunk({"text": "", "thoughtSignature": "Q2k="}, finish="STOP")
-    decoded = read(chunk({"text": "Hm", "thought": True}), chunk({"text": "Hi"}), signed)
-    assert decoded.parts == (Reasoning(("Hm",), "Q2k="), Text(("Hi",)))
-    assert read(chunk({"text": "Hi"}), signed).parts == (Text(("Hi",)), Reasoning(("",), "Q2k="))
+    thought = chunk({"text": "Hm", "thought": True})
+    decoded = read(thought, chunk({"text": "Hi"}), signed)
+    assert decoded.parts == (Reasoning(("Hm",)), Text(("Hi", ""), signature="Q2k="))
+    assert read(thought, signed).parts == (Reasoning(("Hm",), "Q2k="),)
+    assert read(signed).parts == (Reasoning(("",), "Q2k="),)
 
 
 def test_usage_is_the_last_and_adds_thoughts_and_tool_use() -> None:
@@ -172,22 +184,21 @@ def test_done_and_strings_for_arguments() -> None:
 
 
 def test_other_parts_are_kept_in_order() -> None:
-    """Code, images and unknown parts between texts are frames between them."""
-    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
-    turn = read(chunk({"text": "a"}, code, {"text": "b"}), chunk(code))
+    """Images and unknown parts between texts are frames between them."""
+    image = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0="}}
+    turn = read(chunk({"text": "a"}, image, {"text": "b"}), chunk(image))
     frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
     assert [json.loads(f.data or "")["candidates"][0]["content"]["parts"] for f in frames] == [
-        [code],
-        [code],
+        [image],
+        [image],
     ]
     assert turn.text == "ab"
-    assert frames[1].data == json.dumps(chunk(code))
+    assert frames[1].data == json.dumps(chunk(image))
 
 
 @pytest.mark.parametrize(
     "field",
     [
-        {"groundingMetadata": {"webSearchQueries": ["x"]}},
         {"urlContextMetadata": {"urlMetadata": [{}]}},
         {"logprobsResult": {"chosenCandidates": [{"token": "a", "logProbability": -1}]}},
         {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},
@@ -298,12 +309,83 @@ def test_a_body_is_read_or_refused(body: Any) -> None:
 
 
 def test_every_signature_is_kept() -> None:
-    """Signatures on a thought, on a text and on the empty text at the end are three values."""
+    """Signatures on a thought, on a text and on the empty text after it are three values."""
     thought = {"text": "Hm", "thought": True, "thoughtSignature": "YQ=="}
     turn = read(
         chunk(thought),
         chunk({"text": "Hi", "thoughtSignature": "Yg=="}),
         chunk({"text": "", "thoughtSignature": "Yw=="}, finish="STOP"),
     )
-    signed = [part.signature for part in turn.parts if isinstance(part, Reasoning)]
-    assert (signed, turn.reasoning, turn.text) == (["YQ==", "Yg==", "Yw=="], "Hm", "Hi")
+    assert turn.parts == (
+        Reasoning(("Hm",), "YQ=="),
+        Text(("Hi",), signature="Yg=="),
+        Reasoning(("",), "Yw=="),
+    )
+
+
+def test_signatures_separate_texts() -> None:
+    """A signed text begins a part; an empty signed text ends one."""
+    turn = read(
+        chunk({"text": "a"}),
+        chunk({"text": "b", "thoughtSignature": "Yg=="}),
+        chunk({"text": "c"}),
+        chunk({"text": "d", "thoughtSignature": "ZA=="}, {"text": "e"}),
+    )
+    assert turn.parts == (
+        Text(("a",)),
+        Text(("b", "c"), signature="Yg=="),
+        Text(("d", "e"), signature="ZA=="),
+    )
+    turn = read(
+        chunk({"text": "a"}), chunk({"text": "", "thoughtSignature": "YQ=="}, {"text": "b"})
+    )
+    assert turn.parts == (Text(("a", ""), signature="YQ=="), Text(("b",)))
+
+
+CODE = {"language": "PYTHON", "code": "1+1"}
+RESULT = {"outcome": "OUTCOME_OK", "output": "2"}
+
+
+def test_code_and_its_result_are_one_tool_of_the_service() -> None:
+    """Executable code and the result directly after it are one part, also from two chunks."""
+    own = ServerTool("code_interpreter", "", "", (compact(CODE),), compact(RESULT))
+    code, result = {"executableCode": CODE}, {"codeExecutionResult": RESULT}
+    assert read(chunk(code, result)).parts == (own,)
+    assert read(chunk(code), chunk(result), chunk({"text": "2"})).parts == (own, Text(("2",)))
+
+
+def test_a_result_elsewhere_is_a_part_of_its_own() -> None:
+    """A result after another part, or with another id, keeps its position."""
+    code, result = {"executableCode": CODE}, {"codeExecutionResult": RESULT}
+    turn = read(chunk(code, {"text": "a"}, result))
+    assert turn.parts == (
+        ServerTool("code_interpreter", "", "", (compact(CODE),)),
+        Text(("a",)),
+        ServerTool("code_interpreter", "", "codeExecutionResult", (), compact(RESULT)),
+    )
+    search = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["x"]}}}
+    found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"n": 1}}}
+    others = {"toolCall": {"id": "t2", "toolType": "NEW_TOOL", "args": {}}}
+    turn = read(chunk(search, found, others, {**found}))
+    assert turn.parts == (
+        ServerTool("web_search", "t1", "", ('{"queries":["x"]}',), '{"n":1}'),
+        ServerTool("new_tool", "t2", "NEW_TOOL"),
+        ServerTool("web_search", "t1", "toolResponse", (), '{"n":1}'),
+    )
+
+
+def test_citations_of_any_metadata() -> None:
+    """Sources with passages are citations, whatever else the metadata has; those that chunks repeat
+    count once, and sources of a file search have no URL."""
+    web = {"web": {"uri": "https://a.example/", "title": "A"}}
+    stored = {"retrievedContext": {"text": "Paris is…", "title": "facts.txt"}}
+    support = {"segment": {"text": "Paris"}, "groundingChunkIndices": [0, 1], "confidence": [1, 1]}
+    first = {"groundingChunks": [web], "webSearchQueries": ["capital"]}
+    last = {**first, "groundingChunks": [web, stored], "groundingSupports": [support]}
+    turn = read(
+        chunk({"text": "Paris"}, groundingMetadata={}),
+        chunk({"text": "."}, groundingMetadata=last),
+        chunk({"text": ""}, finish="STOP", groundingMetadata=last),
+    )
+    cites = (Cite(0, "https://a.example/", "A", "Paris"), Cite(0, "", "facts.txt", "Paris"))
+    assert turn.parts == (Text(("Paris", "."), cites),)

@@ -76,12 +76,8 @@ def test_owner_of_the_model(path: dict[str, str], model: str) -> None:
         ({"alt": "json"}, {}, Options(array=True)),
         ({"alt": "", "method": "generateContent"}, {}, Options()),
         ({"model": "gemini-3-pro-preview"}, {}, Options(ids=True)),
-        ({"publisher": "google"}, {}, Options(ids=True, vertex=True)),
-        (
-            {"publisher": "google", "model": "gemini-3-pro"},
-            {},
-            Options(ids=True, vertex=True, bare=True),
-        ),
+        ({"publisher": "google"}, {}, Options(vertex=True)),
+        ({"publisher": "google", "model": "gemini-3-pro"}, {}, Options(vertex=True)),
         ({}, {"generationConfig": {"candidateCount": 3}}, Options(candidates=3)),
         ({}, {"generation_config": {"candidate_count": 3}}, Options(candidates=3)),
         (

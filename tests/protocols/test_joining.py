@@ -70,14 +70,14 @@ def test_chat_joins_texts_calls_and_finish() -> None:
 
 
 def test_gemini_joins_parts() -> None:
-    """One chunk of Gemini can hold text and calls."""
+    """One chunk of Gemini can hold text, calls and the finish, without the empty text."""
     from mockllm.replay.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini", "")
     (only,) = _played(turn, "gemini", Wire(group=99))
     (candidate,) = json.loads(only)["candidates"]
     kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
-    assert kinds == ["text", "text", "functionCall", "functionCall", "text"]
+    assert kinds == ["text", "text", "functionCall", "functionCall"]
     assert candidate["finishReason"] == "STOP"
 
 

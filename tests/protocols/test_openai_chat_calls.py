@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from mockllm.core.turn import ToolCall, Turn
+from mockllm.core.timeline import expand
+from mockllm.core.turn import Text, ToolCall, Turn
+from mockllm.protocols.base import Reply
+from mockllm.protocols.openai_chat import PROTOCOL, Options
 from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
 
 
@@ -200,3 +205,35 @@ def test_indexes_that_clash_keep_all_calls() -> None:
         calls(entry('{"z":3}', index=1)),
     )
     assert got == [("a", "f", "{}"), ("b", "g", "{}"), ("c", "h", '{"z":3}')]
+
+
+def test_a_custom_call_has_free_text() -> None:
+    """A call of a custom tool has `type: custom` and its text in `input`, streamed and not."""
+    turn = Turn((ToolCall("run", "call_1", ("print(", "1)"), custom=True),), "tool_calls")
+    reply = Reply("seed", "0" * 40, "m", Options())
+    encoder = PROTOCOL.encoder(turn, reply)
+    frames = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    deltas = [json.loads(frame.data or "")["choices"][0]["delta"] for frame in frames[:3]]
+    entries = [delta["tool_calls"][0] for delta in deltas]
+    assert entries == [
+        {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "run", "input": ""}},
+        {"index": 0, "custom": {"input": "print("}},
+        {"index": 0, "custom": {"input": "1)"}},
+    ]
+    message = PROTOCOL.encode_body(turn, reply)["choices"][0]["message"]
+    assert message["tool_calls"] == [
+        {"id": "call_1", "type": "custom", "custom": {"name": "run", "input": "print(1)"}}
+    ]
+
+
+def test_empty_fields_are_no_call() -> None:
+    """Snowflake sends a `function_call`, and beside each function a `custom`, of empty strings."""
+    empty = {"name": "", "arguments": ""}
+    function = {"name": "f", "arguments": "{}"}
+    custom = {"name": "", "input": ""}
+    entry = {"id": "a", "type": "function", "function": function, "custom": custom}
+    message: Json = {"role": "assistant", "content": "4", "function_call": empty}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    assert PROTOCOL.decode_body(body) == Turn((Text(("4",)),), "stop")
+    message["tool_calls"] = [entry]
+    assert PROTOCOL.decode_body(body).tool_calls == (ToolCall("f", "a"),)

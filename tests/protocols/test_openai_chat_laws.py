@@ -53,7 +53,7 @@ def replayed(turn: Turn) -> Turn:
 
 any_turns = strategies.turns(
     st.one_of(
-        strategies.parts,
+        strategies.every_part,
         strategies.tool_calls(well_formed=False),
         strategies.opaques,
         st.just(Opaque("anthropic", Frame("{}", "ping"))),
@@ -75,14 +75,14 @@ def test_projection_is_final(turn: Turn) -> None:
     assert PROTOCOL.project(once) == once
 
 
-@given(strategies.turns(strategies.parts, endings=False))
+@given(strategies.turns(strategies.every_part, endings=False))
 def test_body_law(turn: Turn) -> None:
     """The body decodes to the same turn as the stream, up to the cutting."""
     body = PROTOCOL.encode_body(turn, reply())
     assert PROTOCOL.decode_body(json.loads(json.dumps(body))) == PROTOCOL.project(turn).whole()
 
 
-@given(strategies.turns(), st.data())
+@given(strategies.turns(strategies.every_part), st.data())
 def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
     """The events are the same, however the bytes are cut."""
     stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
@@ -108,7 +108,8 @@ def test_split_at_every_byte() -> None:
 
 
 @given(
-    strategies.turns(strategies.parts),
+    # The types of the package have no custom calls in streams.
+    strategies.turns(strategies.parts | strategies.server_tools),
     st.builds(
         Options,
         st.booleans(),
@@ -128,7 +129,9 @@ def test_chunks_and_bodies_are_strictly_typed(turn: Turn, options: Options) -> N
         assert problems(ChatCompletion, PROTOCOL.encode_body(turn, settings)) == []
 
 
-@given(strategies.turns(strategies.parts, interleaved=False, endings=False))
+@given(
+    strategies.turns(strategies.parts | strategies.server_tools, interleaved=False, endings=False)
+)
 def test_the_official_client_accumulates_the_body(turn: Turn) -> None:
     """The official client's result from the stream equals the body."""
     settings = reply(stream_usage=True)

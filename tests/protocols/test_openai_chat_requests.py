@@ -104,7 +104,10 @@ def test_tools() -> None:
     """Tools are read with their schema; a custom tool has none; the old form counts too."""
     custom = {"type": "custom", "custom": {"name": "shell", "description": "Runs."}}
     got = parsed(body(tools=[TOOL, custom]))
-    assert got.tools == (OfferedTool("find", "Finds.", SCHEMA), OfferedTool("shell", "Runs."))
+    assert got.tools == (
+        OfferedTool("find", "Finds.", SCHEMA),
+        OfferedTool("shell", "Runs.", custom=True),
+    )
     old = parsed(body(functions=[{"name": "find"}], function_call={"name": "find"}))
     assert (old.tools, old.tool_choice) == ((OfferedTool("find"),), "find")
 

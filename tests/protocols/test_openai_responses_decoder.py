@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from mockllm.core.events import Raw, Start, StreamError, TextDelta, Timed
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.framing import sse
 from mockllm.protocols.openai_responses import PROTOCOL, Decoder
 from tests import strategies
@@ -317,15 +326,13 @@ def test_unknown_events_are_kept_in_order() -> None:
     assert turn.parts == (Text(("a", "b")), Opaque("responses", keepalive))
 
 
-def test_a_hosted_item_that_only_the_end_finishes_is_kept() -> None:
+def test_a_hosted_item_that_only_the_end_finishes_is_read() -> None:
     """A hosted item without its `done` event is read from the final output, once."""
-    listing = {"type": "mcp_list_tools", "id": "l1"}
+    listing = {"type": "mcp_list_tools", "id": "l1", "server_label": "s"}
     finished = {**listing, "tools": [{"name": "t"}]}
-    kept = {"type": "response.output_item.done", "output_index": 0, "item": finished}
     for events in ([added(0, **listing)], [added(0, **listing), done(0, **finished)]):
         turn = decoded_turn(*events, completed(finished))
-        frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
-        assert [json.loads(frame.data or "") for frame in frames][1:] == [kept]
+        assert turn.parts == (ServerTool("mcp_list_tools", "l1", "s", (), '[{"name":"t"}]'),)
 
 
 def test_similar_events_of_another_api_are_kept() -> None:

@@ -13,7 +13,7 @@ from openai.types.responses import ResponseItem
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import NO_TARGET, Target
-from mockllm.core.turn import Text, Turn
+from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.openai_responses import PROTOCOL, deleted, input_items
@@ -78,6 +78,21 @@ def test_a_short_request() -> None:
             {"type": "computer_call_output", "call_id": "c", "output": {}},
             Message("tool", call_id="c"),
         ),
+        (
+            {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+            Message("tool", "true", call_id="a"),
+        ),
+        (
+            {"type": "local_shell_call_output", "id": "c", "output": "a.txt"},
+            Message("tool", "a.txt", call_id="c"),
+        ),
+        ({"type": "tool_search_output", "execution": "server"}, Message("assistant")),
+        (
+            {"type": "tool_search_output", "execution": "client", "call_id": "c", "tools": []},
+            Message("tool", "[]", call_id="c"),
+        ),
+        ({"type": "additional_tools", "role": "developer", "tools": []}, Message("system")),
+        ({"type": "compaction", "encrypted_content": "gAAA"}, Message("assistant")),
     ],
 )
 def test_items(item: dict[str, Any], message: Message) -> None:
@@ -104,7 +119,10 @@ def test_tools() -> None:
     """Functions and custom tools are offered by the client, hosted tools are not."""
     custom = {"type": "custom", "name": "c", "description": "d"}
     request = parsed(tools=[TOOL, {"type": "web_search"}, custom])
-    assert request.tools == (OfferedTool("f", "", {"type": "object"}), OfferedTool("c", "d"))
+    assert request.tools == (
+        OfferedTool("f", "", {"type": "object"}),
+        OfferedTool("c", "d", custom=True),
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,6 +182,63 @@ def test_ways_to_continue() -> None:
     for way in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}):
         assert parsed(input=[RESULT], **way).messages[0].call_id == "c1"
     assert len(messages({"type": "item_reference", "id": "fc_1"}, RESULT)) == 2
+
+
+@pytest.mark.parametrize("id", ["resp-1", "gen-1764265411-Fu1i", "chatcmpl-1"])
+def test_ids_of_other_services_are_kept(id: str) -> None:
+    """A recorded service may have ids of any form; they are known as they were."""
+    body = {"model": "m", "previous_response_id": id, "input": "a"}
+    assert PROTOCOL.parse(body, NO_TARGET, True).previous == id
+
+
+def test_an_id_of_another_api_is_refused_as_the_service_does() -> None:
+    """Where no answer has the id, the message says which ids the service has."""
+    assert PROTOCOL.stored is not None
+    refused = PROTOCOL.stored.previous_not_found("chatcmpl-1")
+    assert (refused.param, refused.code) == ("previous_response_id", "invalid_value")
+    assert "begins with 'resp'" in refused.message
+    assert "resp_1" in PROTOCOL.stored.previous_not_found("resp_1").message
+
+
+def test_calls_of_custom_tools_continue() -> None:
+    """The client answers a custom call with an item of its own, and the history has both."""
+    calls = [ToolCall("f", "c1"), ToolCall("sh", "c2", ("ls",), custom=True)]
+    body = PROTOCOL.client.continuation({"model": "m"}, f"resp_{TOKEN}", calls, ["1", "a.txt"])
+    assert [item["type"] for item in body["input"]] == [
+        "function_call_output",
+        "custom_tool_call_output",
+    ]
+    results = PROTOCOL.parse(body, NO_TARGET, True).messages
+    assert [(one.role, one.call_id, one.text) for one in results] == [
+        ("tool", "c1", "1"),
+        ("tool", "c2", "a.txt"),
+    ]
+
+
+def test_results_of_hosted_tools_are_separate() -> None:
+    """Approvals and results that belong to no call of the client do not count as its results."""
+    results = [
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "a"},
+        {"type": "computer_call_output", "call_id": "c2", "output": {}},
+        {"type": "mcp_approval_response", "approval_request_id": "c3", "approve": True},
+        {"type": "local_shell_call_output", "id": "c4", "output": "a"},
+    ]
+    hosted = PROTOCOL.client.hosted_results({"input": results})
+    assert hosted == {"c2", "c3", "c4"}
+
+
+def test_tools_are_offered_in_namespaces_and_in_the_input() -> None:
+    """A client offers tools in a namespace, and later ones as items of its input."""
+    inner = [{"type": "function", "name": "f"}, {"type": "custom", "name": "g"}]
+    request = parsed(
+        tools=[{"type": "namespace", "name": "n", "description": "d", "tools": inner}],
+        input=[
+            {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]},
+            {"type": "tool_search_output", "execution": "client", "call_id": "c"}
+            | {"tools": [{"type": "function", "name": "h"}]},
+        ],
+    )
+    assert [tool.name for tool in request.tools] == ["f", "g", "h"]
 
 
 # Refusals
@@ -241,7 +316,6 @@ REFUSALS: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"max_output_tokens": 1}, "max_output_tokens", "integer_below_min_value", ">= 16"),
     ({"messages": []}, "messages", "unsupported_parameter", "moved to 'input'"),
     ({"response_format": {}}, "response_format", "unsupported_parameter", "'text.format'"),
-    ({"previous_response_id": "chatcmpl-1"}, "previous_response_id", VALUE, "begins with"),
     (
         {"previous_response_id": "resp_1", "conversation": "conv_1"},
         "previous_response_id",
@@ -358,7 +432,8 @@ def test_the_response_adds_defaults() -> None:
         {"type": "web_search"},
     ]
     assert answer["text"] == {"format": {"type": "text"}, "verbosity": "low"}
-    assert answer["reasoning"] == {"effort": "high", "summary": None}
+    reasoning = {"context": None, "effort": "high", "mode": "standard", "summary": None}
+    assert answer["reasoning"] == reasoning
     assert answer["conversation"] == {"id": "conv_1"}
 
 
@@ -370,6 +445,8 @@ def test_options_are_equal_for_equal_requests() -> None:
     assert hash(one) == hash(other)
     assert PROTOCOL.options(parsed(include=["reasoning.encrypted_content"])).encrypted
     assert PROTOCOL.options(parsed(stream_options={"include_obfuscation": True})).obfuscation
+    assert PROTOCOL.options(parsed()).obfuscation  # as the service does
+    assert not PROTOCOL.options(parsed(stream_options={"include_obfuscation": False})).obfuscation
 
 
 # Lookups

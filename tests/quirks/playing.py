@@ -40,6 +40,8 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
     body = first_body(protocol, "mock-model", "Hello", scenario.tools)
     if api == "chat":
         body["stream_options"] = {"include_usage": True}
+    if api == "responses":
+        body["stream_options"] = {"include_obfuscation": False}
     request = replace(
         protocol.parse(body, client_target(protocol, "mock-model"), True), stream=True
     )

@@ -30,6 +30,7 @@ USAGE = {
     "cache_creation_input_tokens": 0,
     "cache_read_input_tokens": 0,
     "output_tokens": 7,
+    "output_tokens_details": {"thinking_tokens": 0},
 }
 STOP: Json = {"type": "message_stop"}
 ERROR: Json = {
@@ -76,7 +77,8 @@ def start(index: int, **block: Any) -> Json:
 
 
 def tool(index: int, id: str, name: str, **input: Any) -> Json:
-    return start(index, type="tool_use", id=id, name=name, **input)
+    caller = {"type": "direct"}
+    return start(index, type="tool_use", id=id, name=name, caller=caller, **input)
 
 
 def text(index: int, fragment: str) -> Json:
@@ -94,7 +96,7 @@ def stop(index: int) -> Json:
 
 
 def end(reason: str | None, **usage: Any) -> Json:
-    delta = {"stop_reason": reason, "stop_sequence": None}
+    delta = {"stop_reason": reason, "stop_sequence": None, "stop_details": None}
     return {"type": "message_delta", "delta": delta, **usage}
 
 

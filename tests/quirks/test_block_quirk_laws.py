@@ -23,6 +23,8 @@ from tests import strategies
 from tests.quirks.event_laws import assert_plays, named, read, sent, summary
 from tests.quirks.playing import decoded_turn, plain, play
 
+pytestmark = pytest.mark.slow
+
 Form = tuple[str, Quirk, Variant]
 
 FORMS: list[Form] = [

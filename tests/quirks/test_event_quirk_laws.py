@@ -20,6 +20,8 @@ from tests.quirks.event_laws import assert_plays, named, odd_turns, read, sent, 
 from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import turns
 
+pytestmark = pytest.mark.slow
+
 Form = tuple[str, Quirk, Variant]
 
 FORMS: list[Form] = [

@@ -78,6 +78,7 @@ USAGE: Json = {
     "candidatesTokenCount": 7,
     "totalTokenCount": 19,
     "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+    "serviceTier": "standard",
 }
 
 
@@ -270,6 +271,7 @@ def test_empty_candidate() -> None:
             "promptTokenCount": 12,
             "totalTokenCount": 12,
             "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+            "serviceTier": "standard",
         },
     }
     assert candidates("gem-empty-candidate:no-candidates") == [refused]

@@ -48,6 +48,30 @@ def test_entries_that_cannot_be_read(tmp_path, name, content):
     assert not [one for one in ("url-user", "url-pw", "query-value") if one in result.output]
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_names_of_files_and_paths(tmp_path, options):
+    """The name of a cassette and the path of a URL are redacted in what is written and printed."""
+    key = "sk-proj-" + "Ab3dEf6hIj" * 4
+    request = {
+        "method": "GET",
+        "uri": "https://api.openai.com/v1/files/carol@corp.io",
+        "headers": {},
+        "body": "",
+    }
+    response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": "x"}}
+    cassette = {"version": 1, "interactions": [{"request": request, "response": response}]}
+    file = tmp_path / f"test_alice@corp.io_{key}.yaml"
+    file.write_text(json.dumps(cassette))
+    out = tmp_path / "out"
+    result = CliRunner().invoke(main, ["import", str(file), "-o", str(out), *options])
+    assert "files/***" in result.output
+    written = [str(path.relative_to(out)) + path.read_text() for path in out.iterdir()]
+    assert written
+    for secret in ("alice@", "carol@", key):
+        assert secret not in result.output
+        assert not [text for text in written if secret in text]
+
+
 def test_services_that_cannot_be_used(tmp_path):
     """A URL that is no base URL is quoted without its query and its user."""
     arguments = ["record", "--upstream", URL, "-o", str(tmp_path)]

@@ -263,6 +263,8 @@ def test_credentials_of_a_url() -> None:
          "https://odd.test/organizations/<o1>/tenants/<t1>"),
         ("https://odd.test/workspaces/w1/subscriptions/s1",
          "https://odd.test/workspaces/<w1>/subscriptions/<s1>"),
+        ("https://odd.test/accounts/acc/x", "https://odd.test/accounts/<acc>/x"),
+        ("https://odd.test/projects/pro", "https://odd.test/projects/<pro>"),
         ("https://odd.test/myprojects/p1", "https://odd.test/myprojects/p1"),
         ("https://odd.test/a@b/c", "https://odd.test/a@b/c"),
     ],

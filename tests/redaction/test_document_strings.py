@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.document_strings import Channel, Document, document
+from mockllm.redaction.channels import Channel
+from mockllm.redaction.document_strings import Document, document
 
 MARK = "\ufeff"
 
@@ -14,7 +15,7 @@ def read(text: str, *, every: bool = False) -> Document:
     assert found is not None
     for value in found.values:
         start, end = value.span(0, len(value.text))
-        if value.starts is None and "\n" not in value.text:
+        if value.written is None and "\n" not in value.text:
             assert text[start:end] == value.text
     return found
 

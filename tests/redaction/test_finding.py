@@ -202,8 +202,8 @@ def test_a_secret_across_the_fragments_of_a_stream() -> None:
 
 def test_a_fragment_means_nothing_alone() -> None:
     """What it seems to be is judged from all fragments of its channel."""
-    text = event(delta="mail eve@corp.io") + event(delta="n or not")
-    assert found(text) == [("e-mail address", ["eve@corp.io", "n"])]
+    text = event(delta="mail eve@corp.co") + event(delta="m or not")
+    assert found(text) == [("e-mail address", ["eve@corp.co", "m"])]
 
 
 def test_items_that_are_mixed() -> None:
@@ -220,6 +220,21 @@ def test_items_that_are_named_in_the_first_event_only() -> None:
     """The fragments of a path are joined as a guess."""
     text = event(item_id="i", delta=KEY[:9]) + event(delta=KEY[9:])
     assert found(text) == [("API key", [KEY[:9], KEY[9:]])]
+
+
+@pytest.mark.parametrize("first", [17, 20, 34, 44])
+def test_a_key_that_goes_on_in_an_item_without_a_name(first: int) -> None:
+    """The first fragment, which names the item, is long enough for a key of its own; the rest of
+    the key does not stay, and the placeholder is that of all of it."""
+    text = event(item_id="i", delta=f"see {KEY[:first]}") + event(delta=f"{KEY[first:]} x")
+    assert found(text) == [("API key", [KEY[:first], KEY[first:]])]
+    assert [one.secret for one in Finder().find(text)] == [KEY]
+
+
+def test_a_key_at_the_end_of_a_named_item() -> None:
+    """It does not go on in another item that has a name too."""
+    text = event(index=0, delta=f"see {KEY}") + event(index=1, delta="hello")
+    assert found(text) == [("API key", [KEY])]
 
 
 def test_text_between_events_is_searched() -> None:

@@ -257,7 +257,7 @@ def test_secrets_are_nowhere(recorded_output, case, secrets):
 
 def test_the_tables_reach_the_journal_and_the_recording(recorded_output):
     """The test above searches real output: each request is in the journal with the name of its
-    parameter, and each answered one is recorded."""
+    parameter, and each one that the service answered is recorded."""
     assert len(recorded_output.journal) == len(SECRETS)
     for (case, _), entry in zip(SECRETS, recorded_output.journal, strict=True):
         if isinstance(case, dict):
@@ -268,7 +268,8 @@ def test_the_tables_reach_the_journal_and_the_recording(recorded_output):
             assert "***" in entry["path"]
     answered = [entry for entry in recorded_output.journal if entry["status"] == 200]
     assert len(answered) >= len(SECRETS) - 2
-    assert recorded_output.files.count('"mockllm-tape"') == len(answered)
+    forwarded = [one for one in recorded_output.journal if one["outcome"] == "forwarded"]
+    assert recorded_output.files.count('"mockllm-tape"') == len(forwarded)
     assert f"{PATH}?subscription-key=REDACTED-1" in recorded_output.files
     assert f"POST {PATH}?subscription-key=***" in recorded_output.log
     assert f'"path":"{PATH}?subscription-key=***"' in recorded_output.json_log

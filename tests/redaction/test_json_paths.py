@@ -57,7 +57,8 @@ def test_several_paths() -> None:
 @pytest.mark.parametrize(
     "path",
     ["", "$", "a", ".a", "a.b", "$a", "$.", "$..", "$.a.", "$.a[", "$.a[x]", "$.a[-1]", "$[a]",
-     "$.a b", "$.1", "$.a[0", "$['a]", "$.a?", "x.a", "@.a"],
+     "$.a b", "$.1", "$.a[0", "$['a]", "$.a?", "x.a", "@.a",
+     "$.a...b", "$...a", "$.a...", "$....b"],
 )  # fmt: skip
 def test_a_path_that_cannot_be_read(path: str) -> None:
     """The message has the path, and examples of those that can."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.redaction.json_strings import Field, Reader, StringValue, completed
+from mockllm.redaction.broken_json import completed
+from mockllm.redaction.json_strings import Field, Reader, StringValue
 
 
 def read(source: str, *, every: bool = False, base: int = 0) -> list[StringValue] | None:
@@ -63,7 +65,7 @@ def test_the_positions_of_values(every: bool) -> None:
     assert found
     for one in found:
         assert (before + SOURCE)[one.start : one.end] == one.text
-        assert one.starts is None
+        assert one.written is None
         assert one.span(0, 1) == (one.start, one.start + 1)
 
 
@@ -273,3 +275,70 @@ def test_any_beginning_of_a_document_in_a_string(value: Any, data: st.DataObject
     whole = completed(source[: at + 1])
     assert whole is not None
     assert json.loads(whole)["a"][0] == value
+
+
+def test_a_field_after_a_nested_object_has_the_ids_of_its_own_object() -> None:
+    """An id in an object that ended before does not identify what comes after it."""
+    source = '{"a": {"item_id": "inner", "x": "1"}, "item_id": "own", "delta": "2"}'
+    found = read(source)
+    assert found is not None
+    ids = {one.field.name: one.ids for one in found}
+    assert ids["delta"] == ("", "own")
+    assert ids["x"] == ("", "own", "inner")
+
+
+@pytest.mark.parametrize(
+    ("broken", "text"),
+    [
+        (r'{"a": "b\\', "b\\"),
+        (r'{"a": "b\\\\', "b\\\\"),
+        (r'{"a": "b\\\n', "b\\\n"),
+        ('{"a": "b\\', "b"),
+        (r'{"a": "b\\\u00', "b\\"),
+        (r'{"a": "b\u00', "b"),
+    ],
+)
+def test_json_that_breaks_off_after_backslashes(broken: str, text: str) -> None:
+    """A pair of backslashes is whole; one alone begins an escape."""
+    whole = completed(broken)
+    assert whole is not None
+    (found,) = read(whole) or ()
+    assert found.text == text
+
+
+def test_lists_of_numbers_change_no_position() -> None:
+    """Embeddings are passed over, and the strings around them are where they were."""
+    numbers = ", ".join(f"-0.{n}e-5" for n in range(1000))
+    source = f'{{"a": "x", "data": [{{"embedding": [{numbers}], "b": ["y", 1]}}], "c": "z"}}'
+    found = read(source)
+    assert found is not None
+    assert [(one.field.path, one.text, source[one.start : one.end]) for one in found] == [
+        (("a",), "x", "x"),
+        (("data", 0, "b", 0), "y", "y"),
+        (("c",), "z", "z"),
+    ]
+
+
+def test_values_that_repeat_are_left_out() -> None:
+    """Of fields whose values repeat, those that were seen before are left out."""
+    reader = Reader(constant={"id"}, seen={"one"})
+    found = reader.read('{"id": "one", "text": "one", "n": {"id": "two"}}')
+    assert [(one.field.name, one.text) for one in found or ()] == [("text", "one"), ("id", "two")]
+
+
+@pytest.mark.slow
+def test_a_long_string_that_breaks_off_takes_linear_time() -> None:
+    """JSON that breaks off in a string with many quotation marks takes about as long as the same
+    JSON with its end."""
+    whole = json.dumps({"a": 'a "quoted" word, ' * 10_000})
+
+    def seconds(source: str) -> float:
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            Reader().read(source)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    assert Reader().read(whole[:-10]) is None
+    assert seconds(whole[:-10]) < 20 * seconds(whole) + 0.05

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from mockllm.redaction.addresses import emails
 from mockllm.redaction.patterns import (
     PATTERNS,
     Pattern,
     candidates,
     credentials_in,
-    emails,
     part_at_end,
 )
 from mockllm.redaction.randomness import (
@@ -35,10 +35,13 @@ def test_the_pattern_of_a_kind() -> None:
 
 
 def test_the_candidates_of_a_text() -> None:
-    """Each pattern whose trigger is there, once, in the order of the table."""
+    """Each pattern whose trigger is there, once, in the order of the table; those of keys only
+    beside a run of 16 letters, digits, `_` and `-`."""
     assert candidates("plain text") == []
-    found = candidates("AKIA ASIA sk- earer")
-    assert [one.kind for one in found] == ["API key", "AWS secret key", "AWS access key", "token"]
+    assert [one.kind for one in candidates("AKIA ASIA sk- earer")] == ["token"]
+    assert [one.kind for one in candidates("sk- " + "a" * 15)] == []
+    found = candidates("AKIA ASIA whsec_ earer " + "a" * 16)
+    assert [one.kind for one in found] == ["AWS access key", "Stripe key", "token"]
     assert found == [one for one in PATTERNS if one in found]
 
 
@@ -72,7 +75,7 @@ def test_a_value_after_its_name(text: str, found: str) -> None:
         "secret=abcdefg1",
         "secret=abcdefgh1234567",
         "monkey=abcdefg1",
-        "password=abcde1",
+        "password=abcd1",
         "api_key =      abcdefg1",
     ],
 )

@@ -312,7 +312,11 @@ def test_rules_from_a_file(tmp_path):
     [
         ("[redact", "TOML"),
         ("redact = 1", "table"),
-        ("[redact]\npattern = []", "'pattern'; what it may have is headers, json_paths, patterns"),
+        (
+            "[redact]\npattern = []",
+            "'pattern'; what it may have is headers, json_paths, keep, kinds, patterns; "
+            "did you mean 'patterns'?",
+        ),
         ("[redact]\npatterns = 'a'", "list of strings"),
         ("[redact]\npatterns = ['(']", "regular expression"),
         ("[redact]\npatterns = ['a*']", "the empty text"),

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
@@ -109,6 +109,7 @@ def test_bytes_without_secrets_are_unchanged(fragments, data):
 
 
 @given(texts)
+@example("alice.wonder@corp-mail.ioacme-4711")
 def test_patterns_find_both(text):
     """The pattern of a text matches the original and the redacted text."""
     import re

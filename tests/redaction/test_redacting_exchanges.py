@@ -60,7 +60,8 @@ def test_the_rules_of_a_file_and_of_options(tmp_path: Path) -> None:
         ("redact = 5", "{file}: `redact` must be a table, [redact]"),
         (
             "[redact]\nz = 1\npattern = 2",
-            "{file}: [redact] has 'pattern'; what it may have is headers, json_paths, patterns",
+            "{file}: [redact] has 'pattern'; what it may have is headers, json_paths, keep, "
+            "kinds, patterns; did you mean 'patterns'?",
         ),
         ("[redact]\npatterns = 5", "{file}: [redact] patterns must be a list of strings, got 5"),
         (
@@ -68,12 +69,15 @@ def test_the_rules_of_a_file_and_of_options(tmp_path: Path) -> None:
             "{file}: [redact] json_paths must be a list of strings, got [5]",
         ),
         ('[redact]\nheaders = "x"', "{file}: [redact] headers must be a list of strings, got 'x'"),
-        ('[redact]\npatterns = ["("]', "'(' is no regular expression of Python: "),
+        (
+            '[redact]\npatterns = ["("]',
+            "{file}: [redact] patterns: '(' is no regular expression of Python: ",
+        ),
         (
             '[redact]\npatterns = ["a*"]',
-            "'a*' matches the empty text too; a secret has a character",
+            "{file}: [redact] patterns: 'a*' matches the empty text too; a secret has a character",
         ),
-        ('[redact]\njson_paths = ["a"]', "'a' is no path that is known here; "),
+        ('[redact]\njson_paths = ["a"]', "{file}: [redact] json_paths: 'a' is no path "),
     ],
 )
 def test_rules_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:

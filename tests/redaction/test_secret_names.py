@@ -46,6 +46,32 @@ def test_other_names(name):
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "next_page_token",
+        "nextPageToken",
+        "pageToken",
+        "Key",
+        "sort_key",
+        "idempotency_key",
+        "public_key",
+        "max_tokens",
+        "cache_key",
+        "prompt_cache_key",
+        "partitionKey",
+        "object-key",
+        "eos_token",
+    ],
+)
+def test_names_that_only_end_like_a_secret(name):
+    """A place in a list, a row or an object is no secret, as a field, in a text, in a header."""
+    assert not is_redacted(name, "a1b2c3d4e5f6g7h8")
+    text = f"{name}: a1b2c3d4e5f6g7h8"
+    assert Redactor().text(text) == text
+    assert not header_is_secret(f"x-{name}", "value") or name == "Key"
+
+
+@pytest.mark.parametrize(
     ("name", "secret"),
     [
         ("x-key", True),

@@ -97,3 +97,17 @@ def test_a_schema_without_a_value(fields: dict[str, object], what: str) -> None:
         "you want in place of `auto: true`."
     )
     assert caught.value.code == "unsatisfiable_schema"
+
+
+def test_a_custom_tool_gets_text() -> None:
+    """The input of a tool that has free text is the latest message, and no JSON."""
+    tools = (OfferedTool("shell", custom=True),)
+    named = ToolPart("shell", arguments="a", split=8, custom=True)
+    assert reply(user("a"), tools=tools, tool_choice="required") == (named,)
+
+
+def test_a_grammar_is_refused() -> None:
+    """No text is made up for the grammar of a custom tool; the message says what to do."""
+    tools = (OfferedTool("sql", custom=True, grammar="start: WORD"),)
+    with pytest.raises(RequestError, match=r"grammar of tool 'sql'.*Write a scenario"):
+        reply(user("a"), tools=tools, tool_choice="sql")

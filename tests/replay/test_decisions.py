@@ -216,6 +216,35 @@ def test_the_fallback() -> None:
     assert [one.name for one in Client().player.served.scenarios][-1] == "named"
 
 
+BROKEN = {
+    "chat": {"messages": [{"role": "user", "content": "a"}]},
+    "responses": {"input": "a"},
+    "anthropic": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 9},
+    "gemini": {},
+    "agui": {},
+}
+
+
+@pytest.mark.parametrize("api", BROKEN)
+def test_the_fallback_refuses_what_no_service_accepts(api: str) -> None:
+    """A request without a model or without messages is refused as the API refuses it, also where
+    requests are not validated strictly; a scenario that matches answers it."""
+    client = Client(fallback=True, strict=False)
+    target = Target({"model": "gemini-2.5-flash", "method": "generateContent"})
+    call = client.call(
+        json.dumps(BROKEN[api]).encode(), api, target if api == "gemini" else NO_TARGET
+    )
+    assert client.player.play(call).status in (400, 422)
+    own = Client("scenario: own\nmatch: any\nturns: [{reply: {text: Mine.}}]", strict=False)
+    call = own.call(call.exchange.body, api, call.target)
+    assert own.player.play(call).status == 200
+
+
+def test_the_fallback_answers_odd_requests_without_validation() -> None:
+    """What a service refuses for another reason is answered, if it is not validated strictly."""
+    assert Client(fallback=True, strict=False).text("what else", temperature=9) == "what else"
+
+
 def test_a_scenario_that_answers_all_requests() -> None:
     """Those that name none; one that a request names wins."""
     client = Client(named="named")

@@ -172,6 +172,9 @@ def test_the_answer_of_a_tape() -> None:
         ({}, (True, False, "complete")),
         ({"headers": (("content-length", "3"),)}, (False, False, "complete")),
         ({"headers": (("content-length", "3"),), "cut": "upstream"}, (True, False, "closed")),
+        ({"headers": (("content-length", "99"),), "cut": "upstream"}, (False, False, "closed")),
+        ({"headers": (("content-length", "99"),), "cut": "reset"}, (False, False, "reset")),
+        ({"cut": "reset"}, (True, False, "reset")),
         ({"cut": "upstream"}, (True, False, "closed")),
         ({"cut": "client"}, (True, False, "complete")),
         ({"chunks": (TimedBytes(1, b"a"), TimedBytes(2, b""))}, (True, False, "complete")),
@@ -186,6 +189,28 @@ def test_how_the_answer_of_a_tape_is_sent(
     found = answer(replace(STREAM, **change))  # type: ignore[arg-type]
     assert (found.streamed, found.segmented, found.ending) == expected
     assert all(part.data for part in found.chunks)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "headers", "length"),
+    [
+        ("HEAD", 200, (("content-length", "17"),), b"content-length: 17"),
+        ("HEAD", 200, (), None),
+        ("POST", 204, (), None),
+        ("POST", 304, (("content-length", "3"),), b"content-length: 3"),
+    ],
+)
+def test_answers_without_a_body(
+    method: str, status: int, headers: tuple[tuple[str, str], ...], length: bytes | None
+) -> None:
+    """Such an answer has the recorded length, if it had one, and no byte after its head: a body in
+    chunks, though empty, would be the beginning of the next answer."""
+    tape = Tape("", False, status, headers, (), request=RecordedRequest(method, "https://h/v1/x"))
+    head, _, rest = answer(tape).encoded.partition(b"\r\n\r\n")
+    assert rest == b""
+    assert b"transfer-encoding" not in head
+    lengths = [line for line in head.split(b"\r\n") if line.startswith(b"content-length")]
+    assert lengths == ([] if length is None else [length])
 
 
 def test_the_first_line_of_a_tape_is_checked(

@@ -508,14 +508,89 @@ def test_a_recorded_list_of_errors_is_not_wrapped(folder: Folder) -> None:
 
 @pytest.mark.parametrize("speed", [0, 1])
 def test_a_cut_arrives_as_a_broken_body(serve: Any, speed: float) -> None:
-    """The connection ends without the last chunk, and without `connection: close` in the head, also
-    where the body had a length."""
-    headers = (("content-length", "999"),)
-    with serve(replace(STREAM, cut="upstream", headers=headers), speed=speed) as server:
+    """The connection ends without the last chunk, and without `connection: close` in the head."""
+    with serve(replace(STREAM, cut="upstream"), speed=speed) as server:
         head, rest = exchanged(server.url, HELLO, last=False)
     assert rest == b"".join(chunk(part.data) for part in CHUNKS)
     assert b"connection: close" not in head
     assert b"content-length" not in head
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+@pytest.mark.parametrize("chunks", [CHUNKS, ()], ids=["some", "none"])
+def test_a_cut_body_keeps_its_length(serve: Any, speed: float, chunks: Any) -> None:
+    """A body that was shorter than its `content-length` is so again, also an empty one."""
+    headers = (("content-length", "999"),)
+    tape = replace(STREAM, cut="upstream", headers=headers, chunks=chunks)
+    with serve(tape, speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO, last=False)
+    assert rest == b"".join(part.data for part in chunks)
+    assert b"content-length: 999" in head
+    assert b"transfer-encoding" not in head
+
+
+def test_a_cut_body_with_a_wrong_length(serve: Any) -> None:
+    """Where the length would make the cut body a whole one, it is left out."""
+    size = sum(len(part.data) for part in CHUNKS)
+    tape = replace(STREAM, cut="upstream", headers=(("content-length", str(size)),))
+    with serve(tape, speed=0) as server:
+        head, rest = exchanged(server.url, HELLO, last=False)
+    assert rest == b"".join(chunk(part.data) for part in CHUNKS)
+    assert b"content-length" not in head
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+def test_a_reset_is_a_reset_again(serve: Any, speed: float) -> None:
+    """Where the service reset the connection, the client gets all bytes, and then a reset."""
+    with serve(replace(STREAM, cut="reset"), speed=speed) as server:
+        got, end = until_the_end(server.url, HELLO)
+    assert got.partition(b"\r\n\r\n")[2] == b"".join(chunk(part.data) for part in CHUNKS)
+    assert isinstance(end, ConnectionResetError)
+
+
+def until_the_end(url: str, body: dict[str, Any]) -> tuple[bytes, OSError | None]:
+    """The bytes of a raw answer, and the error with which its connection ended."""
+    data = json.dumps(body).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=GIVE_UP) as sock:
+        sock.sendall(head % len(data) + data)
+        got = b""
+        try:
+            while part := sock.recv(65536):
+                got += part
+        except ConnectionResetError as error:
+            return got, error
+    return got, None
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+def test_trailers_are_sent_again(serve: Any, speed: float) -> None:
+    """The trailer fields follow the last chunk, and the `trailer` header announces them again."""
+    tape = replace(
+        STREAM,
+        headers=(*STREAM.headers, ("trailer", "x-sum, x-two")),
+        trailers=(("x-sum", "0abc"), ("x-two", "2")),
+    )
+    with serve(tape, speed=speed) as server:
+        head, rest = exchanged(server.url, HELLO)
+    assert rest.endswith(b"\r\n0\r\nx-sum: 0abc\r\nx-two: 2\r\n\r\n")
+    assert b"\r\ntrailer: x-sum, x-two\r\n" in head
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        (None, b"HTTP/1.1 200 OK"),
+        ("Quite Right", b"HTTP/1.1 200 Quite Right"),
+        ("", b"HTTP/1.1 200 "),
+    ],
+)
+def test_the_reason_phrase_is_sent_again(serve: Any, reason: str | None, line: bytes) -> None:
+    """An unusual reason phrase, also an empty one, is in the status line again."""
+    with serve(replace(STREAM, reason=reason), speed=0) as server:
+        head, _ = exchanged(server.url, HELLO)
+    assert head.split(b"\r\n")[0] == line
 
 
 def test_an_answer_without_a_byte_can_be_cut(serve: Any) -> None:

@@ -52,7 +52,7 @@ HEADS: list[Row] = [
         "unknown key",
         top("colour: red"),
         [
-            "2:1: unknown key 'colour'; known here: scenario, description, apis, match, tools, seed, defaults, turns, then, ids",
+            "2:1: unknown key 'colour'; known here: scenario, description, route, apis, match, tools, seed, defaults, turns, then, ids",
         ],
     ),
     (
@@ -165,7 +165,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, system, tools, headers, body, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, system, tools, headers, query, body, stream, got all",
         ],
     ),
     (
@@ -179,7 +179,7 @@ HEADS: list[Row] = [
         "match list",
         top("match: [user]"),
         [
-            "2:8: match: must be a mapping with the keys model, user, system, tools, headers, body, got a list",
+            "2:8: match: must be a mapping with the keys model, user, system, tools, headers, query, body, stream, got a list",
         ],
     ),
     (

@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [hello]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, got hello",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, parallel, interleaved, pause, frame, error, auto; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found no keys",
         ],
     ),
     (
@@ -157,7 +157,7 @@ PARTS: list[Row] = [
         "parallel key",
         part("parallel: [{tool: f, size: 1}]"),
         [
-            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, signature, malformed, split, every",
+            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, input, signature, malformed, split, every",
         ],
     ),
     (
@@ -228,6 +228,27 @@ PARTS: list[Row] = [
         part("auto: false"),
         [
             "3:19: turns[0].reply.auto: must be true, got false",
+        ],
+    ),
+    (
+        "server tool null",
+        part("server_tool: web_search, output: null"),
+        [
+            "3:46: turns[0].reply.output: must be a JSON value, or {raw: text}, got null",
+        ],
+    ),
+    (
+        "server tool key",
+        part("server_tool: web_search, arguments: {}"),
+        [
+            "3:38: turns[0].reply: unknown key 'arguments'; known here: server_tool, id, name, input, output, split, every",
+        ],
+    ),
+    (
+        "tool input",
+        part("tool: run, arguments: {a: 1}, input: print(1)"),
+        [
+            "3:43: turns[0].reply: must have either 'arguments' or 'input', got both",
         ],
     ),
 ]

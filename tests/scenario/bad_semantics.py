@@ -395,7 +395,7 @@ SEMANTICS: list[Row] = [
             "1:11: scenario: must be a name of lower-case letters, digits and '-', such as two-tools, got A",
             "5:23: turns[0].reply[1].id: call id 'c1' is taken by an earlier call",
             "5:27: turns[0].reply[1]: unknown key 'argument'; did you mean 'arguments'?",
-            "6:5: turns[1]: needs a 'reply', or 'http' for an error",
+            "6:5: turns[1]: needs a 'reply', or 'http' for an error, or the 'answer' of a route",
             "6:13: turns[1].finish: must be one of stop, tool_calls, length, content_filter, refusal, none, got done; did you mean 'none'?",
         ],
     ),

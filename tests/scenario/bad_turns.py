@@ -10,14 +10,14 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, fault, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, extra, fault, answer, recorded, when, got hello",
         ],
     ),
     (
         "recorded",
-        turn("{reply: {text: a}, recorded: {file: a.jsonl}}"),
+        turn("{reply: {text: a}, recorded: {request: 0123456789abcdef}}"),
         [
-            "3:34: turns[0].recorded: must be a string, got a mapping",
+            "3:34: turns[0].recorded: needs the key 'file'",
         ],
     ),
     (
@@ -45,7 +45,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, fault",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, extra, fault",
         ],
     ),
     (
@@ -73,14 +73,14 @@ TURNS: list[Row] = [
         "interleaved pause",
         turn("reply: {interleaved: [{text: a}, {pause: 1s}], order: [0]}"),
         [
-            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, frame; found 'pause'",
+            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, server_tool, frame; found 'pause'",
         ],
     ),
     (
         "neither",
         turn("finish: stop"),
         [
-            "3:5: turns[0]: needs a 'reply', or 'http' for an error",
+            "3:5: turns[0]: needs a 'reply', or 'http' for an error, or the 'answer' of a route",
         ],
     ),
     (
@@ -129,7 +129,7 @@ TURNS: list[Row] = [
         "attempts",
         turn("{reply: {text: a}, attempts: [429]}"),
         [
-            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, got 429",
+            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, got 429",
         ],
     ),
     (
@@ -256,6 +256,64 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, when: {api: chat}}"),
         [
             "3:30: turns[0].when: changes nothing about its turn",
+        ],
+    ),
+    (
+        "extra list",
+        turn("{reply: {text: a}, extra: [1]}"),
+        [
+            "3:31: turns[0].extra: must be a mapping of APIs to their fields, got a list",
+        ],
+    ),
+    (
+        "extra empty",
+        turn("{reply: {text: a}, extra: {}}"),
+        [
+            "3:31: turns[0].extra: must be a mapping of APIs to their fields, got an empty one",
+        ],
+    ),
+    (
+        "extra api",
+        turn("{reply: {text: a}, extra: {chatt: {body: {remove: [/a]}}}}"),
+        [
+            "3:32: turns[0].extra: unknown key 'chatt'; did you mean 'chat'?",
+        ],
+    ),
+    (
+        "extra key",
+        turn("{reply: {text: a}, extra: {chat: {bodies: {remove: [/a]}}}}"),
+        [
+            "3:39: turns[0].extra.chat: unknown key 'bodies'; did you mean 'body'?",
+        ],
+    ),
+    (
+        "extra nothing",
+        turn("{reply: {text: a}, extra: {chat: {}, agui: {stream: {}}, gemini: {body: {}}}}"),
+        [
+            "3:38: turns[0].extra.chat: must have one of join, drop, move, add, stream, body",
+            "3:57: turns[0].extra.agui.stream: must be a mapping of kinds of events to patches, got an empty one",
+            "3:77: turns[0].extra.gemini.body: must have one of set, copy, remove, each",
+        ],
+    ),
+    (
+        "extra pointer",
+        turn("{reply: {text: a}, extra: {chat: {stream: {'*': {set: {a: 1}}}}}}"),
+        [
+            "3:60: turns[0].extra.chat.stream[\"*\"].set: the key must be a JSON pointer to a field, such as /choices/0/message/reasoning, got 'a'",
+        ],
+    ),
+    (
+        "extra copy",
+        turn("{reply: {text: a}, extra: {chat: {stream: {'*': {copy: {/a: 1}}}}}}"),
+        [
+            '3:65: turns[0].extra.chat.stream["*"].copy["/a"]: must be a string, got 1; put it in quotes to make it one',
+        ],
+    ),
+    (
+        "extra remove",
+        turn("{reply: {text: a}, extra: {chat: {body: {remove: [/a, a]}}}}"),
+        [
+            "3:59: turns[0].extra.chat.body.remove[1]: must be a JSON pointer to a field, such as /choices/0/message/reasoning, got a",
         ],
     ),
 ]

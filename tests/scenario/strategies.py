@@ -108,6 +108,38 @@ defaults = st.builds(
     jitter=st.none() | shares,
     usage=st.none() | usages,
 )
+json_texts = (json_values | st.floats(allow_nan=False, allow_infinity=False)).map(
+    lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+)
+pointers = st.lists(texts, min_size=1, max_size=3).map(
+    lambda keys: "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+)
+patches = st.fixed_dictionaries(
+    {},
+    optional={
+        "set": st.dictionaries(pointers, json_values, min_size=1, max_size=2),
+        "copy": st.dictionaries(
+            pointers, pointers | pointers.map("^{}".format), min_size=1, max_size=2
+        ),
+        "each": st.dictionaries(
+            pointers, st.lists(json_values, min_size=1, max_size=3), min_size=1, max_size=2
+        ),
+        "remove": st.lists(pointers, min_size=1, max_size=2),
+    },
+)
+extras = st.fixed_dictionaries(
+    {},
+    optional={
+        "body": patches.filter(bool),
+        "join": st.lists(texts, min_size=1, max_size=2),
+        "drop": st.lists(texts, min_size=1, max_size=2),
+        "move": st.dictionaries(texts, texts, min_size=1, max_size=2),
+        "add": st.dictionaries(
+            texts, st.lists(patches | texts, min_size=1, max_size=2), min_size=1, max_size=2
+        ),
+        "stream": st.dictionaries(texts, patches, min_size=1, max_size=2),
+    },
+).filter(bool)
 tool_specs = st.lists(
     st.builds(
         m.ToolSpec,
@@ -135,7 +167,8 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
     kind = draw(st.integers(0, 2))
     if kind == 0:
         citations = draw(st.lists(st.builds(m.Citation, lines, texts, texts), max_size=2))
-        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()))
+        signature = draw(st.none() | texts)
+        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()), signature)
     if kind == 1:
         return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
     return m.RefusalPart(text, split, every)
@@ -157,7 +190,26 @@ def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> m.
     split = draw(st.none() | rules if arguments is None else splits(arguments))
     id = draw(st.none() | names.map(lambda name: f"{name}{next(ids)}"))
     every, signature = draw(st.none() | durations), draw(st.none() | texts)
+    if not malformed and not tools and draw(st.integers(0, 3)) == 0:
+        text = draw(texts) or None
+        split = draw(st.none() | rules if text is None else splits(text))
+        return m.ToolPart(name, id, text, False, split, every, signature, True)
     return m.ToolPart(name, id, arguments, malformed, split, every, signature)
+
+
+@st.composite
+def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
+    """A tool of the service: with input and output, each as compact JSON or as other text."""
+    input, output = draw(st.none() | texts | json_texts), draw(st.none() | texts | json_texts)
+    return m.ServerToolPart(
+        draw(st.sampled_from(["web_search", "mcp", "a b"])),
+        draw(st.none() | names),
+        draw(st.none() | names),
+        input,
+        output,
+        draw(st.none() | rules if input is None else splits(input)),
+        draw(st.none() | durations),
+    )
 
 
 @st.composite
@@ -208,8 +260,9 @@ def replies(
     part = st.one_of(
         spoken(),
         call,
+        server_tools(),
         parallel,
-        interleaved(spoken() | call | frames(apis)),
+        interleaved(spoken() | call | server_tools() | frames(apis)),
         frames(apis),
         durations.map(lambda long: m.PausePart(long)),
     )
@@ -242,6 +295,7 @@ def turns(
         wire=draw(st.none() | wires),
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
+        extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
     )
     recorded = draw(st.none() | tapes)
     variants = []
@@ -252,6 +306,7 @@ def turns(
             usage=draw(st.none() | usages),
             wire=draw(st.none() | wires),
             attempts=tuple(draw(st.lists(https, max_size=1))),
+            extra=draw(st.sampled_from([turn.extra, ()])),
         )
         if last and draw(st.booleans()):
             other = draw(replies(apis, tools, ids)) if draw(st.booleans()) else ()

@@ -46,6 +46,7 @@ def answers(scenarios, *texts):
         (scenario("a"), scenario("b", "two")),
         (scenario("a", "one"), scenario("b", "one", "two")),
         (scenario("a", "one", recorded=False), scenario("b", "two")),
+        (scenario("a", "one"), scenario("b", "two", recorded=False)),
     ],
 )
 def test_recordings_may_have_the_same_beginning(texts):
@@ -59,7 +60,7 @@ def test_recordings_may_have_the_same_beginning(texts):
         (scenario("a"), scenario("b")),
         (scenario("a", "one"), scenario("b", "one")),
         (scenario("a", "one"), scenario("b")),
-        (scenario("a", "one"), scenario("b", "two", recorded=False)),
+        (scenario("a", "one", recorded=False), scenario("b", "two", recorded=False)),
     ],
 )
 def test_equal_scenarios_are_refused(texts):

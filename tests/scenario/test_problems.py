@@ -12,12 +12,14 @@ from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import Mapping, Node, Scalar, documents
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
-from tests.scenario.bad_semantics import SEMANTICS
+from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
+from tests.scenario.bad_semantics import SEMANTICS as MODEL_SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.bad_yaml import YAML
 from tests.scenario.documents import part, top, turn, two
 
-SHAPE = HEADS + TURNS + PARTS
+SHAPE = HEADS + TURNS + PARTS + ROUTES
+SEMANTICS = MODEL_SEMANTICS + ROUTE_SEMANTICS
 without_c = pytest.mark.skipif(
     not hasattr(yaml, "CSafeLoader"), reason="PyYAML was built without libyaml"
 )

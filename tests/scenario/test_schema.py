@@ -20,11 +20,13 @@ from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
-from tests.scenario.bad_semantics import SEMANTICS
+from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
+from tests.scenario.bad_semantics import SEMANTICS as MODEL_SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.strategies import scenarios
 
-SHAPE = HEADS + TURNS + PARTS
+SHAPE = HEADS + TURNS + PARTS + ROUTES
+SEMANTICS = ROUTE_SEMANTICS + MODEL_SEMANTICS
 SCHEMA = json.loads((Path(mockllm.scenario.__file__).parent / "schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 DEFINITIONS = {"scenario": SCHEMA, **SCHEMA["$defs"]}

@@ -14,11 +14,14 @@ import aiohttp
 import aiohttp.abc
 import pytest
 from aiohttp import web
+from aiohttp.client_proto import ResponseHandler
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 import mockllm
 from mockllm.server.aiohttp_internals import (
+    BodyError,
+    ServiceConnection,
     connection_of,
     drain,
     give_what_arrived,
@@ -33,10 +36,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(mockllm.__file__).parent
 INTERNALS = SOURCES / "server" / "aiohttp_internals.py"
 
-PRIVATE = {"_eof", "_exception", "_factory", "_protocol"}
+PRIVATE = {"_eof", "_exception", "_factory", "_payload", "_protocol"}
 """The private attributes of aiohttp's objects that are used."""
 
-OWN = {"_stays"}
+OWN = {"_awaits_head", "_parse", "_stays"}
 """The private attributes of our classes; aiohttp has no such names."""
 
 HOOKS = {"request_factory", "pre_shutdown", "writer"}
@@ -75,11 +78,12 @@ def imported(tree):
 
 
 def private(tree):
-    """The private attributes that are read or written, by name or by a string."""
+    """The private attributes that are read or written, by name or by a string. `os._exit` is
+    documented in spite of its name."""
     for node in ast.walk(tree):
         name = ""
         if isinstance(node, ast.Attribute):
-            name = node.attr
+            name = "" if ast.unparse(node) == "os._exit" else node.attr
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -141,14 +145,22 @@ def test_the_undocumented_names_are_listed_here():
         for function in node.body
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    assert defined - {"__init__"} == OVERRIDDEN
+    assert defined - {"__init__"} - OWN == OVERRIDDEN
     modules = {module for module, _ in imported(tree)}
     assert modules - DOCUMENTED_MODULES.keys() == UNDOCUMENTED_MODULES
 
 
 def test_our_attributes_do_not_override_those_of_aiohttp():
-    """The attribute that our class adds does not exist in the aiohttp class."""
+    """The attributes that our classes add do not exist in the aiohttp classes."""
     assert not any(hasattr(web.StreamResponse(), name) for name in OWN)
+
+    async def connection():
+        return ResponseHandler(asyncio.get_running_loop())
+
+    found = run(connection())
+    added = {name for name in vars(ServiceConnection) if not name.startswith("__")} - OVERRIDDEN
+    assert "malformed" in added
+    assert not any(hasattr(found, name) for name in (*OWN, *added))
 
 
 # The bounds of the dependency
@@ -440,6 +452,75 @@ def test_the_tail_is_bounded():
             return connection_of(response).tail
 
     assert run(scenario()) == body[-16 * 1024 :]
+
+
+MALFORMED = {
+    "no size": b"zz\r\nhello\r\n",
+    "a negative size": b"-5\r\nhello\r\n",
+    "no line end": b"5\r\nhelloXX0\r\n\r\n",
+    "a trailer without a colon": b"0\r\nno trailer\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("rest", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_body_ends(rest, together):
+    """A body that cannot be read on raises at once, also where it came together with its head, and
+    the connection has the error. What arrived before can be read. It was waited for without an
+    end."""
+
+    async def scenario():
+        over = asyncio.Event()
+
+        async def service(writer):
+            begin = CHUNKED + b"3\r\none\r\n"
+            writer.write(begin + rest if together else begin)
+            await writer.drain()
+            if not together:
+                await asyncio.sleep(0)
+                writer.write(rest)
+            await over.wait()  # it does not close
+
+        async with response_of(service) as response:
+            got = await until_it_fails(response.content)
+            give_what_arrived(response.content)
+            assert connection_of(response).malformed is not None
+            over.set()
+            return got + await response.content.read()
+
+    assert run(scenario()).startswith(b"one")
+
+
+async def until_it_fails(content):
+    """What can be read of a body before that raises."""
+    got = b""
+    try:
+        while True:
+            got += (await content.readchunk())[0]
+    except BodyError:
+        return got
+
+
+def test_heads_that_are_cut_and_follow_each_other():
+    """A head in many segments, an interim answer before it and a body in the same segment are read
+    as they are, and no error is noted."""
+    answer = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + ANSWER
+
+    async def read(parts):
+        async def service(writer):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0)
+
+        async with response_of(service) as response:
+            body = await response.read()
+            assert connection_of(response).malformed is None
+            return response.status, body
+
+    for size in (1, 7, len(answer)):
+        parts = [answer[at : at + size] for at in range(0, len(answer), size)]
+        assert run(read(parts)) == (200, b"hi")
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])

@@ -293,7 +293,7 @@ def test_refusals_have_the_shape_of_the_api(serve):
     assert "not UTF-8" in binary.json()["error"]["message"]
     listed = served.http.post("/v1/responses", content=b"[]")
     assert listed.status_code == 400
-    assert {e["outcome"] for e in served.journal()} == {"invalid"}
+    assert {e["outcome"] for e in served.journal()[1:]} == {"invalid"}
 
 
 def test_a_body_beyond_the_limit_is_refused(serve):

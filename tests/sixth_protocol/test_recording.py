@@ -242,7 +242,7 @@ def test_export_and_import(mockllm, hall, folder, tmp_path):
         assert spoken(left.text) == spoken(right.text)
         assert spoken(left.text, "setting") == spoken(right.text, "setting")
     again = tmp_path / "again.yaml"
-    mockllm("export", "numbers", "--scenarios", tmp_path / "out", "--to", "vcr", "-o", again)
+    mockllm("export", "cassette", "--scenarios", tmp_path / "out", "--to", "vcr", "-o", again)
     # Of a try that failed, only the error is kept, and of headers those that are known harmless.
     kept = [replace(one, source="", headers=()) for one in found[1:]]
     assert [replace(one, source="", headers=()) for one in vcr.read(again)[1:]] == kept

@@ -72,7 +72,7 @@ def test_a_request_that_nothing_answers(hall):
 
 def test_an_unknown_path_gets_the_nearest_shape(hall):
     """A path below those of the API is answered as the API would."""
-    answer = hall().http.post("/echo/v2/shout", json={})
+    answer = hall().http.post("/echo/v2/spek", json={})
     assert answer.status_code == 404
     assert "POST /echo/v2/speak" in answer.json()["mishap"]["words"]
 

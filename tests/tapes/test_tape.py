@@ -13,6 +13,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
+from mockllm.tapes.conversion import captured_of, tape_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
@@ -23,6 +24,7 @@ APIS = tuple(PROTOCOLS)
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
 header_values = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\t"), max_size=12)
 headers = st.lists(st.tuples(header_names, header_values), max_size=3).map(tuple)
+reasons = st.text(st.characters(max_codepoint=255, exclude_categories=("Cc",)), max_size=9)
 bodies = (
     st.binary(max_size=20)
     | texts.map(str.encode)
@@ -37,9 +39,11 @@ tapes = st.builds(
     status=st.integers(200, 599),
     headers=headers,
     chunks=timed,
-    cut=st.sampled_from(["", "client", "upstream"]),
+    cut=st.sampled_from(["", "client", "upstream", "reset"]),
     digest=st.text("0123456789abcdef", max_size=8),
     request=st.none() | st.builds(RecordedRequest, st.just("POST"), texts, headers, bodies),
+    reason=st.none() | reasons,
+    trailers=headers,
 )
 TAPE = Tape(
     "chat",
@@ -97,6 +101,24 @@ def test_a_tape_is_readable() -> None:
     ]
 
 
+@given(tapes)
+def test_a_tape_gives_its_exchange_back(tape: Tape) -> None:
+    """The exchange of a tape has everything of it except its turn, and becomes the same tape."""
+    again = tape_of(captured_of(tape))
+    own = RecordedRequest("", "") if tape.request is None else tape.request
+    kept = replace(tape, request=own, digest="", streamed=False, api=again.api)
+    assert again == kept
+
+
+def test_usual_answers_need_no_more_keys() -> None:
+    """Only an unusual reason phrase and trailers stand in the head, so that older versions read the
+    tapes of all other answers."""
+    plain, unusual = dump_tape(TAPE), replace(TAPE, reason="", trailers=(("x-sum", "1"),))
+    assert b"reason" not in plain
+    assert b"trailers" not in plain
+    assert b'"reason":"","trailers":[["x-sum","1"]],"request"' in dump_tape(unusual)
+
+
 def test_the_head_alone_can_be_read() -> None:
     """The first line has everything except the chunks, and the number of them."""
     first = dump_tape(TAPE).splitlines(keepends=True)[0]
@@ -142,7 +164,14 @@ LINES = dump_tape(TAPE).split(b"\n")
         (broken(chunks=True), "1:1: 'chunks' must be a whole number, got true"),
         (
             broken(cut="server"),
-            '1:1: \'cut\' must be one of "", "client", "upstream", got "server"',
+            '1:1: \'cut\' must be one of "", "client", "upstream", "reset", got "server"',
+        ),
+        (broken(reason="€"), "1:1: 'reason' must be a reason phrase, got \"€\""),
+        (broken(reason=1), "1:1: 'reason' must be a reason phrase, got 1"),
+        (broken(reason="a\r\nb"), "1:1: 'reason' must be a reason phrase, got \"a\\r\\nb\""),
+        (
+            broken(trailers=[["x-a", "b\r\nc: d"]]),
+            '1:1: \'trailers\' must be a list of [name, value], got [["x-a","b\\r\\nc: d"]]',
         ),
         (
             broken(headers=[["x-a", "b\r\nc: d"]]),

@@ -90,6 +90,12 @@ def head(answer):
     return answer.status, kept
 
 
+def lower_head(answer):
+    """As `head`, with names in lower case, in which a tape keeps them."""
+    status, kept = head(answer)
+    return status, [(name.lower(), value) for name, value in kept]
+
+
 @every_api
 def test_streams_that_break_off(aimock, runs, api):
     """If aimock breaks off a stream, recorder and replay do so at the same byte, and the SDK
@@ -113,25 +119,41 @@ def test_streams_that_break_off(aimock, runs, api):
 
 @every_api
 def test_a_failed_attempt_and_its_retry(aimock, runs, api):
-    """A failed request and its retry are recorded as one turn with an attempt, and replayed so."""
+    """A failed request and its retry are recorded as one turn with an attempt; the replay has the
+    exact error first, then the exact answer."""
     # With this header aimock counts the requests of each test separately.
     headers = {"x-test-id": api}
     more = {"http_options": {"headers": headers}} if api == "gemini" else {"extra_headers": headers}
 
     def run(url):
         with CONVERSATIONS[api](url, **more) as conversation:
-            (failed,), answered = transcript(conversation, "Once more.", stream=True, attempts=2)
-        assert "Not now." in failed.pop("message")
-        return failed, answered
+            return transcript(conversation, "Once more.", stream=True, attempts=2)
 
-    with runs.recording(aimock.url) as url:
-        recorded = run(url)
-    with runs.replaying() as url:
-        assert run(url) == recorded
-    assert [one.recorded for one in runs.exchanges] == ["", "exact"]
+    recorded, replayed = runs.both(aimock.url, run)
+    assert replayed == recorded
+    (failed,), (*_, answered) = recorded
+    assert failed["status"] == 503
+    assert "Not now." in failed["message"]
+    assert "raised" not in answered
+    assert [(one.status, one.attempt) for one in runs.exchanges] == [(503, 1), (200, 2)]
     (scenario,) = runs.scenarios.values()
     (turn,) = scenario.turns
     assert [attempt.status for attempt in turn.attempts] == [503]
+    assert [one.file for one in turn.recordings()] == ["once-more.1.jsonl", "once-more.1-2.jsonl"]
+
+
+@every_api
+def test_the_bytes_of_a_failed_attempt(aimock, runs, api):
+    """The error and the answer to its retry have the recorded status, headers and chunks."""
+    request = REQUESTS[api]("Once more.", True)
+
+    def run(url):
+        return [post(url, *request, **KEYS, x_test_id=f"bytes of {api}") for _ in range(2)]
+
+    recorded, replayed = runs.both(aimock.url, run)
+    assert [answer.status for answer in recorded] == [503, 200]
+    assert [answer.chunks for answer in replayed] == [answer.chunks for answer in recorded]
+    assert list(map(lower_head, replayed)) == list(map(lower_head, recorded))
 
 
 def test_comments(aimock, runs):
@@ -148,12 +170,19 @@ def test_comments(aimock, runs):
     assert chunks[0] == b": OPENROUTER PROCESSING\n\n"
 
 
-def test_requests_without_a_model_are_not_recorded(aimock, runs):
-    """A request that calls no model is forwarded, and not recorded."""
-    with Chat(aimock.url) as conversation:
-        direct = [model.id for model in conversation.client.models.list()]
-    with runs.recording(aimock.url) as url, Chat(url) as conversation:
-        passed = [model.id for model in conversation.client.models.list()]
-    assert passed == direct
-    assert passed
-    assert not list(runs.folder.glob("*.*l"))
+def test_requests_without_a_model_are_recorded_as_routes(aimock, runs):
+    """A request that calls no model is forwarded, recorded as a route, and replayed exactly."""
+
+    def run(url):
+        with Chat(url) as conversation:
+            return [model.to_dict() for model in conversation.client.models.list()]
+
+    direct = run(aimock.url)
+    recorded, replayed = runs.both(aimock.url, run)
+    assert recorded == direct
+    assert replayed == recorded
+    assert recorded
+    (scenario,) = runs.scenarios.values()
+    assert str(scenario.route) == "GET /v1/models"
+    assert len(scenario.turns) == 1
+    assert len(runs.tapes()) == 1

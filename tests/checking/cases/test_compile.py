@@ -49,6 +49,7 @@ def test_variations_of_one_answer_differ(api) -> None:
         streams[key] = case.name
 
 
+@pytest.mark.slow
 @every_level
 @every_api
 def test_specs_have_the_names_and_the_order_of_the_cases(api, level) -> None:

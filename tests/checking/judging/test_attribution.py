@@ -266,6 +266,7 @@ BYTE_MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", BYTE_MISTAKES)
 def test_a_mistake_in_reading_bytes_has_one_name(client: Callable[[], Any]) -> None:
     """A byte order mark, a character that was cut, a line end and `[DONE]` are the business of the

@@ -17,6 +17,8 @@ from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 
+pytestmark = pytest.mark.slow
+
 ODD = Variation(line_end="cr", bom=True, multiline=True, comments=1, group=3, cut=(1, 7, 3))
 
 every_scenario = pytest.mark.parametrize(

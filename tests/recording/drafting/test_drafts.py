@@ -11,10 +11,12 @@ from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
-from mockllm.recording.drafting.drafts import Drafting, MatchRule, drafts
+from mockllm.recording.drafting.drafts import Drafting, MatchRule
+from mockllm.recording.drafting.drafts import drafts as drafts_of
+from mockllm.recording.drafting.lines import LIVE
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Http, Match, TextCondition
+from mockllm.scenario.model import Http, Match, Route, TextCondition
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import (
     JSON,
@@ -29,6 +31,19 @@ from tests.recording.exchanging import (
     user,
 )
 from tests.server.odd_upstream import text_events
+
+
+def drafts(exchanges, origin=LIVE, **options):
+    """The drafts of exchanges of one origin."""
+    return drafts_of([(one, origin) for one in exchanges], Drafting(**options))
+
+
+def tapes(draft):
+    """The tapes of a draft, by turn; None where a turn's tape is not new."""
+    return [
+        draft.tapes.get(turn.recorded.file) if turn.recorded is not None else None
+        for turn in draft.scenario.turns
+    ]
 
 
 def drafted(*exchanges, **options):
@@ -67,12 +82,10 @@ def test_a_conversation_of_three_turns():
     assert scenario.match == Match(user=TextCondition("equals", "Hello, World!"))
     requests = [turn.request.user.value if turn.request else None for turn in scenario.turns]
     assert requests == [None, "and then?", "and then?"]
-    assert [turn.recorded.file for turn in scenario.turns] == [
-        f"hello-world.{n}.jsonl" for n in (1, 2, 3)
-    ]
-    assert [tape.digest for tape in draft.tapes] == [digest(t, "chat") for t in scenario.turns]
+    assert list(draft.tapes) == [turn.recorded.file for turn in scenario.turns]
+    assert [tape.digest for tape in tapes(draft)] == [digest(t, "chat") for t in scenario.turns]
     assert [(line.outcome, line.turn) for line in draft.report] == [
-        ("frames", 0), ("frames", 1), ("frames", 2)
+        ("neutral", 0), ("neutral", 1), ("neutral", 2)
     ]  # fmt: skip
 
 
@@ -118,12 +131,16 @@ def test_conversations_with_the_same_answers_part_where_they_differ():
 
 
 def test_the_same_conversation_twice():
-    """A recording that nothing distinguishes from another is kept too, and plays when it is
-    named."""
+    """A recording that nothing distinguishes from another is kept too. It is the second with the
+    same request, as its line shows."""
     hello = [user("hello")]
-    drafts_ = list(drafts([answer(hello, "one"), answer(hello, "two")]))
-    assert [draft.scenario.match is None for draft in drafts_] == [False, True]
-    assert "plays only when it is named" in drafts_[1].report[0].description
+    one, two = drafts([answer(hello, "one"), answer(hello, "two")])
+    first, second = one.scenario.turns[0].recorded, two.scenario.turns[0].recorded
+    assert first.request == second.request != ""
+    assert (first.order, second.order) == (0, 1)
+    assert one.scenario.match == two.scenario.match
+    assert "answers the same request the 2nd time" in two.report[0].description
+    assert drafted(answer(hello, "one"), answer(hello, "two")).keys() == {"hello", "hello-2"}
 
 
 @pytest.mark.parametrize("name", ["look" * 20, "look up", "", "\u2028"])
@@ -149,7 +166,9 @@ def test_a_conversation_that_branches():
         "hello-2": ["hi", "else"],
     }
     fork = scenarios["hello-2"]
-    assert [turn.recorded.file for turn in fork.turns] == ["hello.1.jsonl", "hello-2.2.jsonl"]
+    assert fork.turns[0].recorded.file == scenarios["hello"].turns[0].recorded.file
+    assert fork.turns[0].recorded.request == "", "the request of the first turn finds the other"
+    assert fork.turns[1].recorded.request != ""
     assert played(scenarios, *other) == ("hello-2", 1)
 
 
@@ -185,8 +204,8 @@ def test_a_second_run_continues():
     draft = next(drafts([answer([*hello, model("hi"), user("more")], "yes")], known=known))
     assert draft.base == known[0]
     assert (draft.scenario.name, texts(draft.scenario)) == ("hello", ["hi", "yes"])
-    assert draft.tapes[0] is None
-    assert draft.tapes[1] is not None
+    assert tapes(draft)[0] is None
+    assert tapes(draft)[1] is not None
 
 
 def test_a_second_run_knows_the_answers_that_services_keep():
@@ -194,7 +213,7 @@ def test_a_second_run_knows_the_answers_that_services_keep():
     first = next(drafts([responding("hello", "resp_a", "one")]))
     more = responding("more", "resp_b", "two", previous="resp_a")
     draft = next(
-        drafts([more], known=loads(dump(first.scenario)), tape=lambda recorded: first.tapes[0])
+        drafts([more], known=loads(dump(first.scenario)), tape=lambda recorded: tapes(first)[0])
     )
     assert texts(draft.scenario) == ["one", "two"]
 
@@ -245,7 +264,7 @@ def test_a_broken_answer_is_replaced_by_a_whole_one():
     broken = exchange(asks(*hello), text_events("on")[:1], cut="upstream")
     draft = next(drafts([broken, answer(hello, "one")]))
     assert texts(draft.scenario) == ["one"]
-    assert draft.tapes[0].cut == ""
+    assert tapes(draft)[0].cut == ""
     assert len(draft.report) == 2
 
 
@@ -257,7 +276,9 @@ def test_a_broken_answer_is_replaced_by_a_whole_one():
     [
         ({}, {"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
         ({}, {"model": "other"}, "model"),
-        ({"stream": True}, {"stream": False}, "body"),
+        ({"stream": True}, {"stream": False}, "stream"),
+        ({}, {"temperature": 0.5}, "body"),
+        ({"reasoning": {"effort": "low"}}, {"reasoning": {"effort": "high"}}, "body"),
     ],
 )
 def test_a_further_condition_for_another_difference(first, second, condition):
@@ -268,7 +289,7 @@ def test_a_further_condition_for_another_difference(first, second, condition):
         "hello": ["one"],
         "hello-2": ["two"],
     }
-    assert getattr(scenarios["hello-2"].match, condition)
+    assert getattr(scenarios["hello-2"].match, condition) not in (None, ())
     assert played(scenarios, *hello, **first) == ("hello", 0)
     assert played(scenarios, *hello, **second) == ("hello-2", 0)
 
@@ -384,12 +405,16 @@ def test_names_in_use():
 # Requests and answers of every form
 
 
-def test_requests_that_generate_nothing_are_skipped():
-    """A lookup leaves no scenario; every exchange has a report, a skipped one too."""
+def test_requests_that_call_no_model_become_routes():
+    """A look-up is a scenario with a route; what no route can be is skipped, with the reason."""
     listing = replace(answer([user("x")], "y"), method="GET")
-    draft, other = drafts([listing, answer([user("hello")], "hi")])
-    assert draft.scenario is None
-    assert draft.report[0].outcome == "skipped"
+    preflight = replace(listing, method="OPTIONS")
+    draft, skipped, other = drafts([listing, preflight, answer([user("hello")], "hi")])
+    assert draft.scenario.route == Route("GET", "/v1/chat/completions")
+    assert draft.scenario.turns[0].answer.status == 200
+    assert draft.report[0].outcome == "neutral"
+    assert skipped.scenario is None
+    assert "OPTIONS" in skipped.report[0].description
     assert other.report[0].scenario == "hello"
 
 
@@ -416,7 +441,7 @@ def test_malformed_answers(chunks):
     request = asks(user("hello"))
     draft = next(drafts([exchange(request, chunks)]))
     assert loads(dump(draft.scenario)) == (draft.scenario,)
-    assert b"".join(p.data for p in draft.tapes[0].chunks) == b"".join(chunks)
+    assert b"".join(p.data for p in tapes(draft)[0].chunks) == b"".join(chunks)
 
 
 def test_bodies():

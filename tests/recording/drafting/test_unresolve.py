@@ -18,7 +18,7 @@ from mockllm.replay.loading import loads
 from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
-from tests.strategies import opaques, parts, tool_calls, turns
+from tests.strategies import every_part, opaques, tool_calls, turns
 from tests.tools.streams import CORPUS
 from tools.corpus import decoded, recordings
 
@@ -36,7 +36,7 @@ def yaml_of(turn: Turn) -> str:
     return "\n".join(line[4:] for line in lines[2:])
 
 
-@given(turns(parts | opaques | tool_calls(well_formed=False)))
+@given(turns(every_part | opaques | tool_calls(well_formed=False)))
 def test_every_turn_survives(turn: Turn) -> None:
     """Fragments, their order, pauses, tokens, endings and frames are the same."""
     assert again(turn) == normal(turn)

@@ -1,6 +1,7 @@
 """The folder of recordings: what is written, and what is left after an interruption."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import threading
@@ -8,15 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mockllm.core.target import NO_TARGET
 from mockllm.errors import ScenarioError
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
 from mockllm.recording.store.pending import Pending
+from mockllm.replay.call import Call
 from mockllm.replay.loading import load
+from mockllm.replay.player import Player
+from mockllm.replay.session import Exchange, Session
 from mockllm.tapes.model import digest
-from tests.recording.exchanging import answer, failure, model, user
+from tests.recording.exchanging import answer, failure, model, timed, user
 
 HELLO = [user("hello")]
 MORE = [*HELLO, model("hi"), user("more")]
@@ -151,11 +157,31 @@ def test_existing_files_are_not_overwritten(path):
     assert (path / "hello-2.1-2.jsonl").exists()
 
 
-def test_unused_tapes_are_deleted(path):
-    """When a retry replaces an error, the error's tape is deleted after the YAML no longer names
-    it."""
+def test_the_tape_of_an_earlier_try_is_kept(path):
+    """When an answer follows an error, the error is an attempt with its own tape."""
     write(Folder(path), failure(HELLO), answer(HELLO, "hi"))
-    assert files(path) == ["hello.1-2.jsonl", "hello.yaml"]
+    assert files(path) == ["hello.1-2.jsonl", "hello.1.jsonl", "hello.yaml"]
+    (turn,) = load([path])[0].turns
+    assert [one.file for one in turn.recordings()] == ["hello.1.jsonl", "hello.1-2.jsonl"]
+    assert [attempt.recorded.request for attempt in turn.attempts] == [""]
+
+
+def test_an_earlier_try_with_fields_of_its_service_is_exact(path):
+    """The error before an answer is played byte by byte, also with fields that only its service
+    has."""
+    body = b'{"error":  {"message": "Slow down", "code": 429, "metadata": {"provider": "P"}}}'
+    failed = dataclasses.replace(failure(HELLO), chunks=timed([body]))
+    write(Folder(path), failed, answer(HELLO, "hi"))
+    player, session = Player(load([path])), Session("default")
+    assert player.served.scenarios[0].turns[0].attempts[0].extra
+    played = []
+    for _ in range(2):
+        entry = Exchange("POST", "/v1/chat/completions", {}, failed.request_body)
+        answered = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, session, entry))
+        played.append((answered, entry.recorded))
+    (tried, how), (_, then) = played
+    assert (how, then) == ("exact", "exact")
+    assert (tried.status, b"".join(tried.data)) == (429, body)
 
 
 @pytest.mark.slow

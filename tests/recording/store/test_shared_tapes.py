@@ -10,7 +10,7 @@ from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.loading import load
 from mockllm.tapes.captured import Captured
-from tests.recording.exchanging import answer, failure, user
+from tests.recording.exchanging import answer, user
 
 HELLO = [user("hello")]
 
@@ -19,8 +19,8 @@ def tapes(path: Path) -> list[str]:
     return sorted(file.name for file in path.glob("*.jsonl"))
 
 
-def write(folder: Folder, exchange: Captured) -> None:
-    drafting = Drafting(known=folder.scenarios(), tape=folder.tape)
+def write(folder: Folder, exchange: Captured, *, overwrite: bool = False) -> None:
+    drafting = Drafting(known=folder.scenarios(), tape=folder.tape, overwrite=overwrite)
     for draft in drafting.add(exchange):
         drafting.written(draft, folder.write(draft))
 
@@ -37,13 +37,13 @@ def share(path: Path) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_tape_that_another_scenario_names_is_kept(tmp_path: Path, shared: bool) -> None:
-    """An answer takes the place of a failure, and the tape of the failure goes with it: but not
-    where another scenario has a turn with the same tape."""
-    write(Folder(tmp_path), failure(HELLO))
+    """A new conversation takes the place of an old one, and the tape of the old one goes with it:
+    but not where another scenario has a turn with the same tape."""
+    write(Folder(tmp_path), answer(HELLO, "old"))
     assert tapes(tmp_path) == ["hello.1.jsonl"]
     if shared:
         share(tmp_path)
-    write(Folder(tmp_path), answer(HELLO, "hi"))
+    write(Folder(tmp_path), answer(HELLO, "hi"), overwrite=True)
     kept = ["hello.1-2.jsonl", "hello.1.jsonl"] if shared else ["hello.1-2.jsonl"]
     assert tapes(tmp_path) == kept
     named = {

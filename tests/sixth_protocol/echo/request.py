@@ -27,7 +27,7 @@ def options(request: Request) -> Options:
     return Options(string(request.body.get("scene")) or None)
 
 
-def guard(headers: Mapping[str, str], query: Mapping[str, str]) -> None:
+def guard(headers: Mapping[str, str], target: Target) -> None:
     """Refuses a request without a key."""
     if not headers.get("x-echo-key"):
         raise RequestError("Who is calling? Send x-echo-key.", status=401, type="stranger")

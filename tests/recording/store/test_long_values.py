@@ -1,0 +1,162 @@
+"""Long values in files beside the YAML: which ones, and that nothing changes by it."""
+
+import json
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.recording.drafting.drafts import Drafting
+from mockllm.recording.drafting.lines import LIVE
+from mockllm.recording.store.folder import Folder
+from mockllm.recording.store.long_values import files_of, with_files
+from mockllm.replay.loading import load
+from mockllm.scenario.dump import dump
+from mockllm.scenario.model import (
+    FramePart,
+    InterleavedPart,
+    Match,
+    ParallelPart,
+    ReasoningPart,
+    Scenario,
+    ServerToolPart,
+    TextFile,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+)
+from mockllm.tapes.model import digest
+from tests.recording.exchanging import JSON, exchange
+from tests.scenario.strategies import replies
+
+BASE64 = "QUJD" * 200
+PICTURE = {"image_generation_call": {"result": BASE64}}
+KINDS = {
+    "signature of reasoning": ReasoningPart("Hm", signature=BASE64),
+    "signature of a text": TextPart("Hi", signature=BASE64),
+    "signature of a call": ToolPart("f", arguments="{}", signature=BASE64),
+    "result of a server tool": ServerToolPart(
+        "web_search", "ws_1", output=json.dumps({"encrypted_content": BASE64})
+    ),
+    "frame": FramePart("responses", json.dumps(PICTURE)),
+    "frame of JSON": FramePart("responses", PICTURE),
+    "long text": TextPart("word " * 20_000),
+    "long reasoning": ReasoningPart("word " * 20_000),
+    "call in parallel": ParallelPart((ToolPart("f", "a", "{}", signature=BASE64), ToolPart("g"))),
+    "interleaved": InterleavedPart((TextPart("Hi"), ReasoningPart("Hm", signature=BASE64)), (1, 0)),
+}
+
+
+def names():
+    """A function that gives new names of files."""
+    numbers = count(1)
+    return lambda: f"long.{next(numbers)}.txt"
+
+
+def written(turn, path):
+    """The turn with its files, as it is loaded again from a folder."""
+    changed, files = with_files(turn, names())
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    scenario = Scenario("long", (changed,), match=Match(anything=True))
+    text = dump(scenario)
+    (path / "long.yaml").write_text(text, encoding="utf-8", newline="")
+    (loaded,) = load([path])
+    return loaded.turns[0], files, text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_long_value_has_a_file(kind, tmp_path):
+    """The YAML has the name of the file, and loading it gives an equal turn with the same digest,
+    which names the same file."""
+    turn = TurnSpec(reply=(KINDS[kind],), finish="stop")
+    loaded, files, text = written(turn, tmp_path)
+    assert list(files) == ["long.1.txt"]
+    assert files_of(loaded) == {"long.1.txt"}
+    assert max(map(len, text.splitlines())) < 120
+    if kind != "frame of JSON":
+        assert loaded.reply == turn.reply
+        assert digest(loaded, "chat") == digest(turn, "chat")
+    assert with_files(loaded, names()) == (loaded, {})
+
+
+SHORT = {
+    "short signature": ReasoningPart("Hm", signature="x" * 512),
+    "text": TextPart("word " * 12_000),
+    "fragments": TextPart("word " * 20_000, split=("word " * 10_000, "word " * 10_000)),
+    "result": ServerToolPart("web_search", "ws_1", output=json.dumps(list(range(2_000)))),
+    "frame": FramePart("responses", {"numbers": list(range(2_000))}),
+    "arguments": ToolPart("f", arguments=json.dumps({"a": "word " * 500})),
+}
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_what_people_read_stays(kind, tmp_path):
+    """Short values, texts with fragments, and readable JSON stay in the YAML."""
+    turn = TurnSpec(reply=(SHORT[kind],), finish="stop")
+    loaded, files, _ = written(turn, tmp_path)
+    assert files == {}
+    assert loaded.reply == turn.reply
+
+
+long_texts = st.sampled_from([BASE64, "é" * 600, "a\r\nb\u2028" * 200, " " * 600, "\x00\x1b" * 300])
+
+
+@st.composite
+def long_turns(draw):
+    """Turns with long values in any of their parts."""
+    reply = [
+        replace(part, signature=draw(st.none() | long_texts))
+        if isinstance(part, TextPart | ReasoningPart | ToolPart)
+        else part
+        for part in draw(replies(("chat",), (), count()))
+    ]
+    return TurnSpec(reply=tuple(reply))
+
+
+@given(long_turns())
+def test_files_change_nothing(tmp_path_factory, turn):
+    """Any reply, with long values in any of its parts, is loaded as it was, and has its digest."""
+    loaded, files, _ = written(turn, tmp_path_factory.mktemp("folder"))
+    assert loaded.reply == turn.reply
+    assert digest(loaded, "chat") == digest(turn, "chat")
+    assert files_of(loaded) == set(files)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_edited_file_is_an_edited_answer(kind, tmp_path):
+    """Where a file was edited, the digest is another one, so that the tape is played no more."""
+    loaded, (name,), _ = written(TurnSpec(reply=(KINDS[kind],), finish="stop"), tmp_path)
+    content = (tmp_path / name).read_text().replace("QUJD", "QUJE", 1).replace("word", "work", 1)
+    (tmp_path / name).write_text(content)
+    (edited,) = load([tmp_path])
+    assert digest(edited.turns[0], "chat") != digest(loaded, "chat")
+
+
+def test_a_folder_writes_and_reads_the_files(tmp_path):
+    """A recorded signature has a file beside the YAML, and the tape of the turn is still the one of
+    its digest."""
+    content = [
+        {"type": "thinking", "thinking": "Hm", "signature": BASE64},
+        {"type": "text", "text": "Hello"},
+    ]
+    value = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m"}
+    usage = {"input_tokens": 3, "output_tokens": 2}
+    value |= {"content": content, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+    url = "https://api.anthropic.com/v1/messages"
+    sent = json.dumps(asked).encode()
+    one = exchange(sent, [json.dumps(value).encode()], headers=JSON, url=url)
+    folder, drafting = Folder(tmp_path), Drafting()
+    for draft in drafting.add(one, LIVE):
+        drafting.written(draft, folder.write(draft))
+    (loaded,) = load([tmp_path])
+    (turn,) = loaded.turns
+    (name,) = files_of(turn)
+    assert (tmp_path / name).read_text() == BASE64
+    assert BASE64 not in next(tmp_path.glob("*.yaml")).read_text()
+    assert turn.reply[0].signature == BASE64
+    assert isinstance(turn.reply[0].signature, TextFile)
+    assert Folder(tmp_path).tape(turn.recorded).digest == digest(turn, "anthropic")

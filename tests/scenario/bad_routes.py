@@ -1,0 +1,187 @@
+# ruff: noqa: E501 - messages are compared whole, and are as long as they are
+"""Documents with mistakes in routes that call no model, with all their problems."""
+
+from __future__ import annotations
+
+from tests.scenario.documents import Row
+
+
+def route(written: str) -> str:
+    """A scenario with this route."""
+    return f"scenario: a\nroute: {written}\nturns:\n  - answer: {{text: hi}}\n"
+
+
+def answer(keys: str) -> str:
+    """A scenario with this answer."""
+    return f"scenario: a\nroute: GET /x\nturns:\n  - answer: {keys}\n"
+
+
+def top(lines: str, turn: str = "answer: {text: hi}") -> str:
+    """A scenario with a route and these lines, and this turn."""
+    return f"scenario: a\nroute: GET /x\n{lines}\nturns:\n  - {turn}\n"
+
+
+_METHODS = "; methods: GET, HEAD, POST, PUT, PATCH, DELETE"
+_EXAMPLE = "must be a method and a path, such as POST /v1/embeddings, got"
+
+ROUTES: list[Row] = [
+    (
+        "route without method",
+        route("/v1/embeddings"),
+        [f"2:8: route: {_EXAMPLE} /v1/embeddings{_METHODS}"],
+    ),
+    (
+        "route method typo",
+        route("PSOT /v1/embeddings"),
+        [f"2:8: route: {_EXAMPLE} PSOT /v1/embeddings; did you mean 'POST'?"],
+    ),
+    (
+        "route options",
+        route("OPTIONS /x"),
+        [f"2:8: route: {_EXAMPLE} OPTIONS /x{_METHODS}"],
+    ),
+    (
+        "route without slash",
+        route("POST v1"),
+        [f"2:8: route: {_EXAMPLE} POST v1; in the path, {{name}} is one segment and * is any text"],
+    ),
+    (
+        "route with query",
+        route("GET /x?limit=2"),
+        [
+            f"2:8: route: {_EXAMPLE} GET /x?limit=2; a query is a condition: match: {{query: {{name: value}}}}"
+        ],
+    ),
+    (
+        "route open brace",
+        route("GET /x/{id"),
+        [
+            f"2:8: route: {_EXAMPLE} GET /x/{{id; in the path, {{name}} is one segment and * is any text"
+        ],
+    ),
+    (
+        "route of mockllm",
+        route("GET /_mockllm/health"),
+        ["2:8: route: is a path of mockllm itself: /_mockllm/... and /s/SESSION/..."],
+    ),
+    (
+        "route of a session",
+        route("GET /s/one/v1/models"),
+        ["2:8: route: is a path of mockllm itself: /_mockllm/... and /s/SESSION/..."],
+    ),
+    (
+        "answer text",
+        answer("hi"),
+        [
+            "4:13: turns[0].answer: must be a mapping with the keys status, headers, json, text, base64, file, got hi"
+        ],
+    ),
+    (
+        "answer typo",
+        answer("{jsn: {}}"),
+        ["4:14: turns[0].answer: unknown key 'jsn'; did you mean 'json'?"],
+    ),
+    (
+        "answer two bodies",
+        answer("{json: 1, text: a}"),
+        ["4:13: turns[0].answer: must have one body, got json and text"],
+    ),
+    (
+        "answer status",
+        answer("{status: 101}"),
+        ["4:22: turns[0].answer.status: must be a whole number from 200 to 599, got 101"],
+    ),
+    (
+        "answer base64",
+        answer("{base64: a*}"),
+        ["4:22: turns[0].answer.base64: must be base64 text, got a*"],
+    ),
+    (
+        "answer base64 length",
+        answer("{base64: QUJ}"),
+        ["4:22: turns[0].answer.base64: must be base64 text, got QUJ"],
+    ),
+    (
+        "answer file above",
+        answer("{file: ../a.bin}"),
+        [
+            "4:20: turns[0].answer.file: must be a path inside the folder of this file, such as name.1.jsonl, got ../a.bin"
+        ],
+    ),
+    (
+        "answer and reply",
+        top("", "{answer: {text: a}, reply: {text: a}}"),
+        ["5:5: turns[0]: has 'answer', the answer of a route, and 'reply'; keep one of them"],
+    ),
+]
+"""Mistakes of shape, which the JSON Schema refuses, too."""
+
+ROUTE_SEMANTICS: list[Row] = [
+    (
+        "route with reply",
+        top("", "reply: {text: a}"),
+        ["5:12: turns[0].reply: must be an 'answer': a route calls no model"],
+    ),
+    (
+        "route with http",
+        top("", "http: 429"),
+        ["5:11: turns[0].http: must be an 'answer: {status: 429}': a route has no API"],
+    ),
+    (
+        "answer without route",
+        "scenario: a\nturns:\n  - answer: {text: a}\n",
+        [
+            "3:13: turns[0].answer: needs a 'route: METHOD /path' in its scenario; a model's turn has a 'reply'"
+        ],
+    ),
+    (
+        "query without route",
+        "scenario: a\nmatch: {query: {a: b}}\nturns: [{reply: {text: a}}]\n",
+        ["2:16: match.query: is a condition of scenarios with a 'route'; remove it"],
+    ),
+    (
+        "route with conversation",
+        top("match: {user: hi, tools: [f]}\napis: [chat]\nthen: restart"),
+        [
+            "3:15: match.user: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "3:26: match.tools: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "4:7: apis: has no meaning with a 'route', which calls no model; remove it",
+            "5:7: then: has no meaning with a 'route', which calls no model; remove it",
+        ],
+    ),
+    (
+        "route name twice",
+        route("GET /{id}/{id}"),
+        ["2:8: route: has {id} twice; each segment needs a name of its own"],
+    ),
+    (
+        "route turn keys",
+        top("", "{answer: {text: a}, finish: stop, repeat: true, timing: {every: 1s}}"),
+        [
+            "5:33: turns[0].finish: has no meaning in a turn of a route; remove it",
+            "5:47: turns[0].repeat: is not needed: the last turn of a route repeats",
+            "5:61: turns[0].timing: of a route has no key but ttft: its answer is not a stream",
+        ],
+    ),
+    (
+        "answer 204",
+        answer("{status: 204, text: a}"),
+        ["4:33: turns[0].answer.text: is a body, and an answer with status 204 has none"],
+    ),
+    (
+        "answer framing",
+        answer("{headers: {Content-Length: '1'}}"),
+        [
+            "4:23: turns[0].answer.headers.content-length: is a header that the server makes; remove it"
+        ],
+    ),
+    (
+        "same routes",
+        "scenario: a\nroute: GET /x/{a}\nturns: [{answer: {text: a}}]\n---\n"
+        "scenario: b\nroute: GET /x/{b}\nturns: [{answer: {text: b}}]\n",
+        [
+            "6:8: route: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them"
+        ],
+    ),
+]
+"""Contradictions between values, which a schema cannot find."""

@@ -1,0 +1,85 @@
+"""Hypothesis strategies for scenarios with a route that can be loaded."""
+
+from __future__ import annotations
+
+import base64
+
+from hypothesis import strategies as st
+
+from mockllm.scenario import model as m
+from mockllm.scenario.routes import METHODS
+from tests.scenario.strategies import (
+    conditions,
+    header_names,
+    header_values,
+    json_mappings,
+    lines,
+)
+from tests.strategies import json_values, texts
+
+_FRAMING = {
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "upgrade",
+    "trailer",
+}
+_segments = st.from_regex(r"\A(?:[a-z0-9.:%_-]{1,6}|\*)\Z")
+
+
+@st.composite
+def routes(draw: st.DrawFn) -> m.Route:
+    """A route with names and `*` in its path."""
+    names = st.sampled_from(["{id}", "{model}", "{file_id}:copy"])
+    found = draw(st.lists(_segments, min_size=1, max_size=4))
+    found += draw(st.lists(names, max_size=2, unique=True))
+    path = "/" + "/".join(draw(st.permutations(found)))
+    own = path.startswith(("/_mockllm/", "/s/"))
+    return m.Route(draw(st.sampled_from(METHODS)), f"/x{path}" if own else path)
+
+
+def _bodies() -> st.SearchStrategy[tuple[str, object]]:
+    return st.one_of(
+        st.tuples(st.just("json"), json_values | st.none()),
+        st.tuples(st.just("text"), texts),
+        st.tuples(st.just("base64"), st.binary().map(lambda data: base64.b64encode(data).decode())),
+        st.tuples(st.just("file"), st.sampled_from(["a.bin", "sub/speech.mp3"])),
+        st.just(("", None)),
+    )
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> m.RouteAnswer:
+    """An answer with any kind of body."""
+    kind, value = draw(_bodies())
+    statuses = st.integers(200, 599)
+    status = draw(statuses.filter(lambda status: not kind or status not in (204, 304)))
+    names = header_names.filter(lambda name: name not in _FRAMING)
+    headers = tuple(draw(st.dictionaries(names, header_values, max_size=2)).items())
+    return m.RouteAnswer(status, headers, kind, value)  # type: ignore[arg-type]
+
+
+_pairs = st.dictionaries(texts, conditions, max_size=2).map(lambda found: tuple(found.items()))
+route_matches = st.just(m.Match(anything=True)) | st.builds(
+    m.Match,
+    model=st.none() | lines.filter(lambda text: "[" not in text),
+    headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
+    query=_pairs,
+    body=st.none() | json_mappings,
+).filter(lambda match: match != m.Match())
+
+_timings = st.builds(m.Timing, ttft=st.integers(0, 10**7))
+
+route_scenarios = st.builds(
+    m.Scenario,
+    name=st.from_regex(r"\A[a-z0-9][a-z0-9-]{0,9}\Z"),
+    description=st.just("") | lines,
+    route=routes(),
+    match=st.none() | route_matches,
+    turns=st.lists(
+        st.builds(m.TurnSpec, answer=answers(), timing=st.none() | _timings),
+        min_size=1,
+        max_size=3,
+    ).map(tuple),
+)

@@ -1,0 +1,62 @@
+"""The endpoints that methods and paths lead to."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.detection import detect
+from mockllm.server.routing import Routes
+
+ROUTES = Routes(PROTOCOLS.values())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("prefix", ["", "/api", "/a/b/c"])
+def test_a_prefix_changes_nothing(protocol, prefix):
+    """Every path of every API leads to the same operation below any prefix, the first time and
+    again."""
+    for route in protocol.routes:
+        headers = [route.header] if route.header else []
+        path = route.path.replace("{", "").replace("}", "")
+        plain = ROUTES.find(route.method, path, headers)
+        for _ in range(2):
+            found = ROUTES.find(route.method, prefix + path, headers)
+            assert found is not None, path
+            assert (found.protocol, found.operation) == (plain.protocol, plain.operation), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/embeddings",
+        "/v1/threads/t/messages",
+        "/v1/threads/t/runs",
+        "/v1/completions",
+        "/v1/chat/completions/x",
+        "/x" * 5000,
+    ],
+)
+def test_other_paths_lead_nowhere(path):
+    """A path that only resembles one of an API is unknown, the first time and again."""
+    for _ in range(2):
+        assert ROUTES.find("POST", path) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/compatible-mode/v1/chat/completions",
+        "/openai/deployments/d/chat/completions",
+        "/x/v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict",
+        "/v1/projects/p/locations/l/models/m:streamGenerateContent",
+    ],
+)
+def test_a_path_is_known_as_import_knows_it(path):
+    """The server and the importers find the same API and the same names in a path."""
+    found = ROUTES.find("POST", path)
+    detected = detect("POST", f"https://api.example{path}", b"{}")
+    assert found is not None
+    assert (found.protocol, found.target.method) == (detected.protocol, detected.target.method)
+    named = found.target.segments
+    assert {**named, **detected.target.segments} == named
