@@ -22,6 +22,7 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
 
 __all__ = [
+    "TOPICS",
     "BytesChange",
     "Context",
     "Ending",
@@ -37,6 +38,24 @@ __all__ = [
 Right = Literal["same", "error", "either"]
 """What a correct client does: return the same answer as without the quirk (or that of
 `Variant.expected`), report a clear error, or either of them."""
+
+TOPICS = (
+    "index",
+    "ids",
+    "names",
+    "arguments",
+    "calls",
+    "content",
+    "blocks",
+    "signatures",
+    "unknown events",
+    "ends",
+    "errors",
+    "usage",
+    "framing",
+    "other",
+)
+"""What quirks are about, in the order of reports."""
 
 Ending = Literal["complete", "closed", "reset"]
 """How the HTTP answer ends: properly, with the connection closed before the last chunk, or with
@@ -190,6 +209,7 @@ class Quirk:
     Args:
         name: in lower-case words joined by hyphens.
         group: the letter of its group, `A` to `L`.
+        topic: what it is about (`TOPICS`), whatever the API; reports group cases by it.
         title: one line.
         only: the protocols in which it occurs; () for all.
         servers: where it was seen.
@@ -214,6 +234,7 @@ class Quirk:
     variants: tuple[Variant, ...]
     sources: tuple[str, ...] = field(default=())
     only: tuple[str, ...] = ()
+    topic: str = "other"
 
     @property
     def apis(self) -> tuple[str, ...]:

@@ -141,6 +141,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-in-stream",
         group="G",
+        topic="errors",
         title="An event consists of an error object",
         only=("chat", "responses", "anthropic"),
         servers="vLLM, llama.cpp, OpenRouter, TGI, LiteLLM",
@@ -170,6 +171,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-json-200",
         group="G",
+        topic="errors",
         title="A JSON error body instead of the stream, with status 200",
         servers="gateways",
         right="error",
@@ -195,6 +197,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-with-choices",
         group="G",
+        topic="errors",
         title="A chunk has both choices and an error",
         only=("chat",),
         servers="OpenRouter",
@@ -209,6 +212,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-event-line",
         group="G",
+        topic="errors",
         title="An error has the event name `error`",
         only=("chat",),
         servers="Groq, fms-guardrails",
@@ -234,6 +238,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="err-object-error",
         group="G",
+        topic="errors",
         title="The fields of the error are those of the event itself",
         only=("chat",),
         servers="older vLLM",

@@ -124,6 +124,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-empty-choices",
         group="E",
+        topic="usage",
         title="Usage comes in a chunk without choices",
         only=("chat",),
         servers="OpenAI",
@@ -148,6 +149,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-no-choices",
         group="E",
+        topic="usage",
         title="The usage chunk has null `choices`, or none",
         only=("chat",),
         servers="ROCm ATOM, proxies",
@@ -169,6 +171,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-in-finish-chunk",
         group="E",
+        topic="usage",
         title="Usage comes in the finish chunk",
         only=("chat",),
         servers="DeepSeek, Groq, Mistral",
@@ -187,6 +190,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-cumulative",
         group="E",
+        topic="usage",
         title="Every chunk has the usage so far",
         only=("chat",),
         servers="Perplexity, Gemini's compatible endpoint, GLM on Fireworks, Databricks",
@@ -212,6 +216,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="usage-wiped-by-trailing-chunk",
         group="E",
+        topic="usage",
         title="A chunk without usage follows the usage chunk",
         only=("chat",),
         servers="proxies that append a chunk of their own",

@@ -38,6 +38,7 @@ def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
 _CRLF = Quirk(
     name="agui-crlf",
     group="K",
+    topic="framing",
     only=("agui",),
     title="Lines end in CRLF",
     servers="sse-starlette by default",
@@ -60,6 +61,7 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 _DONE_SENTINEL = Quirk(
     name="agui-done-sentinel",
     group="K",
+    topic="ends",
     only=("agui",),
     title="`[DONE]` follows the end of the run",
     servers="servers that forward the stream of a model",
@@ -110,6 +112,7 @@ def _cut(turn: Turn) -> Turn:
 _NO_RUN_FINISHED = Quirk(
     name="agui-no-run-finished",
     group="K",
+    topic="ends",
     only=("agui",),
     title="The stream ends before the run does",
     servers="servers that crashed",
@@ -142,6 +145,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 _EMPTY_DELTA = Quirk(
     name="agui-empty-delta",
     group="K",
+    topic="arguments",
     only=("agui",),
     title="A fragment of text is empty",
     servers="agents that forward the first chunk of a model",
@@ -177,6 +181,7 @@ def _after_start(*types: str) -> FramesChange:
 _UNKNOWN_EVENT = Quirk(
     name="agui-unknown-event",
     group="K",
+    topic="unknown events",
     only=("agui",),
     title="An event type that this version of the protocol does not have",
     servers="agents of another version",

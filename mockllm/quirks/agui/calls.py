@@ -62,6 +62,7 @@ _parallel = in_runs(_all_open)
 PARALLEL_CALLS = Quirk(
     name="agui-parallel-calls",
     group="K",
+    topic="calls",
     only=("agui",),
     title="Several calls are open at once",
     servers="adapters of LangGraph and of Strands",
@@ -91,6 +92,7 @@ def _as_chunks(calls: Calls) -> list[Item]:
 CHUNK_INTERLEAVE = Quirk(
     name="agui-chunk-interleave",
     group="K",
+    topic="calls",
     only=("agui",),
     title="TOOL_CALL_CHUNK events of two calls alternate",
     servers="adapters",
@@ -154,6 +156,7 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
 OPEN_CALL_AT_FINISH = Quirk(
     name="agui-open-call-at-finish",
     group="K",
+    topic="calls",
     only=("agui",),
     title="The run finishes while something in it is open",
     servers="adapters of Strands and of LangGraph, with parallel calls",
@@ -209,6 +212,7 @@ def _succeeded(finish: Item) -> bool:
 SUCCESS_PENDING = Quirk(
     name="agui-success-pending",
     group="K",
+    topic="calls",
     only=("agui",),
     title="The run succeeds although calls have no results yet",
     servers="adapters",
@@ -243,6 +247,7 @@ def _abandoned(turn: Turn) -> Turn:
 ARGS_WRONG_ID = Quirk(
     name="agui-args-wrong-id",
     group="K",
+    topic="ids",
     only=("agui",),
     title="Arguments name a call that is not open",
     servers="faulty servers",
@@ -266,6 +271,7 @@ def _phantom(items: list[Item], context: Context) -> list[Item]:
 PHANTOM_PARENT = Quirk(
     name="agui-phantom-parent",
     group="K",
+    topic="ids",
     only=("agui",),
     title="A call belongs to a message that was never sent",
     servers="adapters",
@@ -307,6 +313,7 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
 ZERO_ARG = Quirk(
     name="agui-zero-arg",
     group="K",
+    topic="arguments",
     only=("agui",),
     title="A call without arguments has no TOOL_CALL_ARGS, or an empty one",
     servers="any agent",

@@ -182,6 +182,7 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-index-gap",
         group="H",
+        topic="index",
         title="Blocks are not numbered 0, 1, 2",
         only=("anthropic",),
         servers="oMLX, converters that leave thinking out",
@@ -212,6 +213,7 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-index-all-zero",
         group="H",
+        topic="index",
         title="Every block has index 0",
         only=("anthropic",),
         servers="converters",
@@ -227,6 +229,7 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-interleaved",
         group="H",
+        topic="calls",
         title="Deltas of several blocks alternate",
         only=("anthropic",),
         servers="converters from parallel calls of other APIs",
@@ -240,6 +243,7 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-signature",
         group="H",
+        topic="signatures",
         title="Thinking has no signature, or one in several fragments",
         only=("anthropic",),
         servers="llama.cpp, lmdeploy and gateways omit it; no server is known to split it",
@@ -276,6 +280,7 @@ BLOCKS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-text-in-start",
         group="H",
+        topic="content",
         title="The start of a text block already has text",
         only=("anthropic",),
         servers="converters",

@@ -126,6 +126,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-zero-arg",
         group="H",
+        topic="arguments",
         title="A call without arguments has only empty deltas, or none",
         only=("anthropic",),
         servers="Anthropic itself",
@@ -156,6 +157,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-input-in-start",
         group="H",
+        topic="arguments",
         title="The start of a call already has its input",
         only=("anthropic",),
         servers="converters and proxies",
@@ -186,6 +188,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-input-missing",
         group="H",
+        topic="arguments",
         title="The start of a call has no input",
         only=("anthropic",),
         servers="llama.cpp",
@@ -204,6 +207,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-tool-cut-by-limit",
         group="H",
+        topic="calls",
         title="The token limit cuts a call, whose block never stops",
         only=("anthropic",),
         servers="Anthropic itself",

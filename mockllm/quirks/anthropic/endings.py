@@ -135,6 +135,7 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-error-event",
         group="H",
+        topic="errors",
         title="An error event in the stream",
         only=("anthropic",),
         servers="Anthropic itself, if it is overloaded",
@@ -177,6 +178,7 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-cut",
         group="H",
+        topic="ends",
         title="The stream ends before the message does",
         only=("anthropic",),
         servers="networks",
@@ -222,6 +224,7 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-usage-missing",
         group="H",
+        topic="usage",
         title="An event that should have the usage has none",
         only=("anthropic",),
         servers="Anthropic-compatible servers",
@@ -253,6 +256,7 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-two-message-delta",
         group="H",
+        topic="ends",
         title="A second `message_delta` has no stop reason",
         only=("anthropic",),
         servers="converters",
@@ -277,6 +281,7 @@ ENDINGS: tuple[Quirk, ...] = (
     Quirk(
         name="anth-message-start-twice",
         group="H",
+        topic="ends",
         title="The message starts again in the middle of the stream",
         only=("anthropic",),
         servers="proxies that fall back on another server",

@@ -93,6 +93,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-ping",
         group="H",
+        topic="unknown events",
         title="Pings come between any two events",
         only=("anthropic",),
         servers="Anthropic itself; proxies send `{}`",
@@ -123,6 +124,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-no-event-lines",
         group="H",
+        topic="framing",
         title="Events have no event lines",
         only=("anthropic",),
         servers="proxies",
@@ -137,6 +139,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-unknown-types",
         group="H",
+        topic="unknown events",
         title="A block, an event or a delta has a new type",
         only=("anthropic",),
         servers="Vertex AI (`vertex_event`), new features",
@@ -158,6 +161,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-padded-json",
         group="H",
+        topic="arguments",
         title="Spaces before the last brace",
         only=("anthropic",),
         servers="Anthropic itself",
@@ -174,6 +178,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="anth-done-sentinel",
         group="H",
+        topic="ends",
         title="`[DONE]` follows the end of the message",
         only=("anthropic",),
         servers="converters from Chat Completions",

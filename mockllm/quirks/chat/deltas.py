@@ -131,6 +131,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-two-calls-one-chunk",
         group="D",
+        topic="calls",
         title="Several calls come complete in one chunk",
         only=("chat",),
         servers="Mistral, Gemini's compatible endpoint, Groq, Ollama",
@@ -152,6 +153,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-calls-interleaved",
         group="D",
+        topic="calls",
         title="Fragments of several calls alternate",
         only=("chat",),
         servers="GLM on Fireworks, Qwen's servers, Bedrock",
@@ -177,6 +179,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-role-every-chunk",
         group="D",
+        topic="content",
         title="Every delta has the role",
         only=("chat",),
         servers="Ollama, OpenRouter, Together, z.ai, DeepSeek on Azure, Perplexity",
@@ -196,6 +199,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-role-null-empty-never",
         group="D",
+        topic="content",
         title="The role is null, empty or never sent",
         only=("chat",),
         servers="Cloudflare, gateways that convert from other APIs",
@@ -214,6 +218,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-type-missing",
         group="D",
+        topic="calls",
         title="The entries of `tool_calls` have no `type`",
         only=("chat",),
         servers="Gemini's compatible endpoint and others",
@@ -232,6 +237,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-tool-calls-null",
         group="D",
+        topic="calls",
         title="Chunks of text have `tool_calls` that are null or empty",
         only=("chat",),
         servers="Inception Mercury, Kimi and many others",
@@ -249,6 +255,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-delta-null",
         group="D",
+        topic="content",
         title="The finish chunk has a null delta, or none",
         only=("chat",),
         servers="Azure OpenAI with its asynchronous filter",

@@ -89,6 +89,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-never",
         group="C",
+        topic="ends",
         title="The stream ends without any finish reason",
         only=("chat",),
         servers="overloaded proxies, killed servers",
@@ -126,6 +127,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-no-done",
         group="C",
+        topic="ends",
         title="The stream has no `[DONE]`",
         only=("chat",),
         servers="gateways like Azure's, several other servers",
@@ -143,6 +145,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-data-after-done",
         group="C",
+        topic="ends",
         title="Another chunk follows `[DONE]`",
         only=("chat",),
         servers="faulty proxies",
@@ -156,6 +159,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-delta-after-finish",
         group="C",
+        topic="ends",
         title="The last fragment of text follows the finish reason",
         only=("chat",),
         servers="proxies that reorder chunks",

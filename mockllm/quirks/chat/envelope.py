@@ -186,6 +186,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-first-choices-empty",
         group="D",
+        topic="content",
         title="The first chunk has no choices, only the filter's results for the prompt",
         only=("chat",),
         servers="Azure OpenAI",
@@ -209,6 +210,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-object-empty",
         group="D",
+        topic="content",
         title="Chunks without id and delta report what a content filter found",
         only=("chat",),
         servers="Azure OpenAI with its asynchronous filter",
@@ -231,6 +233,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-content-parts",
         group="D",
+        topic="content",
         title="The content is a list of parts",
         only=("chat",),
         servers="Mistral's reasoning models, some gateways",
@@ -257,6 +260,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-reasoning-fields",
         group="D",
+        topic="content",
         title="Reasoning is in non-standard fields, on some servers in two of them",
         only=("chat",),
         servers="DeepSeek, xAI, Alibaba; Groq, Together; StepFun; OpenRouter",
@@ -287,6 +291,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-chunk-id-changes",
         group="D",
+        topic="ids",
         title="Every chunk has a different id",
         only=("chat",),
         servers="LM Studio, adapters of Ollama",
@@ -301,6 +306,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-n-choices",
         group="D",
+        topic="content",
         title="The answer has a second choice with a different text",
         only=("chat",),
         servers="any server, if the request has `n` above 1",
@@ -325,6 +331,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-content-key-absent",
         group="D",
+        topic="content",
         title="An answer with only tool calls has no `content` key",
         only=("chat",),
         servers="several OpenAI-compatible servers",

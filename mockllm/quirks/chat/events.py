@@ -21,6 +21,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-named-event",
         group="D",
+        topic="framing",
         title="An event with a name of its own stands between the chunks",
         only=("chat",),
         servers="Hermes Agent, gateways that report the progress of their own tools",

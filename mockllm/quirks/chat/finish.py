@@ -119,6 +119,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-stop-with-tools",
         group="C",
+        topic="ends",
         title="An answer with tool calls finishes with `stop`",
         only=("chat",),
         servers="Ollama, vLLM, mlx-vlm; OpenAI if `tool_choice` names the tool",
@@ -145,6 +146,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-foreign-value",
         group="C",
+        topic="ends",
         title="The finish reason is a value of another API",
         only=("chat",),
         servers="gateways that convert from other APIs",
@@ -178,6 +180,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-with-last-delta",
         group="C",
+        topic="ends",
         title="The finish reason comes in the chunk with the last fragment",
         only=("chat",),
         servers="Mistral, vLLM, Gemini's compatible endpoint",
@@ -205,6 +208,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-key-absent",
         group="C",
+        topic="ends",
         title="Chunks before the finish have no `finish_reason`, or an empty one",
         only=("chat",),
         servers="xAI, Cerebras, z.ai, Snowflake (absent); older Ollama (empty)",
@@ -222,6 +226,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         name="chat-finish-twice",
         group="C",
+        topic="ends",
         title="The finish chunk is sent twice",
         only=("chat",),
         servers="OpenRouter (the second has the usage), LM Studio",

@@ -13,6 +13,7 @@ BLOCKS = (
     Quirk(
         name="sse-comments",
         group="F",
+        topic="framing",
         title="Comments between the events, or inside of them",
         servers="OpenRouter, proxies that keep connections alive",
         right="same",
@@ -53,6 +54,7 @@ BLOCKS = (
     Quirk(
         name="sse-bare-colon",
         group="F",
+        topic="framing",
         title="Lines that consist of a colon",
         servers="llama.cpp's server",
         right="same",
@@ -66,6 +68,7 @@ BLOCKS = (
     Quirk(
         name="sse-keepalive-as-data",
         group="F",
+        topic="framing",
         title="A keep-alive comment sent as data",
         servers="partner models on Vertex (xAI), gateways",
         right="either",
@@ -85,6 +88,7 @@ BLOCKS = (
     Quirk(
         name="sse-id-then-comment",
         group="F",
+        topic="framing",
         title="Events have ids, and comments stand between them",
         servers="sse-starlette and other EventSource servers, llmgateway",
         right="same",
@@ -110,6 +114,7 @@ BLOCKS = (
     Quirk(
         name="sse-event-without-data",
         group="F",
+        topic="framing",
         title="Blocks with an event name and no data",
         servers="gateways",
         right="same",
@@ -129,6 +134,7 @@ BLOCKS = (
     Quirk(
         name="sse-empty-data",
         group="F",
+        topic="framing",
         title="Events whose data are empty",
         servers="gateways",
         right="same",
@@ -141,6 +147,7 @@ BLOCKS = (
     Quirk(
         name="sse-retry-field",
         group="F",
+        topic="framing",
         title="The stream begins with a reconnection time",
         servers="general SSE frameworks",
         right="same",
@@ -154,6 +161,7 @@ BLOCKS = (
     Quirk(
         name="sse-other-fields",
         group="F",
+        topic="framing",
         title="Other fields before the data",
         servers="Baidu Qianfan and many other servers",
         right="same",

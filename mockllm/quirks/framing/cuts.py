@@ -39,6 +39,7 @@ CUTS = (
     Quirk(
         name="sse-utf8-split",
         group="F",
+        topic="framing",
         title="A character is cut in two by the network",
         servers="any server",
         right="same",
@@ -67,6 +68,7 @@ CUTS = (
     Quirk(
         name="sse-huge-event",
         group="F",
+        topic="framing",
         title="One event is far longer than a read buffer",
         servers="KoboldCpp with log probabilities, any server with large tool results",
         right="same",
@@ -90,6 +92,7 @@ CUTS = (
     Quirk(
         name="sse-chunk-boundaries",
         group="F",
+        topic="framing",
         title="One read is not one event",
         servers="all servers",
         right="same",
@@ -106,6 +109,7 @@ CUTS = (
     Quirk(
         name="sse-no-final-blank",
         group="F",
+        topic="framing",
         title="The last event is not followed by a blank line",
         servers="gateways that close early",
         right="either",
@@ -136,6 +140,7 @@ CUTS = (
     Quirk(
         name="sse-done-variants",
         group="F",
+        topic="framing",
         title="`[DONE]` in unusual forms",
         only=("chat",),
         servers="various servers",
@@ -170,6 +175,7 @@ CUTS = (
     Quirk(
         name="sse-cut",
         group="F",
+        topic="framing",
         title="The stream ends in the middle of an event",
         servers="networks",
         right="error",
@@ -199,6 +205,7 @@ CUTS = (
     Quirk(
         name="sse-malformed-json",
         group="F",
+        topic="framing",
         title="One event has malformed JSON",
         servers="proxies",
         right="error",
@@ -214,6 +221,7 @@ CUTS = (
     Quirk(
         name="sse-content-type",
         group="F",
+        topic="framing",
         title="The stream has another content type, or none",
         servers="proxies",
         right="same",

@@ -12,6 +12,7 @@ LINES = (
     Quirk(
         name="sse-crlf",
         group="F",
+        topic="framing",
         title="Lines end in CRLF or CR instead of LF",
         servers="Gemini and Vertex, sse-starlette by default, Azure",
         right="same",
@@ -48,6 +49,7 @@ LINES = (
     Quirk(
         name="sse-no-space",
         group="F",
+        topic="framing",
         title="No space after the colon of a field",
         servers="Kimi Code, servers made with Spring",
         right="same",
@@ -67,6 +69,7 @@ LINES = (
     Quirk(
         name="sse-multiline-data",
         group="F",
+        topic="framing",
         title="The JSON of an event spans several data lines",
         servers="servers that pretty-print JSON",
         right="same",
@@ -86,6 +89,7 @@ LINES = (
     Quirk(
         name="sse-single-newline",
         group="F",
+        topic="framing",
         title="One line end between events instead of two",
         servers="hosts of GLM-4.7 and Kimi-K2.5",
         right="either",
@@ -99,6 +103,7 @@ LINES = (
     Quirk(
         name="sse-bom",
         group="F",
+        topic="framing",
         title="A byte order mark before the first event",
         servers="servers and proxies built with .NET",
         right="same",

@@ -53,6 +53,7 @@ def _separators(name: str, characters: str, description: str) -> Variant:
 SEPARATORS = Quirk(
     name="sse-unicode-line-separators",
     group="F",
+    topic="framing",
     title="The text has characters that some libraries treat as line ends",
     servers="any, if a model writes them",
     right="same",

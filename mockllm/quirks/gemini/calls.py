@@ -165,6 +165,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-args-absent",
         group="J",
+        topic="arguments",
         title="A call without arguments has no `args`",
         only=("gemini",),
         servers="Vertex AI with gemini-3",
@@ -190,6 +191,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-same-name-no-id",
         group="J",
+        topic="ids",
         title="Calls of one tool come in one chunk and have no ids",
         only=("gemini",),
         servers="the Gemini API",
@@ -206,6 +208,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-stop-for-tools",
         group="J",
+        topic="calls",
         title="An answer with calls finishes with STOP, and with an empty text",
         only=("gemini",),
         servers="the Gemini API",
@@ -227,6 +230,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-partial-args",
         group="J",
+        topic="arguments",
         title="Arguments come in fragments, each with the path of its value",
         only=("gemini",),
         servers="Vertex AI, if the request enables it",
@@ -245,6 +249,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-args-string",
         group="J",
+        topic="arguments",
         title="The arguments are a string of JSON",
         only=("gemini",),
         servers="converters",

@@ -94,6 +94,7 @@ EMPTY_CHUNKS: tuple[Quirk, ...] = (
     Quirk(
         name="gem-empty-candidate",
         group="J",
+        topic="content",
         title="A chunk has no parts, no content or no candidates",
         only=("gemini",),
         servers=(

@@ -131,6 +131,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-strict-framing",
         group="J",
+        topic="framing",
         title="The event stream has lines that Google does not send",
         only=("gemini",),
         servers="proxies in front of Gemini",
@@ -148,6 +149,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-raw-error-lines",
         group="J",
+        topic="errors",
         title="An error comes as lines of JSON without `data:` between the events",
         only=("gemini",),
         servers="the Gemini API",
@@ -174,6 +176,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-array-form",
         group="J",
+        topic="content",
         title="A JSON array instead of an event stream",
         only=("gemini",),
         servers="the Gemini API without `alt=sse`",
@@ -193,6 +196,7 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         name="gem-no-finish",
         group="J",
+        topic="ends",
         title="The stream ends without a `finishReason`",
         only=("gemini",),
         servers="networks",

@@ -59,6 +59,7 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
 KEEPALIVE = Quirk(
     name="resp-keepalive",
     group="I",
+    topic="unknown events",
     only=("responses",),
     title="Undocumented keepalive events",
     servers="OpenAI, in long requests",
@@ -131,6 +132,7 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
 UNKNOWN_EVENT = Quirk(
     name="resp-unknown-event",
     group="I",
+    topic="unknown events",
     only=("responses",),
     title="Events, items or parts have a type that the client does not know",
     servers="OpenAI, as the API grows",
@@ -174,6 +176,7 @@ def _no_arguments(items: list[Item], context: Context) -> list[Item]:
 REQUIRED_MISSING = Quirk(
     name="resp-required-missing",
     group="I",
+    topic="blocks",
     only=("responses",),
     title="Fields that the schema requires are missing",
     servers="gateways",
@@ -219,6 +222,7 @@ def _renamed(names: dict[str, str]) -> FramesChange:
 LEGACY_NAMES = Quirk(
     name="resp-legacy-names",
     group="I",
+    topic="blocks",
     only=("responses",),
     title="Events have the names of the Realtime API",
     servers="servers written from blog posts or from the Realtime API",
@@ -250,6 +254,7 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 DONE_SENTINEL = Quirk(
     name="resp-done-sentinel",
     group="I",
+    topic="ends",
     only=("responses",),
     title="`[DONE]` follows the last event",
     servers="OpenRouter, servers that convert from Chat Completions",

@@ -68,6 +68,7 @@ def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesC
 ITEM_ID_ROTATES = Quirk(
     name="resp-item-id-rotates",
     group="I",
+    topic="ids",
     only=("responses",),
     title="An output item has a different id in every event",
     servers="GitHub Copilot, proxies, vLLM, mistral.rs",
@@ -115,6 +116,7 @@ def _null_ids(*, deltas: bool) -> FramesChange:
 ITEM_ID_NULL = Quirk(
     name="resp-item-id-null",
     group="I",
+    topic="ids",
     only=("responses",),
     title="Output items have no id",
     servers="servers compatible with OpenAI",
@@ -148,6 +150,7 @@ def _empty_call_id(items: list[Item], context: Context) -> list[Item]:
 CALL_ID_MISSING = Quirk(
     name="resp-call-id-missing",
     group="I",
+    topic="ids",
     only=("responses",),
     title="Calls have no call_id, only the id of their item",
     servers="converters from Chat Completions, whose upstream gives calls no ids",
@@ -186,6 +189,7 @@ def _reversed(items: list[Item], context: Context) -> list[Item]:
 OUTPUT_INDEX = Quirk(
     name="resp-output-index",
     group="I",
+    topic="index",
     only=("responses",),
     title="output_index does not count up from 0",
     servers="servers that convert from another protocol",
@@ -224,6 +228,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
 INTERLEAVED = Quirk(
     name="resp-interleaved",
     group="I",
+    topic="calls",
     only=("responses",),
     title="Several items are open at once, and their deltas alternate",
     servers="OpenRouter, xAI, lists of MCP tools",
@@ -253,6 +258,7 @@ def _shared_index(items: list[Item], context: Context) -> list[Item]:
 REASONING_IDS = Quirk(
     name="resp-reasoning-ids",
     group="I",
+    topic="ids",
     only=("responses",),
     title="Every fragment of reasoning names a different item",
     servers="LiteLLM's bridge from Chat Completions",

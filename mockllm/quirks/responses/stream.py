@@ -47,6 +47,7 @@ _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part
 MISSING_OPENERS = Quirk(
     name="resp-missing-openers",
     group="I",
+    topic="blocks",
     only=("responses",),
     title="Deltas come without the events that open their item",
     servers="servers that convert from another protocol",
@@ -121,6 +122,7 @@ def _only_an_error(turn: Turn) -> Turn:
 ERROR_SHAPE = Quirk(
     name="resp-error-shape",
     group="I",
+    topic="errors",
     only=("responses",),
     title="The error event of the service differs from its documentation",
     servers="OpenAI (nested), servers that follow the documentation (flat)",
@@ -170,6 +172,7 @@ def _final_output(value: Callable[[], Any]) -> FramesChange:
 COMPLETED_OUTPUT_EMPTY = Quirk(
     name="resp-completed-output-empty",
     group="I",
+    topic="ends",
     only=("responses",),
     title="The final response has no output",
     servers="the backend of Codex, proxies",
@@ -238,6 +241,7 @@ def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
 INCOMPLETE = Quirk(
     name="resp-incomplete",
     group="I",
+    topic="ends",
     only=("responses",),
     title="The stream ends in response.incomplete",
     servers="OpenAI, at a limit",
@@ -280,6 +284,7 @@ def _unfinished(turn: Turn) -> Turn:
 NO_TERMINAL = Quirk(
     name="resp-no-terminal",
     group="I",
+    topic="ends",
     only=("responses",),
     title="The stream ends without response.completed",
     servers="networks, gateways",
@@ -314,6 +319,7 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
 AFTER_COMPLETED = Quirk(
     name="resp-after-completed",
     group="I",
+    topic="ends",
     only=("responses",),
     title="A delta comes after response.completed",
     servers="proxies",

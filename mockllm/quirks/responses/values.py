@@ -38,6 +38,7 @@ __all__ = [
 ARGS_DONE_ONLY = Quirk(
     name="resp-args-done-only",
     group="I",
+    topic="arguments",
     only=("responses",),
     title="The arguments come complete, without deltas before them",
     servers="gpt-5.3-codex-spark, LM Studio",
@@ -99,6 +100,7 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
 ZERO_ARG = Quirk(
     name="resp-zero-arg",
     group="I",
+    topic="arguments",
     only=("responses",),
     title="A call without arguments has an empty string, or no arguments event at all",
     servers="vLLM",
@@ -133,6 +135,7 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
 ARGS_IN_ADDED = Quirk(
     name="resp-args-in-added",
     group="I",
+    topic="arguments",
     only=("responses",),
     title="The added item of a call already has all its arguments",
     servers="servers compatible with OpenAI",
@@ -165,6 +168,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 EMPTY_DELTA = Quirk(
     name="resp-empty-delta",
     group="I",
+    topic="arguments",
     only=("responses",),
     title="The first delta of a value is empty",
     servers="Baseten, converters from Chat Completions",
@@ -193,6 +197,7 @@ def _repeated(types: Collection[str]) -> FramesChange:
 DUP_DONE = Quirk(
     name="resp-dup-done",
     group="I",
+    topic="ends",
     only=("responses",),
     title="Done events are sent twice",
     servers="proxies",
@@ -252,6 +257,7 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 DELTA_AFTER_DONE = Quirk(
     name="resp-delta-after-done",
     group="I",
+    topic="ends",
     only=("responses",),
     title="A delta follows the done event, or the deltas are not the done value",
     servers="proxies",

@@ -1,0 +1,5 @@
+"""Conformance: a client in any language is judged by the checking kit, and reports are drawn.
+
+`messages` is the protocol of runners, `results` is what a results file holds. Reports are made from
+results files alone.
+"""
