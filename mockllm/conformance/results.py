@@ -31,9 +31,9 @@ runner, not in the client."""
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure"]
 
 COSTS: tuple[Cost, ...] = ("wrong call", "data lost", "wrong metadata", "loud failure")
-"""What a mistake costs, the worst first: a call is executed that the model did not make; text, calls
-or an error are lost silently; ids, usage, finish or role are wrong; the client fails with an error
-where the stream can be read."""
+"""What a mistake costs, the worst first: a call is executed that the model did not make; text, a
+call or an error is lost silently; ids, usage, finish or role are wrong; the client fails with an
+error where the stream can be read."""
 
 
 @dataclass(frozen=True, slots=True)
