@@ -48,7 +48,7 @@ def call_differences(
             return
         got = _in_expected_order(expected, got)
     names = [[call.name for call in calls] for calls in (expected, got)]
-    if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
+    if names[0] != names[1] and sorted(names[0]) == sorted(names[1], key=str):
         description = f"the calls are {format_calls(got)}, not {format_calls(expected)}"
         yield Difference("tool_calls", description, "arguments-concatenate")
         return

@@ -29,7 +29,15 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
 
-__all__ = ["Failure", "Report", "examine", "examine_bodies", "examine_client", "outcome_of"]
+__all__ = [
+    "Failure",
+    "Report",
+    "examine",
+    "examine_bodies",
+    "examine_client",
+    "examine_outcomes",
+    "outcome_of",
+]
 
 
 @dataclass(slots=True)
@@ -301,6 +309,65 @@ def examine_client(
     for case in cases:
         examination.add(case)
     return examination.report()
+
+
+def examine_outcomes(
+    reply: Callable[[Case], tuple[Outcome, frozenset[str]]],
+    cases: Iterable[Case],
+    policy: Policy | None = None,
+    *,
+    progress: Callable[[Result], None] | None = None,
+    usage_requested: Callable[[Case], bool] | None = None,
+    needs_events: bool = False,
+) -> Report:
+    """Judges a client whose outcomes are made elsewhere: in another process, or in a file.
+
+    Args:
+        reply: the outcome of a case, and the fields that the client has no place for.
+        progress: called with each result, in the order of the cases.
+        usage_requested: see `examine_client`; None: usage is judged as the policy says.
+        needs_events: skip the cases that show in bytes only.
+
+    Raises:
+        ProbeError: the client cannot be run.
+        UsageError: a name in `Policy.allow` is neither a quirk nor a case.
+    """
+    policy = policy or Policy()
+    check_allowed(policy.allow)
+
+    def judge_case(case: Case) -> Judgement:
+        outcome, absent = reply(case)
+        requested = policy.usage_requested
+        if requested is None and usage_requested is not None and case.expected.usage is not None:
+            requested = usage_requested(case)
+        own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
+        return judge(case, outcome, own)
+
+    examination = _Examination(judge_case, policy)
+    skipped: list[str] = []
+    right: list[Case] = []
+    for case in cases:
+        if needs_events and case.events is None:
+            skipped.append(case.name)
+            continue
+        failed = examination.add(case)
+        if case.plain is None and not failed:
+            right.append(case)
+        if progress is not None:
+            progress(examination.results[-1])
+    shared = _changed_since(judge_case, right[:1])
+    return examination.report(skipped) if shared is None else _stopped(examination, shared, skipped)
+
+
+def _changed_since(judge_case: Callable[[Case], Judgement], first: list[Case]) -> Failure | None:
+    """The failure of a client that got a case right once, and does not after all others."""
+    for case in first:
+        found = judge_case(case).differences
+        if found:
+            description = found[0].description
+            text = f"{case.name} was right, and is wrong after other streams: {description}"
+            return Failure("stage-empties", case, (text,))
+    return None
 
 
 def outcome_of(client: Run, url: str, case: Case) -> Outcome:

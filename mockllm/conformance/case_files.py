@@ -1,0 +1,182 @@
+"""Cases as a file and answers as a file, for runners that no command line can start: a browser, a
+phone, an embedded target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import CaseSpec
+from mockllm.checking.judging.report import Report
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.policy import Policy
+from mockllm.conformance.messages import (
+    Answer,
+    Hello,
+    InvalidMessageError,
+    case_json,
+    encode,
+    parse,
+    question,
+    read_answer,
+    read_hello,
+)
+from mockllm.conformance.pool import Level, Progress, examined
+from mockllm.conformance.process import no_answer
+from mockllm.errors import UsageError
+
+__all__ = ["FileRunner", "write_cases"]
+
+
+def write_cases(
+    cases: Iterable[Case], api: str, level: Level, stream: IO[bytes]
+) -> tuple[int, list[str]]:
+    """Writes what mockllm would send to a runner; ids count from 1 in the order of the cases.
+
+    Returns:
+        The number of cases, and the names of those that show in bytes only and are left out.
+    """
+    stream.write(encode(question(api, level)))
+    written, left_out = 0, []
+    for number, case in enumerate(cases, 1):
+        if level == "payloads" and case.events is None:
+            left_out.append(case.name)
+            continue
+        stream.write(encode({"id": number, **case_json(case, level)}))
+        written += 1
+    return written, left_out
+
+
+class FileRunner:
+    """The answers of a client in a file: a hello, then one answer a line, in any order.
+
+    An answer names its case by `case`, or by the `id` that `write_cases` gave to it.
+
+    Args:
+        path: of the file.
+        cases: all cases, in the order in which they were written.
+
+    Raises:
+        UsageError: the file has a line that is no message, an answer to a case that there is not,
+            or two answers to one.
+    """
+
+    restarts = 0
+
+    def __init__(self, path: Path, cases: Iterable[Case], level: Level = "bytes") -> None:
+        self._cases = list(cases)
+        self._level = level
+        self._names = {number: case.name for number, case in enumerate(self._cases, 1)}
+        self._known = frozenset(self._names.values())
+        self.answers: dict[str, Answer] = {}
+        """By the name of the case."""
+        self.hello = self._read_file(path)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of the cases without an answer. They are not judged."""
+        return tuple(
+            case.name
+            for case in self._cases
+            if case.name not in self.answers and (self._level == "bytes" or case.events is not None)
+        )
+
+    def examine(
+        self,
+        specs: Iterable[CaseSpec | Case] | None,
+        policy: Policy,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Judges the answers that there are.
+
+        Args:
+            specs: None for all cases.
+        """
+        found = self._cases if specs is None else specs
+        return examined(
+            (one for one in found if one.name in self.answers),
+            policy,
+            progress,
+            submit=self._answered,
+            answers={},
+            window=1,
+            unsupported=self.hello.unsupported,
+            events=self._level == "payloads",
+        )
+
+    def answer(self, case: Case) -> Answer:
+        """The answer to a case of the file.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if case.name not in self.answers:
+            raise UsageError(f"the file has no answer to {case.name}")
+        return self.answers[case.name]
+
+    def outcome(self, case: Case) -> Outcome:
+        """The outcome of a case of the file."""
+        return self.answer(case).outcome
+
+    def _answered(self, case: Case) -> Future[Answer]:
+        done: Future[Answer] = Future()
+        known = self.answers.get(case.name)
+        if known is None:
+            # A plain form that the judgement compares with, and that was not run.
+            done.set_result(Answer(case.expected))
+        else:
+            done.set_result(known)
+        return done
+
+    def _read_file(self, path: Path) -> Hello:
+        hello: Hello | None = None
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                try:
+                    if hello is None:
+                        hello = read_hello(parse(line))
+                    else:
+                        self._add(line)
+                except InvalidMessageError as error:
+                    raise UsageError(f"{path}:{number}: {error}") from None
+        if hello is None:
+            raise UsageError(f"{path}: the first line must be the hello of the runner")
+        return hello
+
+    def _add(self, line: bytes) -> None:
+        value = parse(line)
+        name = str(value.pop("case", None) or self._names.get(value.get("id", 0)))
+        if name not in self._known:
+            raise InvalidMessageError(
+                f"id: {value.get('id')!r} is none of the {len(self._names)} cases; judge with the "
+                "arguments that the cases were written with"
+            )
+        if name in self.answers:
+            raise InvalidMessageError(f"id: there are two answers to {name}")
+        try:
+            self.answers[name] = read_answer(value)
+        except InvalidMessageError as error:  # of one case, as over a pipe
+            broken = f"the answer of the runner is not valid: {error}"
+            self.answers[name] = replace(no_answer(broken), ended="", invalid=str(error))
+
+    def close(self) -> None:
+        """Does nothing; other runners have something to end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

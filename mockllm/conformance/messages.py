@@ -1,0 +1,346 @@
+"""The protocol of runners: JSON values to outcomes and back. Pure.
+
+A runner is a program around a client. It reads one JSON object a line and writes one a line;
+`runner.schema.json` describes all of them, docs/runner-protocol.md explains them.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage, is_kept
+from mockllm.conformance.results import Client
+from mockllm.scenario.model import ToolSpec
+
+__all__ = [
+    "FIELDS",
+    "VERSION",
+    "Answer",
+    "Hello",
+    "InvalidMessageError",
+    "answer_json",
+    "as_json",
+    "case_feed",
+    "case_json",
+    "encode",
+    "parse",
+    "question",
+    "read_answer",
+    "read_hello",
+    "tools_json",
+]
+
+VERSION = 1
+
+FIELDS = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage")
+"""The fields of an outcome that cannot be NOT_KEPT; where an answer has none, it is `absent`."""
+
+_TEXTS = ("text", "reasoning", "refusal")
+_OPTIONAL_TEXTS = ("finish", "role", "model", "response_id")
+_KEPT = ("role", "model", "response_id", "opaque")
+_COUNTS = ("input", "output", "reasoning", "cached")
+_KNOWN = {"id", *FIELDS, *_KEPT, "errors", "crash"}
+
+
+class InvalidMessageError(ValueError):
+    """A line that is no message of the protocol; the text begins with the name of the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a runner says of its client.
+
+    Args:
+        unsupported: the fields of an outcome that the client has no place for, in any case.
+        intermediate: reserved; version 1 judges no state before the end of a stream.
+    """
+
+    client: Client
+    unsupported: frozenset[str] = frozenset()
+    intermediate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a runner answers to a case.
+
+    Args:
+        outcome: of the client; fields that are absent have their default here.
+        absent: the names of `FIELDS` that the answer does not have.
+        raised: the innermost frame of the first exception, as `FILE:LINE in FUNCTION`.
+        invalid: what is wrong with the answer itself; "" if it has the form of the protocol.
+        ended: why there is no answer (the runner died, or took too long); "" if there is one.
+    """
+
+    outcome: Outcome
+    absent: frozenset[str] = frozenset()
+    raised: str = ""
+    invalid: str = ""
+    ended: str = ""
+
+
+# What mockllm sends
+
+
+def question(api: str, level: str) -> dict[str, Any]:
+    """The first message of mockllm."""
+    return {"mockllm": VERSION, "api": api, "level": level}
+
+
+def case_json(case: Case, level: str) -> dict[str, Any]:
+    """The message of a case, without its id, at level `bytes` or `payloads`.
+
+    Raises:
+        ValueError: the case shows in bytes only.
+    """
+    return {
+        "case": case.name,
+        "tools": tools_json(case.tools),
+        "feed": case_feed(case, level),
+    }
+
+
+def case_feed(case: Case, level: str) -> list[Any]:
+    """What a client gets, read by read: base64 texts, or pairs of event and payload."""
+    if level == "bytes":
+        return [b64encode(chunk).decode("ascii") for chunk in case.chunks]
+    if case.events is None:
+        raise ValueError(f"{case.name} shows at the level of bytes only")
+    return [[event, value] for value, event in case.events.decoded]
+
+
+def tools_json(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """The tools that a request offers."""
+    found = []
+    for tool in tools:
+        one: dict[str, Any] = {"name": tool.name}
+        if tool.description:
+            one["description"] = tool.description
+        if tool.parameters is not None:
+            one["parameters"] = tool.parameters
+        found.append(one)
+    return found
+
+
+def encode(message: Mapping[str, Any]) -> bytes:
+    """A message as a line, in ASCII, so that no runner has to know an encoding."""
+    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+# What a runner sends
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """The object of a line.
+
+    Raises:
+        InvalidMessageError: the line is no JSON object.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidMessageError(f"a line is no JSON: {line[:200]!r} ({error})") from None
+    if not isinstance(value, dict):
+        raise InvalidMessageError(f"a line is no JSON object: {line[:200]!r}")
+    return value
+
+
+def read_hello(value: Mapping[str, Any]) -> Hello:
+    """The hello of a runner.
+
+    Raises:
+        InvalidMessageError: a field is missing, or has another type.
+    """
+    if value.get("mockllm") != VERSION:
+        raise InvalidMessageError(
+            f"mockllm: this mockllm speaks version {VERSION} of the protocol, and the runner "
+            f"answered {value.get('mockllm')!r}"
+        )
+    client = value.get("client")
+    if not isinstance(client, dict) or not isinstance(client.get("name"), str):
+        raise InvalidMessageError('client: must be an object with a "name"')
+    names = ("name", "version", "language", "entry_point", "adapter", "notes")
+    for name in names:
+        if not isinstance(client.get(name, ""), str):
+            raise InvalidMessageError(f"client.{name}: must be a text, not {client[name]!r:.80}")
+    unsupported = value.get("unsupported", [])
+    if not isinstance(unsupported, list) or not set(map(str, unsupported)) <= _KNOWN:
+        known = ", ".join(sorted(_KNOWN - {"id", "errors", "crash"}))
+        raise InvalidMessageError(f"unsupported: must be a list of these names: {known}")
+    intermediate = value.get("intermediate", False)
+    if not isinstance(intermediate, bool):
+        raise InvalidMessageError("intermediate: must be true or false")
+    found = Client(**{name: client[name] for name in names if name in client})
+    return Hello(found, frozenset(unsupported), intermediate)
+
+
+def read_answer(value: Mapping[str, Any]) -> Answer:
+    """The answer to a case.
+
+    Raises:
+        InvalidMessageError: a field is unknown, or has another type.
+    """
+    unknown = sorted(value.keys() - _KNOWN)
+    if unknown:
+        raise InvalidMessageError(f"{unknown[0]}: there is no such field in an answer")
+    fields: dict[str, Any] = {name: _text(value, name) for name in _TEXTS}
+    fields |= {name: _optional(value, name) for name in _OPTIONAL_TEXTS}
+    if "finish" not in value:
+        fields["finish"] = None
+    errors = [*_crash(value.get("crash")), *_errors(value.get("errors"))]
+    outcome = Outcome(
+        tool_calls=_calls(value.get("tool_calls")),
+        usage=_usage(value.get("usage")),
+        errors=tuple(errors),
+        opaque=_opaque(value),
+        **fields,
+    )
+    raised = next((one.raised for one in errors if one.raised), "")
+    return Answer(outcome, frozenset(name for name in FIELDS if name not in value), raised)
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    if found is not None and not isinstance(found, str):
+        raise InvalidMessageError(f"{name}: must be a text or null, not {found!r:.80}")
+    return found or ""
+
+
+def _optional(value: Mapping[str, Any], name: str) -> Any:
+    found = value.get(name, NOT_KEPT)
+    if found is not None and found is not NOT_KEPT and not isinstance(found, str):
+        raise InvalidMessageError(f"{name}: must be a text or null, not {found!r:.80}")
+    return found
+
+
+def _calls(value: Any) -> tuple[Call, ...]:
+    if not isinstance(value, list | None):
+        raise InvalidMessageError(f"tool_calls: must be a list, not {value!r:.80}")
+    return tuple(_call(one, f"tool_calls[{index}]") for index, one in enumerate(value or ()))
+
+
+def _call(value: Any, where: str) -> Call:
+    if not isinstance(value, dict):
+        raise InvalidMessageError(f"{where}: must be an object, not {value!r:.80}")
+    unknown = sorted(value.keys() - {"id", "name", "arguments", "raw_arguments"})
+    if unknown:
+        raise InvalidMessageError(f"{where}.{unknown[0]}: there is no such field in a call")
+    for name in ("id", "name"):
+        if not isinstance(value.get(name), str | None):
+            raise InvalidMessageError(f"{where}.{name}: must be a text, not {value[name]!r:.80}")
+    arguments = value.get("arguments")
+    return Outcome.of(
+        tool_calls=[
+            {
+                "id": value.get("id"),
+                "name": value.get("name"),
+                "arguments": arguments,
+                "raw_arguments": value.get(
+                    "raw_arguments", arguments if isinstance(arguments, str) else NOT_KEPT
+                ),
+            }
+        ]
+    ).tool_calls[0]
+
+
+def _usage(value: Any) -> Usage | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not value.keys() <= set(_COUNTS):
+        raise InvalidMessageError(f"usage: must be null or an object with {', '.join(_COUNTS)}")
+    for name, count in value.items():
+        if not isinstance(count, int | None) or isinstance(count, bool):
+            raise InvalidMessageError(f"usage.{name}: must be a whole number, not {count!r:.80}")
+    return Usage(**value)
+
+
+def _errors(value: Any) -> list[Trouble]:
+    if not isinstance(value, list | None):
+        raise InvalidMessageError(f"errors: must be a list, not {value!r:.80}")
+    return [_trouble(one, f"errors[{index}]") for index, one in enumerate(value or ())]
+
+
+def _crash(value: Any) -> list[Trouble]:
+    return [] if value is None else [_trouble(value, "crash", crash=True)]
+
+
+def _trouble(value: Any, where: str, *, crash: bool = False) -> Trouble:
+    if isinstance(value, str):
+        return Trouble(value, crash=crash)
+    if isinstance(value, dict) and value.keys() <= {"message", "raised"}:
+        message, raised = value.get("message"), value.get("raised", "")
+        if isinstance(message, str) and isinstance(raised, str):
+            return Trouble(message, crash=crash, raised=raised)
+    raise InvalidMessageError(
+        f'{where}: must be a text, or an object with the texts "message" and "raised", '
+        f"not {value!r:.80}"
+    )
+
+
+def _opaque(value: Mapping[str, Any]) -> Any:
+    found = value.get("opaque", NOT_KEPT)
+    if found is NOT_KEPT:
+        return NOT_KEPT
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise InvalidMessageError(f"opaque: must be a list of texts, not {found!r:.80}")
+    return tuple(found)
+
+
+# Outcomes as JSON
+
+
+def as_json(outcome: Outcome, absent: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """An outcome in the form of an answer, without `id`; the inverse of `read_answer`."""
+    found: dict[str, Any] = {
+        "text": outcome.text,
+        "reasoning": outcome.reasoning,
+        "refusal": outcome.refusal,
+        "finish": outcome.finish,
+        "tool_calls": [_call_json(call) for call in outcome.tool_calls],
+        "usage": _usage_json(outcome.usage),
+        "errors": [_trouble_json(one) for one in outcome.errors if not one.crash],
+    }
+    for name in _KEPT:
+        value = getattr(outcome, name)
+        if is_kept(value):
+            found[name] = list(value or ()) if name == "opaque" else value
+    crashes = [_trouble_json(one) for one in outcome.errors if one.crash]
+    if crashes:
+        found["crash"], *more = crashes
+        found["errors"] = [*more, *found["errors"]]
+    return {name: value for name, value in found.items() if name not in absent}
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """An answer in the form in which it came, without `id`."""
+    return as_json(answer.outcome, answer.absent)
+
+
+def _call_json(call: Call) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": call.arguments}
+    if isinstance(call.raw_arguments, str) and not isinstance(call.arguments, str):
+        # As it was accumulated, which is what the reader of an answer parses.
+        found["arguments"] = call.raw_arguments
+    elif is_kept(call.raw_arguments) and call.raw_arguments != call.arguments:
+        found["raw_arguments"] = call.raw_arguments
+    return found
+
+
+def _usage_json(usage: Usage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    counts = {name: getattr(usage, name) for name in _COUNTS}
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _trouble_json(trouble: Trouble) -> str | dict[str, str]:
+    if not trouble.raised:
+        return trouble.message
+    return {"message": trouble.message, "raised": trouble.raised}

@@ -1,0 +1,93 @@
+"""`Piped`: a runner as an accumulator of the checking kit, for suites and tests in Python."""
+
+from __future__ import annotations
+
+import weakref
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.probes import Tool
+from mockllm.conformance.messages import question
+from mockllm.conformance.pool import LIMIT, Level
+from mockllm.conformance.process import Job, RunnerProcess
+
+__all__ = ["Piped"]
+
+
+class Piped:
+    """Makes probes of a runner program: `AccumulatorSuite` and `check` take it as a factory.
+
+    The program is started at the first stream, and ends with `close`, or when this object is
+    collected. The stream is sent as a whole at its end, so that no state in the middle of it is
+    judged.
+
+    Args:
+        command: the program and its arguments.
+        limit: seconds that a stream may take.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        api: str,
+        level: Level = "bytes",
+        *,
+        limit: float = LIMIT,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command, self._question = list(command), question(api, level)
+        self._settings: dict[str, Any] = {"limit": limit, "cwd": cwd, "env": env}
+        self._process: RunnerProcess | None = None
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    @property
+    def process(self) -> RunnerProcess:
+        """The running program.
+
+        Raises:
+            ProbeError: it cannot be started, or does not speak the protocol.
+        """
+        if self._process is None:
+            self._process = RunnerProcess(self._command, self._question, **self._settings)
+            self._end = weakref.finalize(self, self._process.close)
+        return self._process
+
+    def __call__(self) -> _PipedProbe:
+        """A new probe."""
+        return _PipedProbe(self)
+
+    def close(self) -> None:
+        """Ends the program; a later probe starts it again."""
+        if self._end is not None:
+            self._end()
+        self._process = self._end = None
+
+
+class _PipedProbe:
+    """Collects what it is fed, and sends it at the end of the stream."""
+
+    def __init__(self, piped: Piped) -> None:
+        self._piped = piped
+        self._tools: list[dict[str, Any]] = []
+        self._feed: list[Any] = []
+
+    def offer(self, tools: tuple[Tool, ...]) -> None:
+        self._tools = [
+            {"name": str(tool), "description": tool.description, "parameters": tool.parameters}
+            for tool in tools
+        ]
+
+    def feed(self, data: Any, event: str | None = None) -> None:
+        if isinstance(data, bytes):
+            self._feed.append(b64encode(data).decode("ascii"))
+        else:
+            self._feed.append([event, data])
+
+    def outcome(self) -> Outcome:
+        job = Job({"case": "", "tools": self._tools, "feed": self._feed})
+        self._piped.process.submit(job)
+        return job.done.result().outcome

@@ -1,0 +1,90 @@
+"""A runner around the Python client of examples/runners, with faults by name: `runner.py FAULT...`.
+
+It imports the standard library only, so that it starts at once.
+"""
+
+import base64
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "runners" / "python"))
+
+from client import create
+
+FAULTS = set(sys.argv[1:])
+
+
+def send(message):
+    print(json.dumps(message), flush=True)
+
+
+def outcome(api, message, level):
+    client = create(api)
+    for item in message["feed"]:
+        if level == "payloads":
+            client.feed_event(*item)
+        else:
+            client.feed_bytes(base64.b64decode(item))
+    return client.close()
+
+
+def faulty(message, answer):
+    """Whether the fault of the program has dealt with a case; `answer` may be changed."""
+    case = message["case"]
+    if "die" in FAULTS and "two-same" in case:
+        os._exit(3)
+    if "hang" in FAULTS and "two-same" in case:
+        time.sleep(3600)
+    if "silent" in FAULTS:
+        return True
+    if "shout" in FAULTS:
+        print("a line for people", flush=True)
+    if "text-id" in FAULTS:
+        answer["id"] = str(message["id"])
+    if "other-id" in FAULTS:
+        answer["id"] = message["id"] + 1000
+    if "twice" in FAULTS:
+        send(answer)
+    if "wrong-type" in FAULTS:
+        answer["tool_calls"] = "none"
+    if "no-usage" in FAULTS:
+        del answer["usage"]
+    if "nothing" in FAULTS:
+        for name in [name for name in answer if name != "id"]:
+            del answer[name]
+    return False
+
+
+def main():
+    question = json.loads(sys.stdin.readline())
+    if "no-hello" in FAULTS:
+        return
+    version = 2 if "version" in FAULTS else 1
+    client = {} if "no-name" in FAULTS else {"name": "reference", "language": "python"}
+    send({"mockllm": version, "client": client, "unsupported": []})
+    held, most = [], 3
+    for line in sys.stdin:
+        message = json.loads(line)
+        found = outcome(question["api"], message, question["level"])
+        answer = {"id": message["id"], **found}
+        if faulty(message, answer):
+            continue
+        if "backwards" in FAULTS and most:
+            held.append(answer)
+            most -= 1
+            continue
+        send(answer)
+        while held:
+            send(held.pop())
+    while held:
+        send(held.pop())
+    if "stays" in FAULTS:
+        time.sleep(3600)
+    if "exit-code" in FAULTS:
+        sys.exit(4)
+
+
+main()

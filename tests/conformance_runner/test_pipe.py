@@ -1,0 +1,155 @@
+"""Clients behind runner programs: real programs, right and broken ones."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mockllm.checking import Policy, check, examine
+from mockllm.checking.cases.compile import case, cases, quirk_cases
+from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.conformance.piped import Piped
+from mockllm.conformance.pool import PipeRunner
+from mockllm.errors import ProbeError
+from mockllm.quirks.samples import SAMPLES
+from tests.timeouts import GIVE_UP
+
+pytestmark = pytest.mark.slow
+
+RUNNER = [sys.executable, str(Path(__file__).with_name("runner.py"))]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return [case(sample, "chat") for sample in SAMPLES.values() if sample.plays_over("chat")]
+
+
+@pytest.fixture(scope="module")
+def quirks():
+    return [one for one in quirk_cases("chat") if "huge" not in one.name]
+
+
+def pipe(*faults, level="bytes", limit=GIVE_UP, **settings):
+    return PipeRunner([*RUNNER, *faults], "chat", level, limit=limit, **settings)
+
+
+def verdicts(report):
+    return {one.case.name: one.judgement.verdict for one in report.results}
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"window": 1}, {"jobs": 2, "window": 3}], ids=["64", "1", "jobs"]
+)
+def test_a_runner_is_judged_like_the_same_probe(quirks, settings):
+    """Whatever the window and the number of processes, the report is that of the probe itself."""
+    own = examine(
+        lambda: ReferenceBytes("chat", malformed="error"), quirks, Policy(), level="bytes"
+    )
+    with pipe(**settings) as runner:
+        found = runner.examine(quirks, Policy())
+        assert runner.hello.client.name == "reference"
+        assert set(runner.answers) >= {one.name for one in quirks}
+        assert runner.restarts == 0
+    assert verdicts(found) == verdicts(own)
+    assert found.good
+
+
+def test_payloads_and_the_cases_that_have_none(quirks):
+    with pipe(level="payloads") as runner:
+        found = runner.examine(quirks, Policy())
+    in_bytes_only = [one.name for one in quirks if one.events is None]
+    assert in_bytes_only
+    assert list(found.skipped) == in_bytes_only
+    assert found.good
+
+
+def test_answers_in_another_order(samples):
+    with pipe("backwards") as runner:
+        assert runner.examine(samples, Policy()).good
+
+
+@pytest.mark.parametrize("fault", ["die", "hang"])
+def test_one_case_ends_the_runner_and_it_alone_is_a_crash(samples, fault):
+    """Sixty others are in flight with it; each gets its own answer from the next process."""
+    limit = 2.0 if fault == "hang" else GIVE_UP
+    with pipe(fault, limit=limit) as runner:
+        found = runner.examine(samples, Policy())
+        assert runner.restarts >= 1
+        reasons = {name: one.ended for name, one in runner.answers.items() if one.ended}
+    crashed = [name for name, verdict in verdicts(found).items() if verdict == "crash"]
+    assert crashed == [one.name for one in samples if "two-same" in one.name] == list(reasons)
+    expected = {"die": "the runner ended with exit code 3", "hang": "no answer within 2 s"}
+    assert set(reasons.values()) == {expected[fault]}
+    others = {name: one for name, one in verdicts(found).items() if name not in crashed}
+    assert set(others.values()) == {"right"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("no-hello", "ended with exit code 0 before its hello"),
+        ("version", "speaks version 1 of the protocol, and the runner answered 2"),
+        ("no-name", 'client: must be an object with a "name"'),
+    ],
+)
+def test_no_hello(fault, message):
+    with pytest.raises(ProbeError, match=message):
+        pipe(fault)
+
+
+def test_a_program_that_there_is_not():
+    with pytest.raises(ProbeError, match="cannot be started: No such file"):
+        PipeRunner(["/nowhere/runner"], "chat")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("shout", "standard output is for answers alone"),
+        ("text-id", "the id '1' of an answer is none that was sent"),
+        ("other-id", "the id 1001 of an answer is none that was sent"),
+        ("twice", "the id 1 of an answer answered twice"),
+    ],
+)
+def test_a_runner_that_breaks_the_protocol_is_not_judged(samples, fault, message):
+    with pipe(fault) as runner, pytest.raises(ProbeError, match=message):
+        runner.examine(samples, Policy())
+
+
+def test_an_answer_of_another_type_is_no_mistake_of_the_client(samples):
+    """The answer is kept as not valid, with the field and its value."""
+    with pipe("wrong-type") as runner:
+        runner.examine(samples[:2], Policy())
+        reasons = {one.invalid for one in runner.answers.values()}
+    assert reasons == {"tool_calls: must be a list, not 'none'"}
+
+
+def test_absent_fields_are_not_judged(samples):
+    with pipe("no-usage") as runner:
+        found = runner.examine(samples, Policy())
+    assert found.good
+    assert found.not_judged["usage"] == len([one for one in samples if one.expected.usage])
+
+
+def test_a_runner_as_a_probe_of_the_kit():
+    """`check` and suites take `Piped` as a factory."""
+    piped = Piped(RUNNER, "chat", limit=GIVE_UP)
+    try:
+        report = check(piped, api="chat", level="bytes")
+        assert report.runs > 5
+    finally:
+        piped.close()
+
+
+def test_many_processes_end_with_the_runner(samples):
+    runner = pipe(jobs=2)
+    processes = [one._process for one in runner._processes]
+    runner.examine(samples[:2], Policy())
+    runner.close()
+    assert [one.poll() for one in processes] == [0, 0]
+
+
+def test_cases_with_variations_go_through(samples):
+    found = list(cases("chat", [], variations=1, quirks=False))
+    with pipe() as runner:
+        assert runner.examine(found, Policy()).good
