@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage, is_kept
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results import Client
 from mockllm.scenario.model import ToolSpec
 
@@ -99,7 +100,7 @@ def case_json(case: Case, level: str) -> dict[str, Any]:
         ValueError: the case shows in bytes only.
     """
     return {
-        "case": case.name,
+        "case": name_of(case),
         "tools": tools_json(case.tools),
         "feed": case_feed(case, level),
     }

@@ -1,0 +1,71 @@
+"""`mockllm check` through a Node runner, beside the same client of the kit in this process.
+
+    python benchmarks/check.py [--cases 1300]
+
+The Node runner is that of examples/runners/javascript; the probe is the reference accumulator of
+Chat Completions at the level of bytes. The goal is a ratio of at most 1.5.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from mockllm.checking import Policy, examine
+from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.conformance.kept_cases import kept_cases
+from mockllm.conformance.pool import PipeRunner
+
+RUNNERS = Path(__file__).parents[1] / "examples" / "runners"
+ROUNDS = 5
+
+
+def timed(function):
+    start = time.perf_counter()
+    value = function()
+    return value, time.perf_counter() - start
+
+
+def piped(command, cases, jobs=1):
+    with PipeRunner(command, "chat", jobs=jobs) as runner:
+        return runner.examine(cases, Policy())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1300)
+    wanted = parser.parse_args().cases
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MOCKLLM_CACHE"] = folder
+        _, first = timed(lambda: kept_cases("chat", variations=3))
+        cases, second = timed(lambda: kept_cases("chat", variations=3))
+    print(f"{len(cases)} cases: compiled in {first:.2f} s, read from the disk in {second:.2f} s")
+    cases = (cases * 2)[:wanted] if len(cases) < wanted else cases[:wanted]
+    node = shutil.which("node")
+    if node is None:
+        sys.exit("there is no node here")
+    own, node_times, two = [], [], []
+    for _ in range(ROUNDS):
+        report, took = timed(lambda: examine(lambda: ReferenceBytes("chat"), cases, level="bytes"))
+        assert report.good, report
+        own.append(took)
+        command = [node, str(RUNNERS / "javascript" / "runner.mjs")]
+        report, took = timed(lambda command=command: piped(command, cases))
+        assert report.good, report
+        node_times.append(took)
+        _, took = timed(lambda command=command: piped(command, cases, jobs=2))
+        two.append(took)
+    print(f"{len(cases)} cases, medians of {ROUNDS} rounds")
+    print(f"  probe in this process   {statistics.median(own):.2f} s")
+    print(f"  Node runner             {statistics.median(node_times):.2f} s")
+    print(f"  Node runner, --jobs 2   {statistics.median(two):.2f} s")
+    ratios = [one / base for one, base in zip(node_times, own, strict=True)]
+    print(f"  ratio                   {statistics.median(ratios):.2f} (goal 1.5)")
+
+
+if __name__ == "__main__":
+    main()
