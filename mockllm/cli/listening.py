@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from mockllm.cli.output import LineOutput
-from mockllm.cli.params import number, size
+from mockllm.cli.params import number, path_options, size
 from mockllm.cli.reloading import follow
 from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
 from mockllm.errors import MockLLMError, UsageError
@@ -42,6 +42,18 @@ _AGAIN = 0.05  # seconds after which a task that goes on is cancelled again
 _Command = TypeVar("_Command", bound=Any)
 
 Loop = Literal["auto", "asyncio", "uvloop"]
+
+
+def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    if values:
+        from mockllm.server.control_access import check_origin
+
+        for value in values:
+            try:
+                check_origin(value)
+            except UsageError as error:
+                raise click.BadParameter(str(error)) from None
+    return values
 
 
 def listening_options(command: _Command) -> _Command:
@@ -80,6 +92,16 @@ def listening_options(command: _Command) -> _Command:
             metavar="NAME",
             help="A further host name under which the control routes answer.",
         ),
+        click.option(
+            "--allow-origin",
+            "allow_origins",
+            multiple=True,
+            callback=_origins,
+            metavar="ORIGIN",
+            help="The origin of pages that may use the control routes, such as "
+            "http://localhost:3000; may be repeated.",
+        ),
+        path_options,
         click.option(
             "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
         ),
@@ -189,7 +211,8 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     with uncollected():
         scenarios, record = server.player.served.scenarios, server.options.record
         keys = record is not None and record.mode != "none"
-        report.serving(scenarios, server.base_urls, keys=keys)
+        further = [(api, server.url + path) for api, path in server.options.paths]
+        report.serving(scenarios, server.base_urls, keys=keys, further=further)
         if record is not None:
             report.recording(record)
     await stop.wait()

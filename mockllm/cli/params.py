@@ -11,7 +11,16 @@ import click
 
 from mockllm.scenario.model import Scenario
 
-__all__ = ["API", "EXISTING", "answering_options", "number", "quirk", "read_scenarios", "size"]
+__all__ = [
+    "API",
+    "EXISTING",
+    "answering_options",
+    "number",
+    "path_options",
+    "quirk",
+    "read_scenarios",
+    "size",
+]
 
 _Command = TypeVar("_Command", bound=Any)
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -92,6 +101,44 @@ def answering_options(command: _Command) -> _Command:
             "--strict/--lenient",
             default=True,
             help="Refuse requests that the real service refuses (strict, the default), or not.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _paths(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """The name of an API and a template, each; a short form has the name of its API."""
+    api = (parameter.name or "").removesuffix("_paths")
+    if api != "api":
+        return tuple((api, value) for value in values)
+    pairs = tuple(value.partition("=") for value in values)
+    for value, (name, _, template) in zip(values, pairs, strict=True):
+        if not (name and template):
+            raise click.BadParameter(f"{value!r} is not API=TEMPLATE")
+    return tuple((name, template) for name, _, template in pairs)
+
+
+def path_options(command: _Command) -> _Command:
+    """Adds the options for further paths: `api_paths`, and `agui_paths`, its short form."""
+    for option in (
+        click.option(
+            "--path",
+            "api_paths",
+            multiple=True,
+            callback=_paths,
+            metavar="API=TEMPLATE",
+            help="A further path of an API; {name} in it is any one segment. May be repeated.",
+        ),
+        click.option(
+            "--agui-path",
+            "agui_paths",
+            multiple=True,
+            callback=_paths,
+            metavar="TEMPLATE",
+            help="Short for --path agui=TEMPLATE, such as /api/rooms/{room}/agui/{thread}/{run}.",
         ),
     ):
         command = option(command)

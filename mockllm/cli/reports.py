@@ -46,7 +46,12 @@ class Report(Protocol):
     def listening(self, url: str) -> None: ...
 
     def serving(
-        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+        self,
+        scenarios: Sequence[Scenario],
+        base_urls: Mapping[str, str],
+        *,
+        keys: bool,
+        further: Sequence[tuple[str, str]] = (),
     ) -> None: ...
 
     def recording(self, options: RecordOptions) -> None: ...
@@ -77,7 +82,12 @@ class QuietReport:
         self._output.line(_where(url))
 
     def serving(
-        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+        self,
+        scenarios: Sequence[Scenario],
+        base_urls: Mapping[str, str],
+        *,
+        keys: bool,
+        further: Sequence[tuple[str, str]] = (),
     ) -> None:
         return
 
@@ -123,10 +133,18 @@ class JsonReport:
         self._url = url
 
     def serving(
-        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+        self,
+        scenarios: Sequence[Scenario],
+        base_urls: Mapping[str, str],
+        *,
+        keys: bool,
+        further: Sequence[tuple[str, str]] = (),
     ) -> None:
         names = [scenario.name for scenario in scenarios]
-        self._line("listening", url=self._url, scenarios=names, base_urls=dict(base_urls))
+        fields: dict[str, Any] = {"scenarios": names, "base_urls": dict(base_urls)}
+        if further:
+            fields["paths"] = [{"api": api, "url": url} for api, url in further]
+        self._line("listening", url=self._url, **fields)
 
     def exchange(self, exchange: Exchange) -> None:
         entry = exchange.as_json()
@@ -173,7 +191,12 @@ class TextReport:
         self._output.line(_where(url))
 
     def serving(
-        self, scenarios: Sequence[Scenario], base_urls: Mapping[str, str], *, keys: bool
+        self,
+        scenarios: Sequence[Scenario],
+        base_urls: Mapping[str, str],
+        *,
+        keys: bool,
+        further: Sequence[tuple[str, str]] = (),
     ) -> None:
         line = self._output.line
         self._measure(scenarios)
@@ -191,6 +214,8 @@ class TextReport:
         for base in client_base_urls(base_urls):
             setting = f"{base.variable}={base.url}" if base.variable else base.url
             line(f"  {setting}  # {', '.join(base.apis)}")
+        for api, url in further:
+            line(f"  {url}  # {api}")
         line("")
 
     def recording(self, options: RecordOptions) -> None:

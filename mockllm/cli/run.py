@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from mockllm.cli.params import EXISTING, answering_options, read_scenarios
+from mockllm.cli.params import EXISTING, answering_options, path_options, read_scenarios
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
 from mockllm.replay.session import Exchange
@@ -41,6 +41,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     help="Default: a free one.",
 )
 @answering_options
+@path_options
 @click.option(
     "--once",
     is_flag=True,
@@ -80,6 +81,8 @@ def run(
     speed: float,
     fallback: str | None,
     strict: bool,
+    api_paths: tuple[tuple[str, str], ...],
+    agui_paths: tuple[tuple[str, str], ...],
     once: bool,
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
@@ -114,6 +117,7 @@ def run(
         fallback=fallback is not None,
         speed=speed,
         grace=_GRACE,
+        paths=api_paths + agui_paths,
         log=exchanges.append,
     )
     thread = ServerThread(read_scenarios(paths), options)

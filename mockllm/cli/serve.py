@@ -74,6 +74,9 @@ def serve(
     grace: float,
     max_body: int,
     allow_hosts: tuple[str, ...],
+    allow_origins: tuple[str, ...],
+    api_paths: tuple[tuple[str, str], ...],
+    agui_paths: tuple[tuple[str, str], ...],
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
@@ -131,6 +134,8 @@ def serve(
             grace=grace,
             max_body=max_body,
             allowed_hosts=allow_hosts,
+            allowed_origins=allow_origins,
+            paths=api_paths + agui_paths,
             log=None if quiet else report.exchange,
             record=record,
         )

@@ -114,8 +114,10 @@ Operation = Literal[
     "response",
     "delete_response",
     "input_items",
+    "create",
 ]
-"""What a route does: `generate` answers from a scenario, the others read data of the server."""
+"""What a route does: `generate` answers from a scenario, `create` makes the ids of a path
+(`WireProtocol.creates`), the others read data of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class Lookup:
         request: the body of the request that a stored answer belongs to; for `count_tokens` the
             body of the request itself.
         answer: the stored answer, as a body that is not streamed.
+        number: how many requests the session had before; new ids are derived from it.
     """
 
     target: Target = NO_TARGET
@@ -136,6 +139,7 @@ class Lookup:
     any_model: bool = True
     request: Mapping[str, Any] = field(default_factory=dict)
     answer: Mapping[str, Any] = field(default_factory=dict)
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,8 @@ class WireProtocol:
         env: the environment variables that its SDKs read.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
+        creates: the parameters at the end of a path (`--path`) whose values the service makes,
+            without `_id`: a POST to the path before them answers with new ones (`create`).
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
@@ -224,6 +230,7 @@ class WireProtocol:
     decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
+    creates: tuple[str, ...] = ()
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     lists_errors: Callable[[Target], bool] | None = None

@@ -124,8 +124,10 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-# Clients in browsers are tested, too. Any page may read the answers: they hold no secrets.
-CORS = {"access-control-allow-origin": "*"}
+# Clients in browsers are tested, too. Any page may read the answers: they hold no secrets. `*` for
+# the headers is all of them (Fetch, section 3.3.4), which it cannot be beside a named origin.
+CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": "*"}
+"""The headers by which pages of every origin may read an answer, and all its headers."""
 
 LAST_CHUNK = b"0\r\n\r\n"
 

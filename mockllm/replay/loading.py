@@ -12,7 +12,7 @@ from mockllm.errors import UsageError
 from mockllm.scenario import load as language
 from mockllm.scenario.model import Scenario
 
-__all__ = ["VOCABULARY", "load", "loads"]
+__all__ = ["VOCABULARY", "load", "loads", "loads_sent"]
 
 
 class _Installed:
@@ -66,3 +66,15 @@ def loads(
         ScenarioError: the text is wrong; it has every problem.
     """
     return language.loads(text, VOCABULARY, name, text_beside)
+
+
+def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
+    """The scenarios in several texts that were sent; they may name no file.
+
+    Args:
+        texts: a name that stands for the file in problems, and the text, each.
+
+    Raises:
+        ScenarioError: a text is wrong; it has every problem of every text.
+    """
+    return language.loads_sent(texts, VOCABULARY)

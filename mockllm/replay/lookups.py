@@ -6,13 +6,14 @@ A stored answer is not kept. It is compiled again from the request that the sess
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Lookup, Operation
 from mockllm.protocols.records import StoredAnswers
-from mockllm.replay.answer import HttpAnswer, json_answer
+from mockllm.replay.answer import CORS, HttpAnswer, json_answer
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
@@ -41,15 +42,17 @@ class Lookups:
         """
         body = call.protocol.lookups[operation](self._lookup(call, operation))
         call.exchange.outcome, call.exchange.status = "played", 200
-        return json_answer(200, body)
+        return json_answer(200, body, CORS)
 
     def _lookup(self, call: Call, operation: Operation) -> Lookup:
         stored = call.protocol.stored
         if stored is not None and stored.segment in call.target.segments:
             return self._recalled(call, stored, operation)
         names, any_model = self._served.models()
-        body = parse_object(call.exchange.body) if operation == "count_tokens" else {}
-        return Lookup(call.target, names, any_model, body)
+        body: dict[str, Any] = {}
+        if operation == "count_tokens" or (operation == "create" and call.exchange.body.strip()):
+            body = parse_object(call.exchange.body)
+        return Lookup(call.target, names, any_model, body, number=call.session.count)
 
     def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
         id = call.target.segments[stored.segment]

@@ -55,6 +55,7 @@ class Player:
     """Answers requests with scenarios.
 
     Args:
+        scenarios: or the index of another player, whose scenarios answer.
         strict: refuse requests that the real services refuse.
         fallback: answer requests that no scenario answers with a reply made from the request.
         quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
@@ -63,14 +64,16 @@ class Player:
 
     def __init__(
         self,
-        scenarios: Iterable[Scenario],
+        scenarios: Iterable[Scenario] | ScenarioIndex,
         *,
         strict: bool = True,
         fallback: bool = False,
         quirks: Iterable[str] = (),
         named: str | None = None,
     ) -> None:
-        self.served = ScenarioIndex(scenarios)
+        self.served = (
+            scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
+        )
         if fallback and not self.served.fallbacks:
             self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
         self.strict = strict

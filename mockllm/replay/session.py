@@ -7,7 +7,7 @@ exchanges carry their times.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mockllm.replay.dropped import Dropped
@@ -171,6 +171,8 @@ class Sessions:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._evicted: OrderedDict[str, None] = OrderedDict()
         self._size = 0
+        self.on_evicted: Callable[[str], None] = lambda _: None
+        """Called with the name of each session that is evicted."""
 
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
@@ -242,3 +244,4 @@ class Sessions:
         self._evicted[name] = None
         if len(self._evicted) > _MOST_NAMES:
             self._evicted.popitem(last=False)
+        self.on_evicted(name)

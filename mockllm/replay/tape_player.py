@@ -226,7 +226,8 @@ def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
     framing = _FRAMING - {"trailer"} if tape.trailers else _FRAMING
     headers = [pair for pair in tape.headers if pair[0] not in framing]
     names = {name for name, _ in headers}
-    headers += [pair for pair in CORS.items() if pair[0] not in names]
+    if "access-control-allow-origin" not in names:  # or the service decided who may read it
+        headers += [pair for pair in CORS.items() if pair[0] not in names]
     chunks = [chunk for chunk in tape.chunks if chunk.data]
     length = _length(tape)
     bodiless = _is_bodiless(tape)

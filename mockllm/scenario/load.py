@@ -7,7 +7,7 @@ line of a problem. This module runs them and compares scenarios with each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
@@ -24,7 +24,7 @@ from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schemas import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
 
-__all__ = ["load", "loads"]
+__all__ = ["load", "loads", "loads_sent"]
 
 
 def load(
@@ -69,6 +69,22 @@ def loads(
     return loading.finish()
 
 
+def loads_sent(texts: Iterable[tuple[str, str]], vocabulary: Vocabulary) -> tuple[Scenario, ...]:
+    """The scenarios in several texts that were sent. No file may be named in them, because none is
+    beside them.
+
+    Args:
+        texts: a name that stands for the file in problems, and the text, each.
+
+    Raises:
+        ScenarioError: a text is wrong; it has every problem of every text.
+    """
+    loading = _Loading(vocabulary, sent=True)
+    for name, text in texts:
+        loading.text(text, name)
+    return loading.finish()
+
+
 @dataclass(slots=True)
 class _Loaded:
     """A scenario, and the marks of its name and its match.
@@ -92,14 +108,16 @@ class _Loaded:
 
 @dataclass(slots=True)
 class _Loading:
-    """One call of `load` or `loads`: the scenarios and problems so far.
+    """One call of `load`, `loads` or `loads_sent`: the scenarios and problems so far.
 
     Args:
         in_files: whether the texts are files, which have their tapes beside them.
+        sent: whether the texts were sent, so that they may name no file.
     """
 
     vocabulary: Vocabulary
     in_files: bool = False
+    sent: bool = False
     text_beside: Callable[[str], str] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
@@ -152,6 +170,10 @@ class _Loading:
                 for index, turn in enumerate(scenario.turns)
             ]
             scenario = replace(scenario, turns=tuple(turns))
+        if self.sent:
+            for path in _named_files(scenario):
+                message = "names a file, and scenarios that are sent have no files"
+                self.problems.append(_problem(file, locate_path(root, path), message))
         for path, message in check(scenario, self.schemas):
             self.problems.append(_problem(file, locate_path(root, path), message))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
@@ -229,6 +251,19 @@ class _Loading:
                     self.problems.append(one.problem(one.match, one.matched, message))
                     break
             others.append(one)
+
+
+def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
+    """Where turns name tapes and the bodies of answers."""
+    for index, turn in enumerate(scenario.turns):
+        path: KeyPath = ("turns", index)
+        if turn.recorded is not None:
+            yield (*path, "recorded")
+        if turn.answer is not None and turn.answer.kind == "file":
+            yield (*path, "answer", "file")
+        for number, one in enumerate(turn.attempts):
+            if one.recorded is not None:
+                yield (*path, "attempts", number, "recorded")
 
 
 def _problems(parsed: Document, findings: Findings, file: str) -> list[Problem]:

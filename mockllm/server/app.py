@@ -120,7 +120,14 @@ class MockServer:
         return self._handler.player_of(session)
 
     async def start(self) -> None:
-        """Binds and listens; `url` is known afterwards."""
+        """Binds and listens; `url` is known afterwards.
+
+        Raises:
+            OSError: the address is taken, or not allowed.
+            UsageError: a path or an origin of the options is wrong.
+        """
+        if self.options.paths or self.options.allowed_origins:
+            _ = self._handler  # it checks them
         if self.options.record is not None:
             self._handler.start_recording(self.options.record)
         self._server = low_level_server(self._handle, max_body=self.options.max_body)

@@ -1,43 +1,35 @@
 """The routes under `/_mockllm/`: what a test asks the server about itself.
 
-They show what clients sent, so they answer only to clients that address the server by a name
-of this machine: a page in a browser must not read them, whatever name it gives to 127.0.0.1.
+`control_access` decides who may use them.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
+import asyncio
+import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.body import parse_object
 from mockllm.replay.player import Player
 from mockllm.replay.session import Session, Sessions
 from mockllm.scenario.model import Scenario
+from mockllm.server.request_target import SESSION_HEADER, SESSION_NAME
+from mockllm.server.session_setup import SessionSetup, SessionSetups
 
-__all__ = ["CONTROL_PREFIX", "Control", "base_urls"]
+if TYPE_CHECKING:
+    from mockllm.server.session_requests import SessionRequest
+
+__all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
-SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 
 
 def base_urls(protocols: Mapping[str, WireProtocol], root: str) -> dict[str, str]:
     """The base URL to give to a client of each protocol; `root` has no slash at its end."""
     return {name: root + protocol.base_path for name, protocol in protocols.items()}
-
-
-def _own_name(name: str, allowed: tuple[str, ...]) -> bool:
-    if name in ("localhost", *allowed) or name.endswith(".localhost"):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _flag(query: Mapping[str, str], name: str) -> bool:
@@ -52,45 +44,55 @@ def _names(query: Mapping[str, str], name: str) -> frozenset[str]:
 
 
 class Control:
-    """Answers the control routes; a method each, found by method and path."""
+    """Answers the control routes; a method each, found by method and path.
+
+    Args:
+        player_of: what decides about the answers in a session.
+        paths: further paths of APIs, each with the name of its API.
+    """
 
     def __init__(
         self,
         sessions: Sessions,
+        setups: SessionSetups,
         protocols: Mapping[str, WireProtocol],
-        allowed_hosts: tuple[str, ...],
         player_of: Callable[[str], Player],
+        paths: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._sessions = sessions
+        self._setups = setups
         self._player_of = player_of
         self._protocols = protocols
-        self._allowed = allowed_hosts
+        self._paths = paths
 
-    def handle(
+    async def handle(
         self,
         player: Player,
         method: str,
         path: str,
         headers: Mapping[str, str],
         body: bytes,
+        session: str | None = None,
     ) -> tuple[int, dict[str, Any]]:
         """Status and JSON body.
 
         Args:
+            player: of the server.
             path: with the query, without the session prefix.
+            session: that the prefix or a header names, for a query that names none.
 
         Raises:
             RequestError: refused, or not known.
         """
-        self._guard(headers)
         parts = urlsplit(path)
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        query = {} if session is None else {"session": session}
+        query |= {name: values[-1] for name, values in parse_qs(parts.query).items()}
         steps = parts.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
         match method, *steps:
             case "GET", "health":
                 return 200, self._health(player)
             case "GET", "scenarios":
-                return 200, self._scenarios(player)
+                return 200, self._scenarios(player, query.get("session"))
             case "GET", "journal":
                 return 200, self._journal(query)
             case "GET", "verify":
@@ -98,40 +100,19 @@ class Control:
             case "GET", "sessions":
                 return 200, self._list()
             case "POST", "sessions":
-                return self._create(headers, body)
+                return 201, await self._create(player, headers, body)
             case "GET", "sessions", name:
                 return 200, self._summary(self._find(name))
+            case "POST", "sessions", name, "reset":
+                return 200, self._reset(name)
             case "DELETE", "sessions", name:
-                self._find(name)
-                self._sessions.delete(name)
-                return 200, {"session": name, "deleted": True}
+                return 200, self._delete(name)
         raise RequestError(
-            f"{method} {parts.path} is not a control route. There are: GET health, scenarios, "
-            "journal[?session=], verify[?session=], sessions, sessions/{name}; POST sessions; "
-            "DELETE sessions/{name}.",
+            f"{method} {parts.path} is not a control route. There are: GET health, "
+            "scenarios[?session=], journal[?session=], verify[?session=], sessions, "
+            "sessions/{name}; POST sessions, sessions/{name}/reset; DELETE sessions/{name}.",
             status=404,
         )
-
-    def _guard(self, headers: Mapping[str, str]) -> None:
-        host = headers.get("host", "")
-        name = (urlsplit(f"//{host}").hostname or "") if host else ""
-        if not _own_name(name, self._allowed):
-            raise RequestError(
-                f"The control routes do not answer to the host {host!r}. Use 127.0.0.1 or "
-                f"localhost, or start the server with --allow-host {name or 'NAME'}.",
-                status=403,
-            )
-        origin = headers.get("origin")
-        if origin is not None and not self._same(origin, host):
-            raise RequestError(
-                f"The control routes do not answer to pages from {origin!r}. Start the server "
-                f"with --allow-host {urlsplit(origin).hostname or 'NAME'} to allow it.",
-                status=403,
-            )
-
-    def _same(self, origin: str, host: str) -> bool:
-        parts = urlsplit(origin)
-        return parts.netloc == host or (parts.hostname or "") in self._allowed
 
     def _health(self, player: Player) -> dict[str, Any]:
         return {
@@ -141,7 +122,9 @@ class Control:
             "sessions": len(self._sessions),
         }
 
-    def _scenarios(self, player: Player) -> dict[str, Any]:
+    def _scenarios(self, player: Player, session: str | None) -> dict[str, Any]:
+        if session is not None:
+            player = self._player_of(session)
         return {
             "scenarios": [
                 {
@@ -205,6 +188,7 @@ class Control:
         return session
 
     def _summary(self, session: Session) -> dict[str, Any]:
+        setup = self._setups.find(session.name)
         return {
             "session": session.name,
             "requests": session.count,
@@ -212,27 +196,93 @@ class Control:
             "evicted": session.evicted,
             "outcomes": dict(session.outcomes()),
             "played": {name: sorted(turns) for name, turns in session.played.items()},
+            **({} if setup is None else self._of_setup(setup)),
         }
 
-    def _create(self, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
-        import re
-        import uuid
+    def _of_setup(self, setup: SessionSetup) -> dict[str, Any]:
+        """What differs in a session that was made over HTTP."""
+        if setup.request is None:
+            return {}
+        scenarios = [scenario.name for scenario in setup.request.scenarios]
+        return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
 
-        fields = parse_object(body) if body.strip() else {}
-        name = fields.get("session")
-        if name is None:
-            name = uuid.uuid4().hex[:12]
-        if not isinstance(name, str) or not re.fullmatch(SESSION_NAME, name):
-            raise RequestError(
-                f"session must be a name of 1 to 128 letters, digits, '.', '_' and '-', got "
-                f"{json.dumps(name)[:80]}.",
-                param="session",
-            )
+    def _delete(self, name: str) -> dict[str, Any]:
+        self._find(name)
+        self._sessions.delete(name)
+        setup = self._setups.find(name)
+        if setup is not None and (setup.gone or setup.request is not None):
+            self._setups.release(name)
+        return {"session": name, "deleted": True}
+
+    def _reset(self, name: str) -> dict[str, Any]:
+        self._find(name)
+        setup = self._setups.find(name)
+        if setup is not None and setup.gone:
+            raise gone(name)
+        self._sessions.delete(name)
+        return {**self._summary(self._sessions.get(name)), "reset": True}
+
+    async def _create(
+        self, served: Player, headers: Mapping[str, str], body: bytes
+    ) -> dict[str, Any]:
+        # Imported here: most servers make no sessions over HTTP.
+        from mockllm.server.session_requests import read_session_request
+
+        def read() -> tuple[SessionRequest, Player | None]:
+            request = read_session_request(body, lambda: served.served.by_name)
+            player = self._setups.make_player(request, served) if request.has_setup else None
+            return request, player
+
+        # Many scenarios take long to read; the other sessions do not wait for that.
+        request, player = await asyncio.to_thread(read)
+        name = request.name or uuid.uuid4().hex[:12]
+        if player is not None:
+            self._check_new(name)
+            self._setups.add(name, request, player, served)
+            self._sessions.delete(name)  # what is known of one that was evicted
         session = self._sessions.get(name)
-        root = f"http://{headers['host']}/s/{name}"
-        return 201, {
+        return self._created(session, headers["host"])
+
+    def _check_new(self, name: str) -> None:
+        """Refuses the name of a session that exists."""
+        known = self._sessions.find(name)
+        setup = self._setups.find(name)
+        if (known is None or known.evicted) and (setup is None or setup.gone):
+            return
+        raise RequestError(
+            f"The session was not made: there is a session {name!r}. Delete it (DELETE "
+            f"/_mockllm/sessions/{name}), or choose another name.",
+            status=409,
+        )
+
+    def _created(self, session: Session, host: str) -> dict[str, Any]:
+        from mockllm.protocols.environment import client_environment
+
+        name, server = session.name, f"http://{host}"
+        root = f"{server}/s/{name}"
+        urls = base_urls(self._protocols, root)
+        setup = self._setups.find(name)
+        answer = {
             "session": name,
             "evicted": session.evicted,
-            "header": {"x-mockllm-session": name},
-            "base_urls": base_urls(self._protocols, root),
+            "header": {SESSION_HEADER: name},
+            "base_urls": urls,
+            "url": root,
+            "verify": f"{server}{CONTROL_PREFIX}verify?session={name}",
+            "journal": f"{server}{CONTROL_PREFIX}journal?session={name}",
+            "variables": {**client_environment(urls), "MOCKLLM_URL": root},
         }
+        if self._paths:
+            answer["paths"] = [{"api": api, "url": root + path} for api, path in self._paths]
+        return {**answer, **({} if setup is None else self._of_setup(setup))}
+
+
+def gone(session: str) -> RequestError:
+    """The error for a session whose scenarios were dropped."""
+    return RequestError(
+        f"The session {session!r} was evicted with its scenarios, because the server keeps only "
+        "the sessions that were used last. Make it again (POST /_mockllm/sessions), and delete "
+        "sessions that are over.",
+        status=410,
+        code="session_evicted",
+    )

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
@@ -24,29 +25,26 @@ from mockllm.replay.call import Call, TapeNotReadError
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
-from mockllm.server.control import CONTROL_PREFIX, Control
+from mockllm.server.control import CONTROL_PREFIX, Control, gone
+from mockllm.server.control_access import ControlAccess, preflight_headers
+from mockllm.server.control_answers import ControlAnswers
 from mockllm.server.delivery import deliver
 from mockllm.server.options import ServerOptions
+from mockllm.server.path_templates import path_routes
 from mockllm.server.plain_routes import PlainRoutes
-from mockllm.server.request_target import session_of, split_target
+from mockllm.server.request_target import SESSION_HEADER, session_of, split_target
 from mockllm.server.routing import Endpoint, Routes
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
 if TYPE_CHECKING:
+    from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.proxy import Proxy
 
 __all__ = ["Handler"]
 
 _Answer = TypeVar("_Answer")
-
-_PREFLIGHT = {
-    "access-control-allow-origin": "*",
-    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
-    "access-control-allow-headers": "*",
-    "access-control-max-age": "86400",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +68,17 @@ class Handler:
         self.player = self._player(self._scenarios)
         self._proxy: Proxy | None = None
         self.assigned = SessionSetups(self._player)
-        self._routes = Routes(PROTOCOLS.values())
+        sessions.on_evicted = self.assigned.evict
+        self._routes = Routes(PROTOCOLS.values(), path_routes(PROTOCOLS, options.paths))
         self._tape_reads = TapeReads()
         self._plain = PlainRoutes(self._routes, self._tape_reads, fallback=options.fallback)
-        hosts = (options.host, *options.allowed_hosts)
-        self._control = Control(sessions, PROTOCOLS, hosts, self.player_of)
+        control = Control(sessions, self.assigned, PROTOCOLS, self.player_of, options.paths)
+        access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
+        self._control = ControlAnswers(control, access)
 
     def _player(
         self,
-        scenarios: Iterable[Scenario],
+        scenarios: Iterable[Scenario] | ScenarioIndex,
         named: str | None = None,
         quirks: Iterable[str] = (),
         kind: type[Player] = Player,
@@ -128,7 +128,7 @@ class Handler:
     def player_of(self, session: str) -> Player:
         """What decides about the answers in a session."""
         own = self.assigned.find(session)
-        return self.player if own is None else own.player
+        return self.player if own is None else self.assigned.player(own, self.player)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
@@ -147,9 +147,19 @@ class Handler:
             in_use=True,
         )
         if path.startswith(CONTROL_PREFIX):
-            return await self._handle_control(request, target, headers, exchange)
+            named = target != request.raw_path or SESSION_HEADER in headers
+            controlled, close = await self._control.answer(
+                self.player,
+                request.method,
+                target,
+                headers,
+                session_name if named else None,
+                partial(self._body, request, headers),
+            )
+            return await deliver(request, controlled, exchange, close=close)
         if request.method == "OPTIONS":
-            return await deliver(request, json_answer(200, {}, _PREFLIGHT), exchange)
+            preflight = json_answer(200, {}, preflight_headers(headers))
+            return await deliver(request, preflight, exchange)
         session = self.sessions.get(session_name)
         answer, close = await self._answer(request, path, query, headers, session, exchange)
         if request.method == "HEAD" and isinstance(answer, HttpAnswer):
@@ -195,7 +205,11 @@ class Handler:
         player, proxy = self.player, self._proxy
         own = self.assigned.find(session.name)
         if own is not None:
-            player, proxy = own.player, own.proxy or proxy
+            player = self.assigned.player(own, player)
+            proxy = own.proxy or (None if own.is_alone else proxy)
+            if own.gone:
+                refusal = gone(session.name)
+                return player.refuse(self._routes.nearest(path), refusal, exchange), False
         endpoint = self._routes.find(request.method, path, headers)
         forwards_all = proxy is not None and proxy.forwards_all
         routed = not forwards_all and self._plain.has(player, request.method, path, endpoint)
@@ -326,20 +340,3 @@ class Handler:
         if len(body) > limit:
             raise error
         return body
-
-    async def _handle_control(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        headers: Mapping[str, str],
-        exchange: Exchange,
-    ) -> web.StreamResponse:
-        close = False
-        try:
-            body = await self._body(request, headers)
-            status, value = self._control.handle(self.player, request.method, target, headers, body)
-        except RequestError as error:
-            status, value = error.status, {"error": {"message": error.message}}
-            close = error.status == 413
-        answer = json_answer(status, value, {"cache-control": "no-store"})
-        return await deliver(request, answer, exchange, close=close)

@@ -67,6 +67,9 @@ class ServerOptions:
         grace: how long open streams may go on after a request to stop, in seconds.
         max_body: largest request body, in bytes.
         allowed_hosts: further host names that may use the control routes.
+        allowed_origins: whose pages may use the control routes, as browsers send them
+            (`http://localhost:3000`).
+        paths: further paths, each with the name of its API: `{name}` in one is any one segment.
         log: called with each exchange when it is over.
         record: what is recorded from real services; None for nothing.
     """
@@ -81,5 +84,7 @@ class ServerOptions:
     grace: float = 5.0
     max_body: int = 16 * 1024 * 1024
     allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    paths: tuple[tuple[str, str], ...] = ()
     log: Callable[[Exchange], None] | None = None
     record: RecordOptions | None = None

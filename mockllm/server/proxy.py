@@ -2,7 +2,8 @@
 
 Bytes are teed: each chunk of the service goes to the client when it arrives, and a copy with its
 time is kept for the recording. Status, headers, compression, errors, trailers and the end of the
-connection pass unchanged. A client that reads slowly slows the service, not the server.
+connection pass unchanged; only pages in browsers get the headers, if they are missing, by which
+they may read the answer. A client that reads slowly slows the service, not the server.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import LAST_CHUNK, chunk, error_answer
+from mockllm.replay.answer import CORS, LAST_CHUNK, chunk, error_answer
 from mockllm.replay.session import Exchange
 from mockllm.server.copying import AnswerCopy, Upload
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
@@ -217,9 +218,13 @@ class Proxy:
         length = response.headers.get("Content-Length")
         left = int(length) if length is not None and not empty else None
         framed = not empty and not old and length is None
-        await send(
-            request, _head(upstream, framed=framed, close=old or not request.keep_alive), exchange
+        head = _head(
+            upstream,
+            framed=framed,
+            close=old or not request.keep_alive,
+            for_page="Origin" in request.headers,
         )
+        await send(request, head, exchange)
         async for data in upstream.chunks():
             copy.add(data)
             if left is not None:
@@ -262,10 +267,19 @@ def _readable(accepted: bytes) -> bytes:
     return ", ".join(kept).encode("latin-1") or b"identity"
 
 
-def _head(upstream: Upstream, *, framed: bool, close: bool) -> bytes:
+def _head(upstream: Upstream, *, framed: bool, close: bool, for_page: bool) -> bytes:
+    """The head of the service's answer for the client.
+
+    Args:
+        for_page: whether a page in a browser gets it, which must be allowed to read it.
+    """
     response = upstream.response
     lines = [f"HTTP/1.1 {response.status} {upstream.reason}".encode("latin-1")]
     lines += [name + b": " + value for name, value in upstream.headers]
+    if for_page:
+        names = {name.decode("latin-1").lower() for name, _ in upstream.headers}
+        if "access-control-allow-origin" not in names:
+            lines += [f"{name}: {CORS[name]}".encode() for name in CORS if name not in names]
     if framed:
         lines.append(b"Transfer-Encoding: chunked")
     if close:

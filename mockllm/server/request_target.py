@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from mockllm.protocols.routes import parse_query
-from mockllm.server.control import SESSION_NAME
 
-__all__ = ["SESSION_HEADER", "session_of", "split_target"]
+__all__ = ["SESSION_HEADER", "SESSION_NAME", "session_of", "split_target"]
 
+SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 SESSION_HEADER = "x-mockllm-session"
 _NO_QUERY: Mapping[str, str] = {}
 _SESSION_PREFIX = re.compile(rf"/s/({SESSION_NAME})(?=/)")

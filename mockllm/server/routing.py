@@ -7,7 +7,7 @@ in the table is known by its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -20,6 +20,8 @@ from mockllm.replay.fallback_routes import find_fallback
 
 __all__ = ["Endpoint", "Routes"]
 
+
+NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}
 
 _CLOSE = 0.85
 """How similar a path must be to a known one of its method, for the error to name that one."""
@@ -49,22 +51,34 @@ class _Rule:
 
 
 class Routes:
-    """Finds the endpoint for a method and a path."""
+    """Finds the endpoint for a method and a path.
 
-    def __init__(self, protocols: Iterable[WireProtocol]) -> None:
+    Args:
+        further: routes besides those of the protocols, by the name of the protocol.
+    """
+
+    def __init__(
+        self,
+        protocols: Iterable[WireProtocol],
+        further: Mapping[str, tuple[Route, ...]] = NO_ROUTES,
+    ) -> None:
         self._protocols = tuple(protocols)
+        self._further = further
         self._exact: dict[tuple[str, str], Endpoint] = {}
         self._rules: list[_Rule] = []
         self._found: dict[tuple[str, str], Endpoint | None] = {}
         self.known: list[tuple[str, str]] = []
         for protocol in self._protocols:
-            for route in protocol.routes:
+            for route in self._of(protocol):
                 if (route.method, route.path) not in self.known:
                     self.known.append((route.method, route.path))
                 self._add(protocol, route)
         self._longest = max(path.count("/") for _, path in self.known)
         # What asks for a header goes before what takes anybody.
         self._rules.sort(key=lambda rule: rule.header is None)
+
+    def _of(self, protocol: WireProtocol) -> tuple[Route, ...]:
+        return (*protocol.routes, *self._further.get(protocol.name, ()))
 
     def _add(self, protocol: WireProtocol, route: Route) -> None:
         if "{" in route.path or route.header is not None:
@@ -119,7 +133,7 @@ class Routes:
         for end in _ends(path, self._longest):
             exact = self._exact.get((method, end))
             found = self._by_rule(method, end, headers, exact)
-            if found is not None and found.operation != "generate":
+            if found is not None and found.operation not in ("generate", "create"):
                 return found
         return None
 
@@ -140,7 +154,7 @@ class Routes:
         longest common beginning."""
 
         def common(protocol: WireProtocol) -> int:
-            return max(_common(route.path, path) for route in protocol.routes)
+            return max(_common(route.path, path) for route in self._of(protocol))
 
         return max(self._protocols, key=common)
 
@@ -173,8 +187,11 @@ def _known(method: str, path: str, body: bytes) -> str:
         return "no scenario has it, and --fallback auto would answer it"
     found = detect(method, path, body)
     if found.protocol is not None:
-        path = found.protocol.routes[0].path
-        return f"the body is a request of {found.protocol.title}, which is served at {path}"
+        name, served = found.protocol.name, found.protocol.routes[0].path
+        return (
+            f"the body is a request of {found.protocol.title}, which is served at {served} (start "
+            f"the server with --path {name}={path} to serve it here, too)"
+        )
     return f"no scenario has it, and {found.reason}"
 
 

@@ -4,13 +4,14 @@ https://docs.ag-ui.com
 
 `request` (with `messages` and `refusals`) parses the input of a run; `encoder` writes its stream
 and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` the error
-answers; `losses` lists what the API cannot express. AG-UI always streams: the body form is
-mockllm's own.
+answers; `created` makes ids of threads and runs; `losses` lists what the API cannot express. AG-UI
+always streams: the body form is mockllm's own.
 """
 
 from __future__ import annotations
 
 from mockllm.protocols.ag_ui.client import CLIENT
+from mockllm.protocols.ag_ui.created import CREATES, create
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.detect import DETECTION
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
@@ -55,6 +56,8 @@ PROTOCOL = WireProtocol(
     events=EVENTS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
+    lookups={"create": create},
+    creates=CREATES,
     zero_arguments="",
     finish_values={
         "stop": ("RUN_FINISHED", "success"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
+from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
@@ -25,8 +26,9 @@ _MODEL = "ag-ui"
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     """The neutral request of the input of a run.
 
-    The path may name the scenario. AG-UI has no model: it is `forwardedProps.model` if present,
-    else `ag-ui`. `context`, `state` and `resume` are only in `body`.
+    The path may name the scenario, and the thread and the run where the body leaves them out. AG-UI
+    has no model: it is `forwardedProps.model` if present, else `ag-ui`. `context`, `state` and
+    `resume` are only in `body`.
 
     Args:
         strict: refuse input that does not have AG-UI's types, and impossible histories; otherwise
@@ -35,6 +37,8 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     Raises:
         RequestError: with `param` set to the path of the faulty field.
     """
+    if target.segments:
+        body = {**ids_of_path(target), **body}
     fields("", body, _REQUIRED if strict else {}, _OTHERS if strict else {})
     history = read_messages(body.get("messages"))
     props = body.get("forwardedProps")

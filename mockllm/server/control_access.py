@@ -1,0 +1,146 @@
+"""Who may use the control routes: clients on this machine, and pages of the origins that are named.
+
+The routes show what clients sent. So a page in a browser must not read them, whatever name it gives
+to 127.0.0.1 (the `Host` is checked) and wherever it comes from (the `Origin` is checked).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from mockllm.errors import RequestError, UsageError
+
+__all__ = ["ControlAccess", "check_origin", "preflight_headers"]
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@,*A-Z]+")
+_TOKENS = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\s*,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
+
+_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
+
+def preflight_headers(headers: Mapping[str, str], origin: str = "*") -> dict[str, str]:
+    """The headers of the answer to a preflight request: every method and header is allowed.
+
+    The headers are named as they are requested, because `*` does not cover `authorization` (Fetch,
+    section 3.3.4).
+
+    Args:
+        headers: of the request, their names in lower case.
+        origin: whose pages may send the request; `*`: of every origin.
+    """
+    requested = headers.get("access-control-request-headers", "").strip()
+    allowed = requested if _TOKENS.fullmatch(requested) else "*"
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": _METHODS,
+        "access-control-allow-headers": allowed,
+        "access-control-max-age": "86400",
+    }
+
+
+def check_origin(origin: str) -> None:
+    """Checks that a text is an origin as browsers send it: `https://app.example:8443`.
+
+    Raises:
+        UsageError: it is not; the message has the right form where there is one.
+    """
+    if origin in ("*", "null"):
+        raise UsageError(
+            f"{origin!r} is not allowed as an origin, because the control routes show what clients "
+            "sent; name each origin, such as http://localhost:3000"
+        )
+    scheme = origin.partition("://")[0]
+    port = _USUAL_PORTS.get(scheme)
+    if _ORIGIN.fullmatch(origin) and not (port and origin.endswith(port)):
+        return
+    scheme, _, rest = origin.lower().partition("://")
+    netloc = rest.partition("/")[0].rpartition("@")[2].removesuffix(_USUAL_PORTS.get(scheme, "-"))
+    right = f"{scheme}://{netloc}"
+    hint = f"did you mean {right}?" if _ORIGIN.fullmatch(right) else "write http://localhost:3000"
+    raise UsageError(f"{origin!r} is not an origin as browsers send it; {hint}")
+
+
+class ControlAccess:
+    """Decides which requests may use the control routes.
+
+    Args:
+        host: the address that the server listens on.
+        allowed_hosts: further names under which the routes answer.
+        origins: of the pages that may use them, as browsers send them.
+
+    Raises:
+        UsageError: one of `origins` is no origin.
+    """
+
+    def __init__(self, host: str, allowed_hosts: tuple[str, ...], origins: Iterable[str]) -> None:
+        self._hosts = (host, *allowed_hosts)
+        self._allowed_hosts = allowed_hosts
+        self._origins = frozenset(origins)
+        for origin in self._origins:
+            check_origin(origin)
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Checks `Host` and `Origin` of a request.
+
+        Raises:
+            RequestError: the request may not use the control routes.
+        """
+        host = headers.get("host", "")
+        name = _host_name(f"//{host}")
+        if not self._is_own(name):
+            raise RequestError(
+                f"The control routes do not answer to the host {host!r}. Use 127.0.0.1 or "
+                f"localhost, or start the server with --allow-host {name or 'NAME'}.",
+                status=403,
+            )
+        origin = headers.get("origin")
+        if origin is None or origin in self._origins or self._is_same(origin, host):
+            return
+        advice = "A page without an origin of its own, such as a file, cannot be allowed."
+        if origin != "null":
+            advice = f"Start the server with --allow-origin {origin} to allow it."
+        raise RequestError(
+            f"The control routes do not answer to pages from {origin!r}. {advice}", status=403
+        )
+
+    def response_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers of an answer by which a page that may use the routes can read it."""
+        vary = {"vary": "origin"} if self._origins else {}
+        origin = headers.get("origin", "")
+        if origin not in self._origins:
+            return vary
+        return {"access-control-allow-origin": origin, **vary}
+
+    def preflight(self, headers: Mapping[str, str]) -> dict[str, str] | None:
+        """The headers of the answer to a preflight request of a page that may use the routes; None
+        for any other request."""
+        origin = headers.get("origin", "")
+        if origin not in self._origins or "access-control-request-method" not in headers:
+            return None
+        return {**preflight_headers(headers, origin), "vary": "origin"}
+
+    def _is_own(self, name: str) -> bool:
+        if name in ("localhost", *self._hosts) or name.endswith(".localhost"):
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _is_same(self, origin: str, host: str) -> bool:
+        """Whether a page comes from this server, which may stand behind a proxy with a name of
+        `--allow-host`."""
+        return origin.partition("://")[2] == host or _host_name(origin) in self._allowed_hosts
+
+
+def _host_name(url: str) -> str:
+    """The name of the host in a URL; "" where there is none that can be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # brackets without an IPv6 address in them
+        return ""

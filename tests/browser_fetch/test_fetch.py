@@ -1,0 +1,223 @@
+"""A page in Chromium calls the server from another origin, with `fetch`.
+
+The page is served from a port of its own. Nothing is known here that a browser does not know: what
+it lets the page read is what it would let the pages of users read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mockllm.protocols import PROTOCOLS
+from tests.timeouts import GIVE_UP
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-proxy-server",
+)
+CONNECTION = {"transfer-encoding", "connection", "content-length"}
+"""Headers that may differ, or that a page does not see."""
+
+SCENARIOS = """
+scenario: stuck
+match: {user: go on}
+turns:
+  - reply: [{text: first}, {pause: 10m}, {text: never}]
+---
+scenario: hello
+match: {user: hello}
+turns:
+  - reply: {text: Hello there., split: words}
+---
+scenario: busy
+match: {user: busy}
+turns:
+  - http: {status: 429, retry_after: 2s}
+    repeat: true
+---
+scenario: files
+route: GET /v1/files
+turns: [{answer: {json: {data: []}, headers: {x-own: "1"}}}]
+"""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves the page, without a log."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[str]:
+    """The origin of the page."""
+    handler = partial(Handler, directory=str(Path(__file__).parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(origin: str) -> Iterator[Any]:
+    """Chromium, with the page open."""
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("Debian's packages chromium and chromium-driver are not installed")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    try:
+        driver.set_script_timeout(GIVE_UP)
+        driver.set_page_load_timeout(GIVE_UP)
+        driver.get(f"{origin}/page.html")
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def call(browser: Any) -> Any:
+    """Calls a URL from the page: the answer as the page sees it."""
+
+    def call(url: str, **init: Any) -> dict[str, Any]:
+        script = "const done = arguments[2]; call(arguments[0], arguments[1]).then(done)"
+        seen: dict[str, Any] = browser.execute_async_script(script, url, init)
+        return seen
+
+    return call
+
+
+def request(api: str, user: str, *, stream: bool = True) -> tuple[str, dict[str, Any]]:
+    """The path of a request, and what `fetch` gets for it."""
+    client = PROTOCOLS[api].client
+    body = client.first_request("some-model", user)
+    if client.stream_field:
+        body[client.stream_field] = stream
+    own = {"content-type": "application/json", "authorization": "Bearer k", "x-page": "1"}
+    path = client.path if stream else client.body_path or client.path
+    headers = {**client.headers, **own}
+    init = {"method": "POST", "headers": headers, "body": json.dumps(body)}
+    return path.replace("{model}", "some-model"), init
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_a_page_streams_over_each_api(serve, call, api):
+    """It reads a stream while that goes on, and sees all headers that other clients see."""
+    served = serve(SCENARIOS)
+    path, init = request(api, "go on")
+    seen = call(served.url + path, until="first", **init)
+    assert (seen["status"], seen["type"], seen["ended"]) == (200, "cors", False)
+    path, init = request(api, "hello")
+    whole = call(served.url + path, **init)
+    plain = httpx.post(
+        served.url + path, content=init["body"], headers=init["headers"], timeout=GIVE_UP
+    )
+    assert (whole["ended"], whole["text"]) == (True, plain.text)
+    assert plain.headers.keys() - CONNECTION <= whole["headers"].keys()
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_a_page_reads_errors_of_each_api(serve, call, api):
+    """HTTP errors, refused requests and unknown scenarios are answers, and have their headers."""
+    served = serve(SCENARIOS)
+    path, init = request(api, "busy")
+    busy = call(served.url + path, **init)
+    assert (busy["status"], "error" in busy["text"]) == (429, True)
+    plain = httpx.post(
+        served.url + path, content=init["body"], headers=init["headers"], timeout=GIVE_UP
+    )
+    assert busy["headers"].get("retry-after") == plain.headers.get("retry-after")
+    path, init = request(api, "unknown", stream=False)
+    assert call(served.url + path, **init)["status"] == 404
+    assert call(served.url + path, **{**init, "body": "{"})["status"] == 400
+
+
+def test_a_page_reads_look_ups_and_routes(serve, call):
+    """Models, counts of tokens, stored answers, routes and unknown paths."""
+    served = serve(SCENARIOS, fallback=True)
+    key = {"authorization": "Bearer k", "x-stainless-os": "x"}
+    models = call(f"{served.url}/v1/models", headers=key)
+    assert (models["status"], "some" in models["text"] or "data" in models["text"]) == (200, True)
+    path, init = request("responses", "hello", stream=False)
+    stored = json.loads(call(served.url + path, **init)["text"])["id"]
+    again = call(f"{served.url}/v1/responses/{stored}", headers=key)
+    assert json.loads(again["text"])["id"] == stored
+    deleted = call(f"{served.url}/v1/responses/{stored}", method="DELETE", headers=key)
+    assert deleted["status"] == 200
+    path, init = request("anthropic", "hello", stream=False)
+    counted = call(f"{served.url}/v1/messages/count_tokens", **init)
+    assert json.loads(counted["text"])["input_tokens"] > 0
+    files = call(f"{served.url}/v1/files")
+    assert (files["text"], files["headers"]["x-own"]) == ('{"data":[]}', "1")
+    assert call(f"{served.url}/v1/nothing")["status"] == 404
+
+
+def test_a_page_creates_a_run_and_streams_it(serve, call):
+    """As a client does whose agents have paths of their own."""
+    served = serve(SCENARIOS, paths=(("agui", "/api/rooms/{room}/agui/{thread}/{run}"),))
+    rooms = f"{served.url}/api/rooms/main/agui"
+    headers = {"content-type": "application/json", "authorization": "Bearer k"}
+    thread = json.loads(call(rooms, method="POST", headers=headers, body="{}")["text"])
+    (run,) = thread["runs"]
+    body = json.dumps({"messages": [{"id": "1", "role": "user", "content": "hello"}]})
+    url = f"{rooms}/{thread['thread_id']}/{run}"
+    streamed = call(url, method="POST", headers=headers, body=body)
+    assert streamed["text"].startswith('data: {"type":"RUN_STARTED"')
+    assert run in streamed["text"]
+
+
+def test_control_routes_refuse_the_page(serve, call, origin):
+    """It reads nothing and changes nothing, with a preflight request or without."""
+    served = serve(SCENARIOS, allowed_origins=("http://127.0.0.1:1",))
+    assert call(f"{served.url}/_mockllm/journal") == {"failed": "TypeError"}
+    for kind in ("text/plain", "application/json"):
+        init = {"method": "POST", "headers": {"content-type": kind}, "body": '{"session": "x"}'}
+        assert call(f"{served.url}/_mockllm/sessions", **init) == {"failed": "TypeError"}
+    served.http.post("/_mockllm/sessions", json={"session": "kept"})
+    deleted = call(f"{served.url}/_mockllm/sessions/kept", method="DELETE")
+    assert deleted == {"failed": "TypeError"}
+    listed = served.http.get("/_mockllm/sessions").json()["sessions"]
+    assert [one["session"] for one in listed] == ["kept"]
+    refused = served.http.get("/_mockllm/health", headers={"origin": origin})
+    assert f"--allow-origin {origin}" in refused.json()["error"]["message"]
+
+
+def test_control_routes_answer_a_page_that_is_named(serve, call, origin):
+    """It makes a session with a scenario, streams in it, reads the verdict, and deletes it."""
+    served = serve(SCENARIOS, allowed_origins=(origin,))
+    scenario = {"scenario": "own", "turns": [{"reply": {"text": "From the page."}}]}
+    init = {"method": "POST", "headers": {"content-type": "application/json"}}
+    sessions = f"{served.url}/_mockllm/sessions"
+    made = json.loads(call(sessions, **init, body=json.dumps({"scenarios": scenario}))["text"])
+    path, ask = request("chat", "whatever")
+    assert "page" in call(made["url"] + path, **ask)["text"]
+    assert json.loads(call(made["verify"])["text"])["good"]
+    wrong = call(sessions, **init, body='{"scenario": {}}')
+    assert (wrong["status"], "did you mean" in wrong["text"]) == (400, True)
+    assert call(f"{sessions}/{made['session']}", method="DELETE")["status"] == 200
+    assert call(f"{sessions}/{made['session']}")["status"] == 404

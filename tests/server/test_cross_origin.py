@@ -1,0 +1,243 @@
+"""Pages in browsers: the APIs answer pages of every origin, the control routes those that are named
+(CORS, https://fetch.spec.whatwg.org/#http-cors-protocol)."""
+
+import httpx
+import pytest
+
+from mockllm import ServerThread
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+from mockllm.server.control_access import check_origin
+from mockllm.server.options import RecordOptions, ServerOptions
+from tests.server.odd_upstream import OddUpstream
+from tests.timeouts import GIVE_UP
+
+SCENARIOS = """
+scenario: hello
+match: {user: hello}
+turns:
+  - attempts: [{http: 429, retry_after: 2s}]
+    reply: {text: Hello., split: 2}
+---
+scenario: files
+route: GET /v1/files
+turns: [{answer: {json: []}}]
+---
+scenario: empty
+route: DELETE /v1/files
+turns: [{answer: {status: 204}}]
+"""
+PAGE = "http://localhost:3000"
+CHAT = "/v1/chat/completions"
+PREFLIGHT = {"origin": PAGE, "access-control-request-method": "GET"}
+
+
+def assert_readable(answer):
+    assert answer.headers.get("access-control-allow-origin") == "*", answer.text
+    assert answer.headers.get("access-control-expose-headers") == "*", answer.text
+
+
+# The APIs
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_pages_read_answers_and_errors_of_every_api(serve, api):
+    """Streams, HTTP errors, refused and unmatched requests can be read, with all their headers."""
+    served = serve(SCENARIOS)
+    client = PROTOCOLS[api].client
+    path, headers = client.path_of("some-model"), {"origin": PAGE, **client.headers}
+    seen = []
+    for user in ("hello", "hello", "unknown"):
+        body = client.first_request("some-model", user)
+        answer = served.http.post(path, json=body, headers=headers)
+        seen.append(answer.status_code)
+        assert_readable(answer)
+    assert seen == [429, 200, 404]
+    for content in (b"{", b"{}"):
+        refused = served.http.post(path, content=content, headers=headers)
+        assert refused.status_code in (400, 422)
+        assert_readable(refused)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models", 200),
+        ("GET", "/v1/models/m", 200),
+        ("GET", "/v1beta/models?key=k", 200),
+        ("GET", "/v1/responses/resp_none", 404),
+        ("GET", "/v1/files", 200),
+        ("DELETE", "/v1/files", 204),
+        ("HEAD", "/v1/files", 200),
+        ("GET", CHAT, 405),
+        ("GET", "/v1/nothing", 404),
+        ("POST", "/v1/moderations", 200),
+    ],
+)
+def test_pages_read_every_other_route(serve, method, path, status):
+    """Look-ups, routes of scenarios, fallbacks and unknown routes can be read, too."""
+    served = serve(SCENARIOS, fallback=True)
+    sent = {"json": {"input": "x"}} if method == "POST" else {}
+    answer = served.http.request(method, path, headers={"origin": PAGE}, **sent)
+    assert answer.status_code == status
+    assert_readable(answer)
+
+
+def test_pages_read_counts_of_tokens(serve):
+    """Counts of tokens can be read."""
+    served = serve(SCENARIOS)
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+    assert_readable(served.http.post("/v1/messages/count_tokens", json=body, headers=headers))
+    text = {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+    assert_readable(served.http.post("/v1beta/models/m:countTokens?key=k", json=text))
+
+
+def test_pages_read_the_error_for_a_large_body(serve):
+    """A page learns why its request was refused, also if the connection is closed then."""
+    answer = serve(SCENARIOS, max_body=10).http.post(CHAT, content=b"x" * 20)
+    assert answer.status_code == 413
+    assert_readable(answer)
+
+
+@pytest.mark.parametrize(
+    ("requested", "allowed"),
+    [
+        ("authorization,content-type,x-own", "authorization,content-type,x-own"),
+        ("Authorization, X-Stainless-OS", "Authorization, X-Stainless-OS"),
+        ("", "*"),
+        ("a b", "*"),
+        ("a,,b", "*"),
+    ],
+)
+def test_a_preflight_allows_the_headers_that_it_names(serve, requested, allowed):
+    """`*` does not cover `authorization`, so headers are named as they were requested."""
+    headers = {**PREFLIGHT, "access-control-request-headers": requested}
+    answer = serve(SCENARIOS).http.options("/s/any/v1/models", headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-headers"] == allowed
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_page_reads_what_a_recorder_passes_on(tmp_path):
+    """The recorder adds the headers that the service lacks, for pages only, and records none."""
+    own: list[str] = []
+
+    async def script(request, wire):
+        await wire.body('{"error": {"message": "no"}}', *own, status="429 Too Many")
+
+    def sent(headers):
+        return httpx.post(url + CHAT, json={"model": "m"}, headers=headers, timeout=GIVE_UP)
+
+    with OddUpstream(script) as upstream:
+        record = RecordOptions(tmp_path, {"chat": upstream.url}, "add")
+        with ServerThread((), ServerOptions(record=record)) as recorder:
+            url = recorder.url
+            assert_readable(sent({"origin": PAGE}))
+            assert "access-control-allow-origin" not in sent({}).headers
+            own.append("Access-Control-Allow-Origin: https://only.test")
+            named = sent({"origin": PAGE}).headers
+            assert named.get_list("access-control-allow-origin") == ["https://only.test"]
+            assert "access-control-expose-headers" not in named
+    written = "".join(file.read_text() for file in tmp_path.rglob("*.jsonl"))
+    assert written
+    assert "expose-headers" not in written
+
+
+# The control routes
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": PAGE}, 200),
+        ({"origin": "http://localhost:3001"}, 403),
+        ({"origin": "http://localhost"}, 403),
+        ({"origin": "https://localhost:3000"}, 403),
+        ({"origin": "http://LOCALHOST:3000"}, 403),
+        ({"origin": "http://localhost:3000.evil.test"}, 403),
+        ({"origin": "http://127.0.0.1:3000"}, 403),
+        ({"origin": "http://127.0.0.1"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
+        ({"origin": ""}, 403),
+        ({"origin": PAGE, "host": "evil.test"}, 403),
+        ({"host": "[::1"}, 403),
+        ({}, 200),
+    ],
+)
+def test_control_routes_answer_only_to_origins_that_are_named(serve, headers, status):
+    """Origins are compared exactly; another port of this machine is another origin."""
+    served = serve(SCENARIOS, allowed_origins=(PAGE,))
+    answer = served.http.get("/_mockllm/journal", headers=headers)
+    assert answer.status_code == status
+    named = headers.get("origin") == PAGE
+    assert answer.headers.get("access-control-allow-origin") == (PAGE if named else None)
+    assert answer.headers["vary"] == "origin"
+
+
+def test_a_page_of_another_port_is_foreign(serve):
+    """Without --allow-origin, no other port of this machine may use the control routes."""
+    served = serve(SCENARIOS)
+    for method, path in (("GET", "journal"), ("POST", "sessions"), ("OPTIONS", "sessions")):
+        origin = {"origin": "http://127.0.0.1:3000"}
+        answer = served.http.request(method, f"/_mockllm/{path}", headers=origin)
+        assert answer.status_code == 403
+        assert "--allow-origin http://127.0.0.1:3000" in answer.json()["error"]["message"]
+        assert "access-control-allow-origin" not in answer.headers
+    assert served.http.get("/_mockllm/sessions").json()["sessions"] == []
+    own = {"origin": served.url}
+    assert served.http.post("/_mockllm/sessions", headers=own).status_code == 201
+
+
+def test_a_page_that_is_named_may_do_all(serve):
+    """It gets an answer to its preflight, makes and deletes sessions, and reads errors."""
+    served = serve(SCENARIOS, allowed_origins=(PAGE, "https://b.test"))
+    headers = {**PREFLIGHT, "access-control-request-headers": "content-type"}
+    preflight = served.http.options("/_mockllm/sessions/x", headers=headers)
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-origin"] == PAGE
+    assert preflight.headers["access-control-allow-headers"] == "content-type"
+    assert "DELETE" in preflight.headers["access-control-allow-methods"]
+    for method, path, status in (
+        ("POST", "sessions", 201),
+        ("DELETE", "sessions/none", 404),
+        ("GET", "nothing", 404),
+        ("GET", "verify?depth=x", 404),
+    ):
+        answer = served.http.request(method, f"/_mockllm/{path}", headers={"origin": PAGE})
+        assert answer.status_code == status
+        assert answer.headers["access-control-allow-origin"] == PAGE
+
+
+@pytest.mark.parametrize(
+    ("origin", "advice"),
+    [
+        ("*", "name each origin"),
+        ("null", "name each origin"),
+        ("http://localhost:80", "did you mean http://localhost?"),
+        ("https://App.test:443/", "did you mean https://app.test?"),
+        ("http://localhost:3000/", "did you mean http://localhost:3000?"),
+        ("http://user@a.test", "did you mean http://a.test?"),
+        ("localhost:3000", "write http://localhost:3000"),
+        ("http://*.a.test", "write http://localhost:3000"),
+        ("", "write http://localhost:3000"),
+    ],
+)
+def test_what_is_no_origin_is_refused_at_the_start(origin, advice):
+    """An origin that no browser sends would never match, so it is an error."""
+    with pytest.raises(UsageError) as caught:
+        check_origin(origin)
+    assert advice in str(caught.value)
+    thread = ServerThread((), ServerOptions(allowed_origins=(origin,)))
+    with pytest.raises(UsageError), thread:
+        pass
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://localhost:3000", "https://a.test", "http://[::1]:8000", "chrome-extension://abc"],
+)
+def test_origins_of_browsers_are_accepted(origin):
+    """Every scheme has origins, and the host may be an IPv6 address."""
+    check_origin(origin)
