@@ -10,6 +10,7 @@ from mockllm.cli.commandline import CommandLine
 __all__ = ["main"]
 
 _COMMANDS = {
+    "check": "mockllm.cli.check:check",
     "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
     "env": "mockllm.cli.env:env",
@@ -19,6 +20,7 @@ _COMMANDS = {
     "list": "mockllm.cli.listing:list_scenarios",
     "quirks": "mockllm.cli.quirks:quirks",
     "record": "mockllm.cli.record:record",
+    "report": "mockllm.cli.report:report",
     "run": "mockllm.cli.run:run",
     "schema": "mockllm.cli.validate:schema",
     "scrub": "mockllm.cli.scrub:scrub",

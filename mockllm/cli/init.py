@@ -1,4 +1,4 @@
-"""`mockllm init`: a first scenario to change."""
+"""`mockllm init`: a first scenario to change, or a runner for a client."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from mockllm.cli.runner_templates import LANGUAGES, copy_runner, steps
 from mockllm.errors import UsageError
 from mockllm.protocols.environment import MOCK_KEY
 
@@ -25,16 +26,40 @@ _URL = "http://127.0.0.1:8080"
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-def init(folder: Path) -> None:
-    """Write a first scenario into DIR.
+@click.option(
+    "--runner",
+    "language",
+    type=click.Choice(LANGUAGES),
+    help="Write a runner in this language instead: a program in which `mockllm check` judges a "
+    "client.",
+)
+def init(folder: Path, language: str | None) -> None:
+    """Write a first scenario into DIR, or a runner for a client.
 
-    It has comments to learn from, and the next steps are printed. A missing folder is created. No
-    file is ever overwritten.
+    The scenario has comments to learn from, and the next steps are printed. A missing folder is
+    created. No file is ever overwritten.
 
     \b
-    Example:
+    Examples:
       mockllm init scenarios
+      mockllm init --runner rust runner
     """
+    if language is None:
+        _first_scenario(folder)
+    else:
+        _runner(language, folder)
+
+
+def _runner(language: str, folder: Path) -> None:
+    for file in copy_runner(language, folder):
+        click.echo(f"wrote {file}")
+    click.echo("\nBuild and check it:\n" if len(steps(language)) > 1 else "\nCheck it:\n")
+    for line in (f"cd {shlex.quote(str(folder))}", *steps(language)):
+        click.echo(f"  {line}")
+    click.echo(f"\nThen put your client in its place: {folder / 'README.md'} names the file.")
+
+
+def _first_scenario(folder: Path) -> None:
     target = folder / _FILE
     content = Path(__file__).with_name("first.yaml").read_text(encoding="utf-8")
     quoted = shlex.quote(str(folder))

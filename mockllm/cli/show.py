@@ -79,7 +79,8 @@ def show(
     """Print the exact bytes of a turn of SCENARIO.
 
     They are what a client gets for a streamed answer, or with --body for one that is not. A
-    turn that is an HTTP error is shown with its status line and headers.
+    turn that is an HTTP error is shown with its status line and headers. In place of a scenario
+    this may be a case of `mockllm check`, by its name.
 
     \b
     Examples:
@@ -88,10 +89,14 @@ def show(
       mockllm show weather --scenarios scenarios/ --api chat --body | jq .
       mockllm show rate-limited --attempt 1
       mockllm show parallel-tools --quirk chat-index-all-zero
+      mockllm show chat/sample-call+chat-index-missing
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
     from mockllm.replay.body import parse_object
 
+    if _is_case(scenario):
+        _print(_case_answer(scenario, paths), timing)
+        return
     found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
     if found.route is not None:
         _print(_route_answer(found, turn, api), timing)
@@ -100,6 +105,20 @@ def show(
     fields = {} if request is None else parse_object(request.read())
     answer = _answer(found, protocol, turn - 1, attempt, fields, quirks, stream=not body)
     _print(answer, timing)
+
+
+def _is_case(name: str) -> bool:
+    """Whether a name is that of a case: `API/SCENARIO`, with a quirk and a variation or without."""
+    from mockllm.protocols import PROTOCOLS
+
+    return name.partition("/")[0] in PROTOCOLS and not Path(name).exists()
+
+
+def _case_answer(name: str, paths: tuple[Path, ...]) -> HttpAnswer:
+    """The answer of a case of `mockllm check`."""
+    from mockllm.conformance.case_names import spec_named
+
+    return spec_named(name, read_scenarios(paths)).compile().answer
 
 
 def _route_answer(scenario: Scenario, turn: int, api: str | None) -> HttpAnswer:

@@ -16,6 +16,7 @@ from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.messages import (
     Answer,
     Hello,
@@ -72,8 +73,8 @@ class FileRunner:
     def __init__(self, path: Path, cases: Iterable[Case], level: Level = "bytes") -> None:
         self._cases = list(cases)
         self._level = level
-        self._names = {number: case.name for number, case in enumerate(self._cases, 1)}
-        self._known = frozenset(self._names.values())
+        self._ids = {number: case.name for number, case in enumerate(self._cases, 1)}
+        self._names = {name_of(case): case.name for case in self._cases}
         self.answers: dict[str, Answer] = {}
         """By the name of the case."""
         self.hello = self._read_file(path)
@@ -153,8 +154,9 @@ class FileRunner:
 
     def _add(self, line: bytes) -> None:
         value = parse(line)
-        name = str(value.pop("case", None) or self._names.get(value.get("id", 0)))
-        if name not in self._known:
+        named, id = value.pop("case", None), value.get("id", 0)
+        name = self._ids.get(id) if named is None else self._names.get(str(named))
+        if name is None:
             raise InvalidMessageError(
                 f"id: {value.get('id')!r} is none of the {len(self._names)} cases; judge with the "
                 "arguments that the cases were written with"

@@ -17,6 +17,7 @@ from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.messages import (
     Answer,
     Hello,
@@ -178,7 +179,7 @@ def case_message(case: Case, urls: Mapping[str, str], limit: float) -> dict[str,
         limit: seconds.
     """
     return {
-        "case": case.name,
+        "case": name_of(case),
         "api": case.api,
         "base_url": urls[case.api],
         "model": case.model,

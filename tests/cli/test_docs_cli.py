@@ -23,6 +23,8 @@ def test_examples_parse(mockllm, example, tmp_path, monkeypatch):
     mockllm("init", "scenarios")
     Path("request.json").write_text("{}")
     Path("tests/fixtures/vcr").mkdir(parents=True)
+    Path("mockllm-results").mkdir()
+    Path("mockllm-results/my-client-chat.json").touch()
     program, name, *arguments = shlex.split(example)
     assert program == "mockllm"
     command = main.get_command(click.Context(main), name)

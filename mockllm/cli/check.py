@@ -1,0 +1,179 @@
+"""`mockllm check`: a client in any language, judged by the checking kit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mockllm.cli.params import API, EXISTING
+
+__all__ = ["check"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _choosing(command: Any) -> Any:
+    """Adds the options that choose the cases."""
+    options = (
+        click.option("--api", type=API, required=True, help="The API that the client speaks."),
+        click.option(
+            "--scenarios",
+            "paths",
+            multiple=True,
+            type=EXISTING,
+            metavar="PATH",
+            help="Answers to check besides the kit's own; may be repeated. Default: the scenarios "
+            "that come with mockllm.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="PATTERN",
+            help="Only the cases of this name or quirk, with * and ?; may be repeated.",
+        ),
+        click.option(
+            "--variations",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            metavar="N",
+            help="Further ways of cutting each answer into events and bytes.",
+        ),
+        click.option("--seed", default="0", metavar="TEXT", help="Of the variations."),
+        click.option("--no-quirks", is_flag=True, help="Leave out quirks and the kit's scenarios."),
+        click.option(
+            "--policy",
+            "choices",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="What the client does where good designs differ, such as malformed=skip.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _attaching(command: Any) -> Any:
+    """Adds the options for how the client is attached."""
+    options = (
+        click.option(
+            "--level",
+            type=click.Choice(["bytes", "payloads"]),
+            default="bytes",
+            show_default=True,
+            help="What the runner gets: bytes, or decoded events.",
+        ),
+        click.option("--http", is_flag=True, help="CMD is a whole client, which gets base URLs."),
+        click.option("--per-case", is_flag=True, help="With --http: start CMD for each case."),
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="So many programs run side by side.",
+        ),
+        click.option(
+            "--window",
+            type=click.IntRange(min=1),
+            default=64,
+            show_default=True,
+            metavar="N",
+            help="So many cases are sent ahead to each program.",
+        ),
+        click.option(
+            "--limit",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="For each case. Default: 5, and 30 with --http.",
+        ),
+        click.option(
+            "--self-test",
+            is_flag=True,
+            help="Look for mistakes of the runner instead of the client's.",
+        ),
+        click.option(
+            "--emit",
+            type=_FILE,
+            metavar="FILE",
+            help="Write the cases to a file, for a runner that cannot be started here.",
+        ),
+        click.option(
+            "--judge",
+            type=_OLD_FILE,
+            metavar="FILE",
+            help="Judge the answers in a file, which such a runner wrote.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _reporting(command: Any) -> Any:
+    """Adds the options for what is written."""
+    options = (
+        click.option(
+            "--results",
+            type=_FILE,
+            metavar="FILE",
+            help="The results file. Default: mockllm-results/CLIENT-API.json.",
+        ),
+        click.option("--junit", type=_FILE, metavar="FILE", help="Also write a JUnit file."),
+        click.option(
+            "--html",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Also write pages; needs mockllm-harness[report].",
+        ),
+        click.option("--badge", type=_FILE, metavar="FILE", help="Also write an SVG badge."),
+        click.option(
+            "--known-failing",
+            type=_FILE,
+            metavar="FILE",
+            help="Cases that fail, a pattern each; one that passes fails the run.",
+        ),
+        click.option(
+            "--known-flaky", type=_OLD_FILE, metavar="FILE", help="Cases that fail at times."
+        ),
+        click.option("--update", is_flag=True, help="Write the --known-failing file."),
+        click.option("--no-shrink", is_flag=True, help="Do not look for the smallest streams."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+# What follows CMD is CMD's own, with `--` before it or without.
+@click.command(context_settings={"allow_interspersed_args": False})
+@_choosing
+@_attaching
+@_reporting
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.pass_context
+def check(context: click.Context, /, **options: Any) -> None:
+    """Check a client in any language, and write what it gets wrong to a results file.
+
+    CMD is a runner: a small program around the client, which reads cases on its standard input
+    and writes outcomes on its standard output (docs/runner-protocol.md). `mockllm init --runner`
+    writes one to begin with.
+
+    The exit code is 0 if all is right or as --known-failing lists it, 1 for mistakes, 2 if not
+    all cases could be judged.
+
+    \b
+    Examples:
+      mockllm init --runner javascript runner
+      mockllm check --api chat -- node runner/runner.mjs
+      mockllm check --api chat --only 'sse-crlf*' -- node runner/runner.mjs
+      mockllm check --api anthropic --http -- python client_runner.py
+      mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
+    """
+    from mockllm.cli.check_options import CheckOptions
+    from mockllm.cli.check_run import run_check
+
+    context.exit(run_check(CheckOptions.of(**options)))

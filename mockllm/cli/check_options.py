@@ -1,0 +1,170 @@
+"""The options of `mockllm check` as values, checked together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, get_args, get_type_hints
+
+from mockllm.checking.policy import Policy
+from mockllm.conformance.commands import Setting
+from mockllm.errors import UsageError
+
+__all__ = ["CheckOptions", "read_policy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """What `mockllm check` was called with; see its help."""
+
+    api: str
+    command: tuple[str, ...]
+    paths: tuple[Path, ...] = ()
+    only: tuple[str, ...] = ()
+    variations: int = 0
+    seed: str = "0"
+    no_quirks: bool = False
+    choices: tuple[str, ...] = ()
+    level: str = "bytes"
+    http: bool = False
+    per_case: bool = False
+    jobs: int = 1
+    window: int = 64
+    limit: float | None = None
+    self_test: bool = False
+    emit: Path | None = None
+    judge: Path | None = None
+    results: Path | None = None
+    junit: Path | None = None
+    html: Path | None = None
+    badge: Path | None = None
+    known_failing: Path | None = None
+    known_flaky: Path | None = None
+    update: bool = False
+    no_shrink: bool = False
+    policy: Policy = field(default_factory=Policy)
+
+    @classmethod
+    def of(cls, *, choices: tuple[str, ...], **options: Any) -> Self:
+        """The options, if they go together.
+
+        Raises:
+            UsageError: they do not.
+        """
+        found = cls(choices=choices, policy=read_policy(choices), **options)
+        problem = found._problem()
+        if problem:
+            raise UsageError(problem)
+        return found
+
+    def _problem(self) -> str:
+        ways = [name for name in ("self_test", "emit", "judge") if getattr(self, name)]
+        if len(ways) > 1:
+            return (
+                " and ".join(f"--{name.replace('_', '-')}" for name in ways) + " exclude each other"
+            )
+        if self.command and (self.emit or self.judge):
+            return f"--{ways[0]} starts no program: leave CMD out"
+        if not (self.command or self.emit or self.judge):
+            return (
+                "which runner? mockllm check ... -- CMD; "
+                "`mockllm init --runner python DIR` writes one to begin with"
+            )
+        if self.self_test and self.per_case:
+            return "--self-test is about programs that answer in lines, which --per-case are not"
+        if self.per_case and not self.http:
+            return "--per-case is for --http"
+        if self.http and (self.level != "bytes" or self.emit or self.judge):
+            return "--http goes with neither --level payloads nor --emit nor --judge"
+        if self.update and self.known_failing is None:
+            return "--update writes the file of --known-failing, which is not given"
+        return ""
+
+    @property
+    def measured_level(self) -> str:
+        """`bytes`, `payloads` or `http`."""
+        return "http" if self.http else self.level
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What chose the cases, for the results file."""
+        found: dict[str, Any] = {"variations": self.variations, "seed": self.seed}
+        if self.only:
+            found["only"] = list(self.only)
+        if self.no_quirks:
+            found["quirks"] = False
+        if self.paths:
+            found["scenarios"] = list(map(str, self.paths))
+        if self.choices:
+            found["policy"] = dict(one.partition("=")[::2] for one in self.choices)
+        return found
+
+    @property
+    def setting(self) -> Setting:
+        """The words that reproduce a case."""
+        words = ["--api", self.api]
+        words += ["--http"] if self.http else []
+        words += ["--per-case"] if self.per_case else []
+        words += ["--level", self.level] if self.level != "bytes" else []
+        words += ["--variations", str(self.variations)] if self.variations else []
+        words += ["--seed", self.seed] if self.seed != "0" else []
+        words += [word for one in self.choices for word in ("--policy", one)]
+        words += ["--limit", f"{self.limit:g}"] if self.limit is not None else []
+        return Setting(self.command, tuple(words), tuple(map(str, self.paths)))
+
+
+def read_policy(choices: Iterable[str]) -> Policy:
+    """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between.
+
+    Raises:
+        UsageError: there is no such key or value.
+    """
+    hints = get_type_hints(Policy)
+    found: dict[str, Any] = {}
+    for one in choices:
+        key, _, value = one.partition("=")
+        if key == "ignore":
+            found[key] = frozenset(filter(None, value.split(",")))
+            _check_fields(found[key])
+        elif key == "usage_requested" and value in ("true", "false"):
+            found[key] = value == "true"
+        elif key in _LITERALS and value in get_args(hints[key]):
+            found[key] = value
+        else:
+            raise UsageError(_no_policy(one, key, hints))
+    return Policy(**found)
+
+
+_LITERALS = ("malformed", "missing_id", "unknown_tool", "order")
+_FIELDS = (
+    "text",
+    "reasoning",
+    "refusal",
+    "tool_calls",
+    "finish",
+    "usage",
+    "role",
+    "model",
+    "response_id",
+    "opaque",
+)
+
+
+def _check_fields(names: Iterable[str]) -> None:
+    unknown = sorted(set(names) - set(_FIELDS))
+    if unknown:
+        raise UsageError(
+            f"--policy ignore: an outcome has no {unknown[0]!r}; it has {', '.join(_FIELDS)}"
+        )
+
+
+def _no_policy(one: str, key: str, hints: Mapping[str, Any]) -> str:
+    if key in _LITERALS:
+        return f"--policy {one}: {key} is one of {', '.join(get_args(hints[key]))}"
+    if key == "allow":
+        return "--policy allow: list such cases in a file, with --known-failing"
+    if key == "usage_requested":
+        return f"--policy {one}: usage_requested is true or false"
+    known = ", ".join((*_LITERALS, "ignore", "usage_requested"))
+    return f"--policy {one}: it is KEY=VALUE, where KEY is one of {known}"

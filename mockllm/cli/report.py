@@ -1,0 +1,105 @@
+"""`mockllm report`: pages from results files, and what changed between two of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mockllm.cli.params import EXISTING
+from mockllm.errors import UsageError
+
+if TYPE_CHECKING:
+    from mockllm.conformance.results import Results
+
+__all__ = ["report"]
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=EXISTING, metavar="RESULTS...")
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Write pages here."
+)
+@click.option(
+    "--one-page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write one page that stands alone, of at most 1 MB.",
+)
+@click.option("--diff", is_flag=True, help="Compare two results: OLD NEW.")
+@click.option("--json", "as_json", is_flag=True, help="With --diff, print a JSON object.")
+@click.pass_context
+def report(
+    context: click.Context,
+    results: tuple[Path, ...],
+    output: Path | None,
+    one_page: Path | None,
+    diff: bool,
+    as_json: bool,
+) -> None:
+    """Make pages from results files, or compare two of them.
+
+    RESULTS are files that `mockllm check` wrote, or folders with such files. The pages need no
+    network and no server. With --diff the exit code is 1 if anything got worse, and 2 if
+    something was judged before and is not now.
+
+    \b
+    Examples:
+      mockllm report mockllm-results/ -o site
+      mockllm report mockllm-results/ --one-page conformance.html
+      mockllm report --diff old.json new.json
+    """
+    if diff:
+        if output or one_page:
+            raise click.UsageError("--diff prints text or, with --json, JSON; it writes no pages")
+        context.exit(_compare(results, as_json=as_json))
+    if as_json:
+        raise click.UsageError("--json goes with --diff")
+    if output is None and one_page is None:
+        raise click.UsageError("name the folder to write with -o DIR, or a file with --one-page")
+    _write(list(_read(results)), output, one_page)
+
+
+def _write(results: list[Results], output: Path | None, one_page: Path | None) -> None:
+    from mockllm.conformance.site import build_site, overview_page
+
+    count = "1 client" if len(results) == 1 else f"{len(results)} clients"
+    if output is not None:
+        build_site(results, output)
+        click.echo(f"{output / 'index.html'}: {count}")
+    if one_page is not None:
+        text = overview_page(results)
+        try:
+            one_page.parent.mkdir(parents=True, exist_ok=True)
+            one_page.write_bytes(text.encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            message = f"{one_page} cannot be written: {error.strerror or error}"
+            raise UsageError(message) from None
+        click.echo(f"{one_page}: {count}")
+
+
+def _read(paths: tuple[Path, ...]) -> Iterator[Results]:
+    """The results of files, and of the JSON files in folders, in the order of their names."""
+    from mockllm.conformance.results_file import read_results
+
+    for path in paths:
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise UsageError(f"{path} holds no results files, which end in .json")
+        yield from map(read_results, files)
+
+
+def _compare(paths: tuple[Path, ...], *, as_json: bool) -> int:
+    from mockllm.conformance.report_diff import diff, diff_json, diff_text
+    from mockllm.conformance.results_file import read_results
+
+    if len(paths) != 2 or any(path.is_dir() for path in paths):
+        raise click.UsageError("--diff takes two results files: OLD NEW")
+    found = diff(*map(read_results, paths))
+    click.echo(json.dumps(diff_json(found), indent=2) if as_json else diff_text(found))
+    if found.of("worse"):
+        return 1
+    return 2 if found.unknown else 0

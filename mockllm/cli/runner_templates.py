@@ -1,0 +1,65 @@
+"""Finds and copies the runners that come with mockllm: programs in which a client is judged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mockllm.errors import MockLLMError, UsageError
+
+__all__ = ["LANGUAGES", "copy_runner", "runners_folder", "steps"]
+
+LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
+"""The languages that there are runners in; each has a folder."""
+
+
+def runners_folder() -> Path:
+    """The folder of the runners: in the installed package, or in a checkout.
+
+    Raises:
+        MockLLMError: the folder is missing from the installation.
+    """
+    package = Path(__file__).parent.parent
+    for folder in (package / "conformance" / "runners", package.parent / "examples" / "runners"):
+        if folder.is_dir():
+            return folder
+    raise MockLLMError(
+        f"the runners are not at {package / 'conformance' / 'runners'}; reinstall mockllm-harness"
+    )
+
+
+def copy_runner(language: str, target: Path) -> list[Path]:
+    """Copies the runner of a language; returns the new files.
+
+    Raises:
+        UsageError: a file is there already; then nothing is written.
+        MockLLMError: the runners are missing from the installation.
+    """
+    source = runners_folder() / language
+    files = [one.relative_to(source) for one in sorted(source.rglob("*")) if _belongs(one, source)]
+    present = [target / one for one in files if (target / one).exists()]
+    if present:
+        raise UsageError(f"{present[0]} is there already and stays as it is; name another folder")
+    for one in files:
+        new = target / one
+        new.parent.mkdir(parents=True, exist_ok=True)
+        with new.open("xb") as file:
+            file.write((source / one).read_bytes())
+    return [target / one for one in files]
+
+
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "target", "dist", "classes"})
+"""What building leaves in a checkout."""
+
+
+def _belongs(file: Path, source: Path) -> bool:
+    return file.is_file() and not _LEFT_OUT.intersection(file.relative_to(source).parts)
+
+
+def steps(language: str) -> list[str]:
+    """The command lines that build a runner, if it is built, and check it: the block of its
+    README."""
+    text = (runners_folder() / language / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1].splitlines()

@@ -1,0 +1,99 @@
+"""The names of cases in results files, and the cases that they name.
+
+A name is `API/SCENARIO`, then `+QUIRK` or `+QUIRK:VARIANT`, then `~VARIATION`, as in
+`API/sample-call+QUIRK~split3-1,cut12`. It has no blanks, so that it is one word of a command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from mockllm.checking.cases.compile import CaseSpec, case_specs
+from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks import find
+from mockllm.scenario.model import Scenario
+
+__all__ = ["name_of", "parse_variation", "plain_name", "spec_named", "variation_name"]
+
+
+class _Named(Protocol):
+    """A `Case` or a `CaseSpec`."""
+
+    @property
+    def api(self) -> str: ...
+    @property
+    def scenario(self) -> Scenario: ...
+    @property
+    def quirk(self) -> str: ...
+    @property
+    def variation(self) -> Variation: ...
+
+
+def name_of(case: _Named) -> str:
+    """The name of a case, compiled or not."""
+    quirk = f"+{case.quirk}" if case.quirk else ""
+    variation = "" if case.variation == PLAIN else f"~{variation_name(case.variation)}"
+    return f"{case.api}/{case.scenario.name}{quirk}{variation}"
+
+
+def plain_name(case: _Named) -> str:
+    """The name of the same case without quirk and variation."""
+    return f"{case.api}/{case.scenario.name}"
+
+
+def variation_name(variation: Variation) -> str:
+    """A variation in one word: `split3-1,group2,crlf,cut12`."""
+    return str(variation).replace(", ", ",").replace(" ", "")
+
+
+_NUMBERS = re.compile(r"(split|cut|group|comments)(\d+(?:-\d+)*)")
+
+
+def parse_variation(word: str) -> Variation:
+    """The inverse of `variation_name`.
+
+    Raises:
+        UsageError: the word names no variation.
+    """
+    fields: dict[str, Any] = {}
+    for item in word.split(",") if word else ():
+        found = _NUMBERS.fullmatch(item)
+        if found is not None:
+            sizes = tuple(map(int, found[2].split("-")))
+            fields[found[1]] = sizes if found[1] in ("split", "cut") else sizes[0]
+        elif item in ("bom", "multiline"):
+            fields[item] = True
+        elif item in ("lf", "cr", "crlf"):
+            fields["line_end"] = item
+        else:
+            raise UsageError(f"{item!r} is no variation, such as split3-1, group2, crlf or cut12")
+    return Variation(**fields)
+
+
+def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
+    """The case of a name, not compiled.
+
+    Args:
+        scenarios: of the user; those of the kit and the samples of quirks are known.
+
+    Raises:
+        UsageError: there is no such API, scenario, quirk or variation.
+    """
+    rest, _, variation = name.partition("~")
+    rest, _, quirk = rest.partition("+")
+    api, _, scenario = rest.partition("/")
+    if api not in PROTOCOLS:
+        raise UsageError(f"the case {name!r} begins with no API; there are: {', '.join(PROTOCOLS)}")
+    if quirk:
+        find(quirk)
+    known = {spec.scenario.name: spec.scenario for spec in case_specs(api, scenarios, variations=0)}
+    if scenario not in known:
+        near = get_close_matches(scenario, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "--scenarios names more of them"
+        raise UsageError(f"there is no case {name!r}: no scenario {scenario!r} over {api}; {hint}")
+    return CaseSpec(name, known[scenario], api, parse_variation(variation), quirk)

@@ -1,0 +1,197 @@
+"""Lists of cases that a client is known to fail: so that a run fails for what is new alone.
+
+A line is a pattern of case names, with `*` and `?`, and after `#` the reason. Empty lines and lines
+that begin with `#` are kept as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mockllm.conformance.results import CaseResult
+from mockllm.errors import UsageError
+
+__all__ = ["Known", "KnownList", "Standing", "check_patterns", "read_known", "updated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One line of a list.
+
+    Args:
+        pattern: of case names; "" for a comment or an empty line.
+        reason: "" if none is given.
+        text: the line as it is written.
+        line: its number, from 1.
+    """
+
+    pattern: str
+    reason: str
+    text: str
+    line: int = 0
+
+    def matches(self, case: str) -> bool:
+        """Whether a case is on the list by this line."""
+        return bool(self.pattern) and fnmatchcase(case, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownList:
+    """A list of cases.
+
+    Args:
+        path: of the file, for messages; "" if there is none.
+    """
+
+    path: str = ""
+    lines: tuple[Known, ...] = ()
+
+    def find(self, case: str) -> Known | None:
+        """The first line that lists a case."""
+        return next((one for one in self.lines if one.matches(case)), None)
+
+
+def read_known(path: str | os.PathLike[str], *, missing: bool = False) -> KnownList:
+    """The list in a file.
+
+    Args:
+        missing: whether the file may be missing, and is then an empty list.
+
+    Raises:
+        UsageError: it cannot be read, or has two patterns in a line.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if missing:
+            return KnownList(str(path))
+        raise UsageError(
+            f"{path}: there is no such file; `mockllm check --known-failing {path} --update` "
+            "writes one"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    numbered = enumerate(text.splitlines(), 1)
+    return KnownList(str(path), tuple(_line(str(path), number, one) for number, one in numbered))
+
+
+def _line(path: str, number: int, text: str) -> Known:
+    pattern, _, reason = (part.strip() for part in text.partition("#"))
+    if len(pattern.split()) > 1:
+        raise UsageError(
+            f"{path}:{number}: {pattern!r} is not one pattern of case names; "
+            "a reason follows after #"
+        )
+    return Known(pattern, reason, text, number)
+
+
+def check_patterns(known: KnownList, cases: Iterable[str]) -> None:
+    """Checks that each pattern lists a case.
+
+    Args:
+        cases: the names of all cases that there are, whether they are run or not.
+
+    Raises:
+        UsageError: a pattern matches nothing; with the line, and the nearest name.
+    """
+    names = list(cases)
+    for one in known.lines:
+        if one.pattern and not any(map(one.matches, names)):
+            near = get_close_matches(one.pattern, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else "remove the line"
+            raise UsageError(
+                f"{known.path}:{one.line}: there is no case {one.pattern!r} among {len(names)}; "
+                f"{hint}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How results compare with the lists.
+
+    Args:
+        new: mistakes that are on no list: they fail the run.
+        listed: mistakes that are known.
+        flaky: mistakes of cases that are known to fail at times.
+        passing: cases on the list of failing ones that pass: they fail the run, too.
+    """
+
+    new: tuple[CaseResult, ...] = ()
+    listed: tuple[CaseResult, ...] = ()
+    flaky: tuple[CaseResult, ...] = ()
+    passing: tuple[CaseResult, ...] = ()
+    failing_list: KnownList = field(default=KnownList(), repr=False)
+    flaky_list: KnownList = field(default=KnownList(), repr=False)
+
+    @classmethod
+    def of(cls, cases: Iterable[CaseResult], failing: KnownList, flaky: KnownList) -> Standing:
+        """The comparison of results with both lists."""
+        found: dict[str, list[CaseResult]] = {"new": [], "listed": [], "flaky": [], "passing": []}
+        for one in cases:
+            known, maybe = failing.find(one.case), flaky.find(one.case)
+            if one.failed:
+                found["listed" if known else "flaky" if maybe else "new"].append(one)
+            elif known and not maybe and passes(one):
+                found["passing"].append(one)
+        return cls(
+            tuple(found["new"]),
+            tuple(found["listed"]),
+            tuple(found["flaky"]),
+            tuple(found["passing"]),
+            failing,
+            flaky,
+        )
+
+    def reason(self, case: str) -> str:
+        """Why a case is on a list; "" if it is on none, or has no reason there."""
+        found = self.failing_list.find(case) or self.flaky_list.find(case)
+        return found.reason if found else ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the results are as the lists have them."""
+        return not (self.new or self.passing)
+
+
+def passes(case: CaseResult) -> bool:
+    """Whether a client gets a case right. What is not judged neither passes nor fails."""
+    return case.verdict in ("right", "tolerated")
+
+
+def updated(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str:
+    """The text of a list with the cases that fail, and without those that pass.
+
+    Comments, reasons and lines of cases that did not run stay as they are. A pattern of which some
+    cases pass is replaced by the others.
+
+    Args:
+        cases: the names of all cases that there are.
+    """
+    passing = {one.case for one in standing.passing}
+    lines: list[str] = []
+    for one in failing.lines:
+        matched = [name for name in cases if one.matches(name)]
+        if not one.pattern or (matched and not passing.intersection(matched)):
+            lines.append(one.text)
+        else:
+            lines += (_written(name, one.reason) for name in matched if name not in passing)
+    lines += (_written(one.case, _reason(one)) for one in standing.new)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _written(case: str, reason: str) -> str:
+    return f"{case}  # {reason}" if reason else case
+
+
+_LONGEST = 100
+
+
+def _reason(case: CaseResult) -> str:
+    """What differs, in a line."""
+    text = f"{case.cost}: {case.exception or next(iter(case.differences), case.invariant)}"
+    return " ".join(text.split())[:_LONGEST]

@@ -1,0 +1,271 @@
+"""Makes the contents of a results file from what the kit judged and what the client answered."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import CaseSpec
+from mockllm.checking.judging.compare import Difference, Judgement, judge
+from mockllm.checking.judging.report import Failure, Report, Result
+from mockllm.checking.policy import Policy
+from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.case_names import name_of, plain_name
+from mockllm.conformance.commands import Setting, check_command, show_command
+from mockllm.conformance.costs import cost_of, group_of
+from mockllm.conformance.judged_fields import fields_about, unjudged
+from mockllm.conformance.messages import Answer, Hello, answer_json, as_json
+from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
+from mockllm.quirks import find
+
+__all__ = ["Measurement", "Runner", "json_value", "measured", "stream_of"]
+
+
+Named = Case | CaseSpec
+
+
+class Runner(Protocol):
+    """What is needed of a runner: how it introduced itself, and its answers by `Case.name`."""
+
+    @property
+    def hello(self) -> Hello: ...
+    @property
+    def answers(self) -> Mapping[str, Answer]: ...
+    def answer(self, case: Case) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What is to be known of a measurement besides its cases.
+
+    Args:
+        level: `bytes`, `payloads` or `http`.
+        arguments: see `Results.arguments`.
+        mockllm, commit, date: see `Results`.
+        stopped: why the remaining cases were not judged, if it is not the report that says why.
+    """
+
+    api: str
+    level: str
+    policy: Policy
+    setting: Setting
+    mockllm: str
+    date: str
+    commit: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    stopped: str = ""
+
+
+def measured(
+    report: Report, runner: Runner, measurement: Measurement, cases: Iterable[Named] = ()
+) -> Results:
+    """The results of a client, without the smallest streams (`smallest.with_smallest`).
+
+    Args:
+        cases: all that were to be run; needed for those that were not.
+    """
+    judging = _Judging(report, runner, measurement)
+    rows = [*map(judging.case, judging.results)]
+    rows += _not_run(cases, set(report.skipped), runner.answers)
+    return Results(
+        client=runner.hello.client,
+        api=measurement.api,
+        level=measurement.level,
+        mockllm=measurement.mockllm,
+        date=measurement.date,
+        commit=measurement.commit,
+        arguments=json_value(measurement.arguments),
+        unsupported=tuple(sorted(runner.hello.unsupported)),
+        stopped=report.stopped or measurement.stopped,
+        cases=tuple(rows),
+        quirks=_quirks(rows),
+    )
+
+
+class _Judging:
+    """One report, and the answers that it was made from."""
+
+    def __init__(self, report: Report, runner: Runner, measurement: Measurement) -> None:
+        self._report, self._runner, self._measurement = report, runner, measurement
+        self._failures: dict[str, list[Failure]] = defaultdict(list)
+        for one in report.failures:
+            self._failures[name_of(one.case)].append(one)
+        self._excused = {name_of(one.case): one.reason for one in report.excused}
+        self._frames = AdapterFrames(runner.hello.client.adapter, measurement.setting.command)
+
+    @property
+    def results(self) -> Iterable[Result]:
+        """The results of the report, and those of plain forms that fail and are no cases."""
+        yield from self._report.results
+        known = {name_of(one.case) for one in self._report.results}
+        for name, failures in self._failures.items():
+            if name not in known:
+                case = failures[0].case
+                outcome = self._runner.answers[case.name].outcome
+                policy = replace(self._measurement.policy, ignore=self._absent(case))
+                yield Result(case, judge(case, outcome, policy))
+
+    def _absent(self, case: Case) -> frozenset[str]:
+        """The fields of the outcome of a case that are not judged."""
+        answer = self._runner.answers[case.name]
+        ignored = self._measurement.policy.ignore
+        return ignored | answer.absent | self._runner.hello.unsupported
+
+    def _not_judged(self, case: Case, judgement: Judgement) -> tuple[str, ...]:
+        """The fields that were not judged; those that are lost in a crash are not meant."""
+        if any(one.crash for one in self._runner.answers[case.name].outcome.errors):
+            ignored = self._measurement.policy.ignore | self._runner.hello.unsupported
+            return unjudged(case, ignored, ())
+        return unjudged(case, self._absent(case), judgement.not_judged)
+
+    def case(self, result: Result) -> CaseResult:
+        """The line of a results file for one result."""
+        case, judgement = result.case, result.judgement
+        name = name_of(case)
+        answer = self._runner.answers[case.name]
+        row = CaseResult(
+            case=name,
+            group=group_of(case),
+            verdict=judgement.verdict,
+            quirk=case.quirk,
+            reaction=case.reaction,
+            differences=tuple(dict.fromkeys(one.description for one in judgement.differences)),
+            exception=_exception(answer, judgement),
+            reason=_tolerated(case, judgement),
+            not_judged=self._not_judged(case, judgement),
+            expected=json_value(as_json(case.expected)),
+            actual=json_value(answer_json(answer)),
+            stream=stream_of(case, self._measurement.level),
+            reproduce=self._reproduce(name),
+        )
+        return self._attributed(row, case, answer, judgement)
+
+    def _attributed(
+        self, row: CaseResult, case: Case, answer: Answer, judgement: Judgement
+    ) -> CaseResult:
+        """The line with what the mistake costs, or why it costs nothing."""
+        if answer.invalid:
+            return replace(row, verdict="adapter", reason=answer.invalid)
+        if self._report.stopped:
+            return self._of_stopped(row, case)
+        if not judgement.differences:
+            return _judged_or_not(row, case)
+        frame = self._frames.of(answer, judgement)
+        if frame:
+            return replace(row, verdict="adapter", reason=_IN_ADAPTER.format(frame))
+        if row.case in self._excused:
+            return replace(row, reason=f"allowed by the policy: {self._excused[row.case]}")
+        failures = self._failures.get(row.case, [])
+        counted = _counted(judgement.differences, failures)
+        cost = cost_of(case, answer.outcome, judgement, counted or judgement.differences)
+        baseline = plain_name(case)
+        # A scenario that cuts its own answer has no plain form among the cases.
+        if not failures and case.plain is not None and baseline != row.case:
+            reason = "the plain form of this stream gives the same mistakes"
+            invariant = judgement.differences[0].invariant
+            return replace(row, cost=cost, baseline=baseline, reason=reason, invariant=invariant)
+        first = failures[0].invariant if failures else judgement.differences[0].invariant
+        return replace(row, cost=cost, invariant=first)
+
+    def _of_stopped(self, row: CaseResult, case: Case) -> CaseResult:
+        """The line where streams share state: only the case that shows it is judged."""
+        failures = self._failures.get(row.case, [])
+        if not failures:
+            return replace(row, verdict="not judged", reason=self._report.stopped)
+        return replace(
+            row,
+            verdict="wrong",
+            cost="wrong call" if case.expected.tool_calls else "data lost",
+            invariant=failures[0].invariant,
+            differences=failures[0].descriptions,
+        )
+
+    def _reproduce(self, name: str) -> tuple[str, ...]:
+        setting = self._measurement.setting
+        lines = [check_command(setting, name)] if setting.command else []
+        return (*lines, show_command(setting, name))
+
+
+_IN_ADAPTER = (
+    "{} raised it, which is in the adapter and not in the client; where the client is in that "
+    'file, too, name another file as "adapter" in the first answer of the runner'
+)
+
+
+def _counted(differences: Sequence[Difference], failures: Sequence[Failure]) -> list[Difference]:
+    """The differences that the plain form of a case does not have."""
+    texts = {text for one in failures for text in one.descriptions}
+    return [one for one in differences if one.description in texts]
+
+
+def _judged_or_not(row: CaseResult, case: Case) -> CaseResult:
+    about = fields_about(case)
+    if not about or not set(about) <= set(row.not_judged):
+        return row
+    reason = f"{' and '.join(about)} cannot be compared: the client has no place for it"
+    return replace(row, verdict="not judged", reason=reason)
+
+
+def _tolerated(case: Case, judgement: Judgement) -> str:
+    if judgement.verdict != "tolerated":
+        return ""
+    return f"accepted: {judgement.tolerated}"
+
+
+def _exception(answer: Answer, judgement: Judgement) -> str:
+    """The client's own error, whole, with the place that raised it."""
+    if judgement.exception or not judgement.differences or not answer.outcome.errors:
+        return judgement.exception
+    first = answer.outcome.errors[0]
+    return f"{first.message} ({first.raised})" if first.raised else str(first.message)
+
+
+def _not_run(
+    cases: Iterable[Named], skipped: Collection[str], answers: Collection[str]
+) -> Iterator[CaseResult]:
+    for case in cases:
+        reason = "it shows in bytes only, and the client was given decoded events"
+        if case.name not in skipped:
+            reason = "the client gave no answer to it"
+        if case.name in skipped or case.name not in answers:
+            yield CaseResult(name_of(case), group_of(case), "not judged", case.quirk, reason=reason)
+
+
+def stream_of(case: Case, level: str) -> Stream:
+    """What was sent: at the level of bytes the client's reads, else the server's writes."""
+    answer = case.answer
+    writes = case.chunks if level == "bytes" else answer.data
+    times = answer.times if len(writes) == len(answer.times) and any(answer.times) else ()
+    return Stream(writes, times, answer.headers, answer.ending, answer.status)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON can hold it: what is none, such as NaN, as text."""
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    known = value is None or isinstance(value, str | int | float)
+    return value if known else repr(value)
+
+
+def _quirks(cases: Iterable[CaseResult]) -> dict[str, QuirkInfo]:
+    return {name: _info(name) for name in dict.fromkeys(one.quirk for one in cases) if name}
+
+
+def _info(name: str) -> QuirkInfo:
+    quirk, variant = find(name)
+    return QuirkInfo(
+        quirk.title,
+        variant.description,
+        quirk.servers,
+        quirk.sources,
+        quirk.correct,
+        quirk.faults,
+    )

@@ -1,0 +1,202 @@
+"""Clients as columns, groups as rows: what the first page counts. Numbers count groups. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mockllm.conformance.results import CaseResult, QuirkInfo, Results
+from mockllm.conformance.site.addresses import addresses
+from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks.base import TOPICS
+
+__all__ = ["Cell", "Column", "QuirkRow", "cell_of", "columns_of", "groups_of", "quirk_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A client and a group, or a client and a quirk.
+
+    Args:
+        mark: None where the client has no case.
+        count: how many quirks (or plain streams) the client gets wrong; variants of a quirk count
+            once.
+        text: the same in words.
+    """
+
+    mark: Mark | None
+    count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A client over one API, and its place in the ranking.
+
+    Args:
+        key: in addresses.
+        place: from 1; clients with the same numbers share it; 0 where nothing was judged.
+        counts: the groups whose worst mistake has each cost, in the order of `MISTAKES`.
+        right: the groups that were judged and have no mistake.
+        unjudged: the groups in which nothing was judged.
+    """
+
+    results: Results
+    key: str
+    place: int
+    counts: tuple[int, ...]
+    right: int
+    unjudged: int
+    cells: Mapping[str, Cell]
+
+    @property
+    def api(self) -> str:
+        """The title of the API."""
+        known = PROTOCOLS.get(self.results.api)
+        return known.title if known else self.results.api
+
+    @property
+    def severities(self) -> list[str]:
+        """The keys of the marks in its cells."""
+        return sorted({cell.mark.key for cell in self.cells.values() if cell.mark})
+
+
+@dataclass(frozen=True, slots=True)
+class QuirkRow:
+    """A quirk, and the clients that it breaks.
+
+    Args:
+        name: without a variant.
+        mark: the worst of all clients.
+        broken, judged: columns.
+    """
+
+    name: str
+    key: str
+    info: QuirkInfo
+    group: str
+    mark: Mark
+    broken: tuple[Column, ...]
+    judged: tuple[Column, ...]
+
+    @property
+    def share(self) -> float:
+        """The part of the judged clients that it breaks."""
+        return len(self.broken) / len(self.judged)
+
+
+def columns_of(results: Sequence[Results]) -> list[Column]:
+    """The columns, the fewest severe mistakes first; those with nothing judged come last."""
+    keys = _keys(results)
+    found = [_column(one, key) for one, key in zip(results, keys, strict=True)]
+    found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
+    orders = [_order(one) for one in found]
+    return [_placed(one, orders) for one in found]
+
+
+def _keys(results: Sequence[Results]) -> list[str]:
+    """An address for each; the version is in it only where it is needed."""
+    short = [f"{one.client.name} {one.api}" for one in results]
+    names = [
+        name if short.count(name) == 1 else f"{name} {one.client.version} {one.date}"
+        for name, one in zip(short, results, strict=True)
+    ]
+    names = [
+        name if names.count(name) == 1 else f"{name} {names[:n].count(name) + 1}"
+        for n, name in enumerate(names)
+    ]
+    found = addresses(names)
+    return [found[name] for name in names]
+
+
+def _order(column: Column) -> tuple[int, ...]:
+    nothing = not column.right and not any(column.counts)
+    return (nothing, *column.counts, -column.right)
+
+
+def _placed(column: Column, orders: Sequence[tuple[int, ...]]) -> Column:
+    order = _order(column)
+    place = 0 if order[0] else orders.index(order) + 1
+    return Column(
+        column.results,
+        column.key,
+        place,
+        column.counts,
+        column.right,
+        column.unjudged,
+        column.cells,
+    )
+
+
+def _column(results: Results, key: str) -> Column:
+    cells = {name: cell_of(cases) for name, cases in results.groups.items()}
+    marks = [cell.mark for cell in cells.values()]
+    nothing = {MARKS["not-judged"], MARKS["adapter"]}
+    right = {MARKS["right"], MARKS["tolerated"], MARKS["as-plain"], MARKS["allowed"]}
+    return Column(
+        results,
+        key,
+        0,
+        tuple(marks.count(mark) for mark in MISTAKES),
+        sum(mark in right for mark in marks),
+        sum(mark in nothing for mark in marks),
+        cells,
+    )
+
+
+def cell_of(cases: Iterable[CaseResult]) -> Cell:
+    """The cell of several cases of one client."""
+    rows = list(cases)
+    mark = worst(rows)
+    if mark is None:
+        return Cell(None, 0, "no case")
+    wrong = len({_unit(one) for one in rows if one.failed})
+    several = len({_unit(one) for one in rows})
+    counts = dict.fromkeys(MARKS.values(), 0)
+    for row in rows:
+        counts[mark_of(row)] += 1
+    parts = ", ".join(f"{count} {one.word}" for one, count in counts.items() if count)
+    text = f"{mark.word}: {wrong} of {several} wrong" if wrong else mark.word
+    return Cell(mark, wrong, f"{text} (cases: {parts})")
+
+
+def _unit(case: CaseResult) -> str:
+    return case.quirk.partition(":")[0] or case.case
+
+
+def groups_of(columns: Iterable[Column]) -> list[str]:
+    """The groups in the order of reports; those that are not known here come last."""
+    known = ("plain", *TOPICS, "cuts")
+    found = dict.fromkeys(name for one in columns for name in one.results.groups)
+    return [*(name for name in known if name in found), *(n for n in found if n not in known)]
+
+
+def quirk_rows(columns: Sequence[Column]) -> list[QuirkRow]:
+    """The quirks that break a client, those that break the most first."""
+    cases: dict[str, list[tuple[Column, CaseResult]]] = {}
+    for column in columns:
+        for case in column.results.cases:
+            if case.quirk:
+                cases.setdefault(case.quirk.partition(":")[0], []).append((column, case))
+    keys = addresses(cases)
+    rows = [row for name, pairs in cases.items() for row in _quirk_row(name, keys[name], pairs)]
+    return sorted(rows, key=lambda row: (-len(row.broken), row.mark.rank, -row.share, row.name))
+
+
+def _quirk_row(
+    name: str, key: str, pairs: Sequence[tuple[Column, CaseResult]]
+) -> Iterator[QuirkRow]:
+    unjudged = (MARKS["not-judged"], MARKS["adapter"])
+    failed = [(column, case) for column, case in pairs if case.failed]
+    judged = {one.key: one for one, case in pairs if mark_of(case) not in unjudged}
+    if not judged:
+        return
+    mark = worst(case for _, case in (failed or pairs))
+    first, case = (failed or list(pairs))[0]
+    info = first.results.quirks.get(case.quirk) or QuirkInfo(name)
+    broken = {column.key: column for column, _ in failed}
+    assert mark is not None
+    yield QuirkRow(
+        name, key, info, case.group, mark, tuple(broken.values()), tuple(judged.values())
+    )

@@ -1,0 +1,69 @@
+"""The values of the first page: matrix, ranking and quirks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mockllm.conformance.site.addresses import slug
+from mockllm.conformance.site.columns import Cell, Column, groups_of, quirk_rows
+from mockllm.conformance.site.sentence import sentence
+from mockllm.conformance.site.words import MARKS, MISTAKES, mark_of
+
+__all__ = ["GROUP_WORDS", "first_page", "overview_details"]
+
+GROUP_WORDS = {"plain": "plain streams", "cuts": "cut elsewhere"}
+"""Groups that are no topics of quirks."""
+
+
+def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
+    """The values of the first page.
+
+    Args:
+        alone: whether it has to do without other pages.
+    """
+    quirks = [row for row in quirk_rows(columns) if row.broken]
+    used = {cell.mark for one in columns for cell in one.cells.values()}
+    always = {*MISTAKES, MARKS["right"], MARKS["not-judged"]}
+    return {
+        "columns": columns,
+        "groups": groups_of(columns),
+        "group_words": GROUP_WORDS,
+        "quirks": quirks,
+        "legend": [mark for mark in MARKS.values() if mark in always | used],
+        "mistakes_marks": MISTAKES,
+        "mistakes": [(mark.key, mark.word) for mark in MISTAKES],
+        "apis": list(dict.fromkeys((one.results.api, one.api) for one in columns)),
+        "languages": sorted({(_language(one), _language(one)) for one in columns}),
+        "empty": Cell(None, 0, "no case"),
+        "client_href": _anchor if alone else _page,
+        "cell_href": (lambda one, _: _anchor(one)) if alone else _cell,
+        "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),
+    }
+
+
+def _language(column: Column) -> str:
+    return column.results.client.language or "unknown"
+
+
+def _page(column: Column) -> str:
+    return f"clients/{column.key}.html"
+
+
+def _cell(column: Column, group: str) -> str:
+    return f"clients/{column.key}.html#group={slug(group)}"
+
+
+def _anchor(column: Column) -> str:
+    return f"#c-{column.key}"
+
+
+def overview_details(columns: Sequence[Column], most: int) -> Iterator[dict[str, Any]]:
+    """For a page that stands alone, the mistakes of each client, at most `most` of each."""
+    for column in columns:
+        failed = [one for one in column.results.cases if one.failed]
+        failed.sort(key=lambda one: mark_of(one).rank)
+        rows = [
+            {"case": one, "mark": mark_of(one), "sentence": sentence(one)} for one in failed[:most]
+        ]
+        yield {"column": column, "rows": rows, "more": len(failed) - len(rows)}

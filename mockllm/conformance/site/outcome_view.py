@@ -1,0 +1,170 @@
+"""Expected and actual outcome side by side: a row for each field, its difference marked. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm.conformance.results import CaseResult
+from mockllm.conformance.site.text_diff import Run, text_diff
+
+__all__ = ["OutcomeRow", "arguments_text", "call_text", "outcome_rows"]
+
+_FIELDS = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage", "errors", "role")
+_MORE = ("opaque", "model", "response_id")
+_NAMES = {
+    "finish": "finish reason",
+    "errors": "errors reported",
+    "opaque": "values to send back",
+    "response_id": "id of the answer",
+    "model": "model",
+}
+_NO_PLACE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """One field of both outcomes.
+
+    Args:
+        state: `same`; `differs` (a mistake); `accepted` (another value that is correct, too);
+            `follows` (it is missing because of the client's error); `unjudged`.
+        expected, actual: the runs of the values as text.
+    """
+
+    name: str
+    state: str
+    expected: tuple[Run, ...]
+    actual: tuple[Run, ...]
+
+
+def outcome_rows(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], case: CaseResult
+) -> list[OutcomeRow]:
+    """The rows of two outcomes of a case, or of its smallest stream."""
+    wrong = _fields_of(case.differences)
+    rows: list[OutcomeRow] = []
+    for name in (*_FIELDS, *_MORE):
+        for label, left, right in _values(name, expected, actual):
+            if left in (None, "") and right in (None, "", _NO_PLACE):
+                continue
+            state = _state(name, left, right, wrong, case)
+            rows.append(_row(label, left, right, state))
+    return rows
+
+
+_STARTS = {
+    "usage": "usage",
+    "opaque values": "opaque",
+    "neither an error": "finish",
+    "no error": "errors",
+    "the error has": "errors",
+    "reports an error": "errors",
+    "breaks instead": "errors",
+}
+"""How differences begin that are not about calls, with their field."""
+
+
+def _fields_of(differences: Sequence[str]) -> set[str]:
+    """The fields that differences are about."""
+    found = set()
+    for text in differences:
+        names = (name for name in (*_FIELDS, *_MORE) if text.startswith(f"{name} is "))
+        starts = (name for start, name in _STARTS.items() if text.startswith(start))
+        found.add(next(names, next(starts, "tool_calls")))
+    return found
+
+
+def _state(name: str, left: Any, right: Any, wrong: set[str], case: CaseResult) -> str:
+    if right is _NO_PLACE:
+        return "unjudged"
+    if (left or "") == (right or ""):
+        return "same"
+    if name in wrong:
+        return "differs"
+    if name in case.not_judged:
+        return "unjudged"
+    return "follows" if case.exception or "errors" in wrong else "accepted"
+
+
+def _row(label: str, left: Any, right: Any, state: str) -> OutcomeRow:
+    if right is _NO_PLACE:
+        text = "the client has no place for it"
+        return OutcomeRow(label, state, _plain(left), (Run("note", text),))
+    if state != "differs":
+        return OutcomeRow(label, state, _plain(left), _plain(right))
+    ones, others = text_diff(left or "", right or "")
+    nothing = (Run("note", "nothing"),)
+    return OutcomeRow(label, state, ones or nothing, others or nothing)
+
+
+def _plain(value: str | None) -> tuple[Run, ...]:
+    return text_diff(value, value)[0] if value else (Run("note", "nothing"),)
+
+
+def _values(
+    name: str, expected: Mapping[str, Any], actual: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """The label and both values of a field as text; a row for each tool call."""
+    left = expected.get(name)
+    right = actual.get(name, _NO_PLACE)
+    if name != "tool_calls":
+        if name == "errors":
+            right = _errors(actual)
+        yield _NAMES.get(name, name), _text(left), right if right is _NO_PLACE else _text(right)
+        return
+    if right is _NO_PLACE:
+        yield "tool calls", _text([*map(call_text, left or ())]), right
+        return
+    ours, theirs = list(left or ()), list(right or ()) if isinstance(right, list) else [right]
+    for number in range(max(len(ours), len(theirs))):
+        one = call_text(ours[number]) if number < len(ours) else ""
+        other = call_text(theirs[number]) if number < len(theirs) else ""
+        yield f"tool call {number + 1}", one, other
+
+
+def _errors(actual: Mapping[str, Any]) -> list[Any]:
+    crash = actual.get("crash")
+    return [*(actual.get("errors") or ()), *([crash] if crash else ())]
+
+
+def _text(value: Any) -> str | None:
+    """A value as people read it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(_text(one) or "" for one in value)
+    if isinstance(value, Mapping):
+        if "message" in value:
+            raised = f" ({value['raised']})" if value.get("raised") else ""
+            return f"{value['message']}{raised}"
+        return ", ".join(f"{key} {_json(one)}" for key, one in value.items() if one is not None)
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call_text(call: Any) -> str:
+    """A tool call in three lines: name and arguments, then its id; arguments in one form whether
+    the client keeps them parsed or as text."""
+    if not isinstance(call, Mapping):
+        return _json(call)
+    lines = [f"{call.get('name') or '(no name)'}({arguments_text(call.get('arguments'))})"]
+    lines.append(f"id {call['id']}" if call.get("id") else "no id")
+    if isinstance(call.get("raw_arguments"), str):
+        lines.append(f"arguments as text {call['raw_arguments'] or '(empty)'}")
+    return "\n".join(lines)
+
+
+def arguments_text(value: Any) -> str:
+    """Arguments in one form, whether a client keeps them parsed or as text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return str(value)
+    return "" if value in (None, {}) else _json(value)

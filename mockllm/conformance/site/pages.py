@@ -1,0 +1,279 @@
+"""The values of the pages of clients, quirks, cases and cells. Pure but for the templates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mockllm.checking.invariants import INVARIANTS
+from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
+from mockllm.conformance.site.addresses import addresses, slug
+from mockllm.conformance.site.bytes_view import bytes_view
+from mockllm.conformance.site.columns import (
+    Cell,
+    Column,
+    cell_of,
+    columns_of,
+    groups_of,
+    quirk_rows,
+)
+from mockllm.conformance.site.first_page import GROUP_WORDS
+from mockllm.conformance.site.outcome_view import outcome_rows
+from mockllm.conformance.site.rendering import environment
+from mockllm.conformance.site.sentence import sentence
+from mockllm.conformance.site.words import MARKS, Mark, mark_of
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["Pages", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A client in a case.
+
+    Args:
+        href: of the page of the cell, or of the case where the client is right; relative to the
+            folders `clients`, `cases` and `quirks`.
+        own: whether the cell has a page of its own.
+        order: the place of its group.
+    """
+
+    column: Column
+    case: CaseResult
+    mark: Mark
+    title: str
+    sentence: str
+    href: str
+    own: bool
+    order: int = 0
+
+
+class Pages:
+    """All pages but the first, from the same results."""
+
+    def __init__(self, results: Sequence[Results]) -> None:
+        self.columns = columns_of(results)
+        self._quirk_rows = {row.name: row for row in quirk_rows(self.columns)}
+        self._rows: dict[str, list[Row]] = {}
+        names = (case.case for one in results for case in one.cases)
+        self._keys = addresses(names)
+        self._cells = {one.key: self._column_rows(one) for one in self.columns}
+        self._streams: dict[tuple[Stream, str, str], Markup] = {}
+        dates = sorted({one.date for one in results})
+        versions = sorted({one.mockllm for one in results})
+        self.common = {
+            "dates": dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
+            "versions": ", ".join(versions),
+            "marks": list(MARKS.values()),
+            "measured": self._measured,
+        }
+
+    def _column_rows(self, column: Column) -> list[Row]:
+        """The rows of a client, each added to its case, too."""
+        found = []
+        for case in column.results.cases:
+            row = self._row(column, case)
+            self._rows.setdefault(case.case, []).append(row)
+            found.append(row)
+        return found
+
+    def _row(self, column: Column, case: CaseResult) -> Row:
+        mark = mark_of(case)
+        own = mark.key != "right" or self._differs(case)
+        key = self._keys[case.case]
+        href = f"../cells/{column.key}/{key}.html" if own else f"../cases/{key}.html"
+        return Row(column, case, mark, self._title(column, case), sentence(case), href, own)
+
+    def _differs(self, case: CaseResult) -> bool:
+        """Whether the stream is not the one on the page of the case: the first that is known."""
+        streams = (row.case.stream for row in self._rows.get(case.case, []))
+        shown = next((stream for stream in streams if stream is not None), None)
+        return None not in (shown, case.stream) and shown != case.stream
+
+    def _title(self, column: Column, case: CaseResult) -> str:
+        info = column.results.quirks.get(case.quirk)
+        if info is None:
+            return f"Plain stream {case.case.partition('/')[2] or case.case}"
+        variant = case.quirk.partition(":")[2]
+        return f"{info.title} ({variant})" if variant else info.title
+
+    def _measured(self, column: Column) -> Markup:
+        from markupsafe import Markup
+
+        return Markup(environment().get_template("measured.html").render(column=column))  # noqa: S704
+
+    def _stream(self, stream: Stream | None, name: str, prefix: str) -> Markup | None:
+        """The rendered stream; many clients get the same."""
+        from markupsafe import Markup
+
+        if stream is None:
+            return None
+        key = (stream, name, prefix)
+        if key not in self._streams:
+            self._streams[key] = Markup(  # noqa: S704 - rendered and escaped by the template
+                environment()
+                .get_template("stream.html")
+                .render(stream=stream, view=bytes_view(stream), name=name, prefix=prefix)
+            )
+        return self._streams[key]
+
+    def clients(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The page of each client."""
+        for column in self.columns:
+            rows = self._sorted(column)
+            marks = Counter(row.mark for row in rows)
+            baseline = [row for row in rows if row.case.failed and _is_plain(row.case)]
+            present = sorted(marks, key=lambda mark: mark.rank)
+            yield (
+                f"clients/{column.key}.html",
+                {
+                    "column": column,
+                    "rows": rows,
+                    "counts": [(mark, marks[mark]) for mark in present],
+                    "kinds": [(mark.key, mark.word) for mark in present],
+                    "groups": [
+                        (slug(one), GROUP_WORDS.get(one, one)) for one in groups_of([column])
+                    ],
+                    "baseline": _alike(baseline),
+                    "summary": _summary(column),
+                },
+            )
+
+    def _sorted(self, column: Column) -> list[Row]:
+        places = {name: place for place, name in enumerate(groups_of([column]))}
+        rows = [replace(row, order=places[row.case.group]) for row in self._cells[column.key]]
+        return sorted(rows, key=lambda row: (row.mark.rank, row.order, row.case.case))
+
+    def quirks(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The page of each quirk: all clients in all its forms."""
+        for name, quirk in self._quirk_rows.items():
+            found = {
+                case: rows
+                for case, rows in self._rows.items()
+                if rows[0].case.quirk.partition(":")[0] == name
+            }
+            keys = {row.column.key for rows in found.values() for row in rows}
+            columns = [one for one in self.columns if one.key in keys]
+            lines = [self._line(case, rows, columns) for case, rows in found.items()]
+            values = {"row": quirk, "columns": columns, "lines": lines}
+            yield f"quirks/{quirk.key}.html", values
+
+    def _line(self, case: str, rows: Sequence[Row], columns: Sequence[Column]) -> dict[str, Any]:
+        by_column = {row.column.key: row for row in rows}
+        empty = (Cell(None, 0, "no case"), "")
+        return {
+            "title": case,
+            "href": f"../cases/{self._keys[case]}.html",
+            "cells": [
+                (cell_of([by_column[one.key].case]), by_column[one.key].href)
+                if one.key in by_column
+                else empty
+                for one in columns
+            ],
+        }
+
+    def cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The page of each case: all clients, and the stream."""
+        for name, rows in self._rows.items():
+            shown = next((row for row in rows if row.case.stream is not None), rows[0])
+            case = shown.case
+            expected = outcome_rows(case.expected, case.expected, case)
+            quirk = self._quirk_rows.get(case.quirk.partition(":")[0])
+            key = self._keys[name]
+            yield (
+                f"cases/{key}.html",
+                {
+                    "case": case,
+                    "title": shown.title,
+                    "rows": sorted(rows, key=lambda row: row.mark.rank),
+                    "stream": self._stream(case.stream, key, "w"),
+                    "expected": expected,
+                    "info": shown.column.results.quirks.get(case.quirk),
+                    "quirk_href": f"../quirks/{quirk.key}.html" if quirk else None,
+                    "summary": _case_summary(rows),
+                },
+            )
+
+    def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The page of each client in each case that it does not get right."""
+        for column in self.columns:
+            rows = [row for row in self._sorted(column) if row.own]
+            failed = [row for row in rows if row.case.failed]
+            for row in rows:
+                at = failed.index(row) if row in failed else None
+                yield (
+                    f"cells/{column.key}/{self._keys[row.case.case]}.html",
+                    {**self._cell(row), **_steps(failed, at)},
+                )
+
+    def _cell(self, row: Row) -> dict[str, Any]:
+        case = row.case
+        key = self._keys[case.case]
+        baseline = self._keys.get(case.baseline)
+        return {
+            "column": row.column,
+            "client": row.column.results.client,
+            "case": case,
+            "mark": row.mark,
+            "title": row.title,
+            "sentence": row.sentence,
+            "rows": outcome_rows(case.expected, case.actual, case) if case.actual else [],
+            "stream": self._stream(case.stream, key, "w"),
+            "small": case.smallest and self._small(case.smallest, case, key),
+            "info": row.column.results.quirks.get(case.quirk),
+            "invariant": INVARIANTS.get(case.invariant, ""),
+            "case_href": f"../../cases/{key}.html",
+            "baseline_href": f"{baseline}.html" if baseline else "",
+        }
+
+    def _small(self, smallest: Smallest, case: CaseResult, key: str) -> dict[str, Any]:
+        return {
+            "stream": self._stream(smallest.stream, f"{key}-smallest", "m"),
+            "rows": outcome_rows(smallest.expected, smallest.actual, case),
+            "scenario": smallest.scenario,
+        }
+
+
+def _steps(failed: Sequence[Row], at: int | None) -> dict[str, str]:
+    """The addresses of the mistakes before and after one, from a page of a cell; "" for none."""
+    before = failed[at - 1] if at else None
+    after = failed[at + 1] if at is not None and at + 1 < len(failed) else None
+    return {
+        "previous": f"../{before.href}" if before else "",
+        "next": f"../{after.href}" if after else "",
+    }
+
+
+def _alike(rows: Sequence[Row]) -> list[tuple[Row, int]]:
+    """The first of the rows with the same sentence, and how many there are."""
+    found: dict[tuple[Mark, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.mark, row.sentence), []).append(row)
+    return [(alike[0], len(alike)) for alike in found.values()]
+
+
+def _is_plain(case: CaseResult) -> bool:
+    return not case.quirk and "~" not in case.case
+
+
+def _summary(column: Column) -> str:
+    wrong = sum(column.counts)
+    judged = wrong + column.right
+    if not judged:
+        return "Nothing was judged."
+    place = f"Place {column.place} in the ranking. " if column.place else ""
+    if not wrong:
+        return f"{place}No mistake in the {judged} topics that were judged."
+    return f"{place}It makes mistakes in {wrong} of the {judged} topics that were judged."
+
+
+def _case_summary(rows: Sequence[Row]) -> str:
+    wrong = sum(row.case.failed for row in rows)
+    judged = sum(row.mark.key not in ("not-judged", "adapter") for row in rows)
+    if not judged:
+        return "No client was judged in this case."
+    return f"{wrong} of {judged} clients that were judged get it wrong."

@@ -1,0 +1,88 @@
+"""Templates and values: every value is escaped, and what HTML cannot hold is made visible."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mockllm.conformance.site.addresses import slug
+from mockllm.errors import UsageError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+__all__ = ["FOLDER", "environment", "source_url"]
+
+FOLDER = Path(__file__).parent
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""Controls, which HTML drops or replaces, characters that turn the direction of the text around
+them, and lone surrogates, which no encoding has."""
+
+_SOURCE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+
+
+@lru_cache
+def environment() -> Environment:
+    """The templates.
+
+    Raises:
+        UsageError: Jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise UsageError(
+            "reports in HTML need Jinja2, which is not installed: "
+            "pip install 'mockllm-harness[report]'"
+        ) from None
+    found = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    found.filters["slug"] = slug
+    found.filters["ticks"] = _ticks
+    found.filters["source_url"] = source_url
+    return found
+
+
+def _visible(value: Any) -> Any:
+    """The value, with what HTML cannot hold as escapes."""
+    if not isinstance(value, str) or not _UNPRINTABLE.search(value):
+        return value
+    # `type(value)`: markup that is escaped already stays so.
+    return type(value)(_UNPRINTABLE.sub(_escape, value))
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] == "\r":
+        return "\\r"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _ticks(text: str) -> Markup:
+    """The text, escaped, with what stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+_CODE = re.compile("`([^`]+)`")
+
+
+def source_url(source: str) -> str:
+    """The address of a report: `owner/repository#number`, or an address itself; "" for others."""
+    found = _SOURCE.fullmatch(source)
+    if found is not None:
+        return f"https://github.com/{found[1]}/issues/{found[2]}"
+    return source if source.startswith("https://") else ""

@@ -1,0 +1,72 @@
+"""The symbols, words and style names of cells. A colour never stands alone. Only data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mockllm.conformance.results import COSTS, CaseResult
+
+__all__ = ["MARKS", "MISTAKES", "Mark", "mark_of", "worst"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a kind of result is shown.
+
+    Args:
+        key: the name in style sheets, in addresses and in `data-` attributes.
+        rank: the order of severity, 0 the worst.
+        meaning: a sentence for the legend.
+    """
+
+    key: str
+    symbol: str
+    word: str
+    rank: int
+    meaning: str
+
+
+_ALL = (
+    Mark("wrong-call", "✖", "wrong call", 0, "a tool call runs that the model did not make"),
+    Mark("data-lost", "∅", "data lost", 1, "text, a call or an error is lost without a message"),
+    Mark("wrong-metadata", "≠", "wrong metadata", 2, "ids, order, usage, finish or role are wrong"),
+    Mark("loud-failure", "!", "loud failure", 3, "an error, although the stream can be read"),
+    Mark("as-plain", "≈", "as in the plain stream", 4, "the same mistake as without the quirk"),
+    Mark("allowed", "△", "allowed", 5, "wrong, and excused by the policy of this run"),
+    Mark("adapter", "⚙", "adapter", 6, "the adapter failed, not the client; not judged"),
+    Mark("not-judged", "–", "not judged", 7, "nothing was compared; this is not a pass"),
+    Mark("tolerated", "✓", "tolerated", 8, "not the expected outcome, but an acceptable one"),
+    Mark("right", "✓", "right", 9, "the expected outcome"),
+)
+
+MARKS: dict[str, Mark] = {one.key: one for one in _ALL}
+"""By key, the worst first."""
+
+MISTAKES: tuple[Mark, ...] = _ALL[: len(COSTS)]
+"""The marks of `results.COSTS`, in the same order."""
+
+
+def mark_of(case: CaseResult) -> Mark:
+    """The mark of one case."""
+    if case.failed:
+        assert case.cost is not None
+        return MARKS[case.cost.replace(" ", "-")]
+    if case.baseline and case.cost is not None:
+        return MARKS["as-plain"]
+    key = case.verdict.replace(" ", "-")
+    return MARKS.get(key, MARKS["allowed"])
+
+
+def worst(cases: Iterable[CaseResult]) -> Mark | None:
+    """The mark of a cell that stands for several cases; None without cases.
+
+    A mistake is shown before anything else. Without one, the cell is right as soon as one case was
+    judged and is right: what was not judged beside it is counted in the text of the cell.
+    """
+    marks = sorted({mark_of(one) for one in cases}, key=lambda mark: mark.rank)
+    if not marks:
+        return None
+    if marks[0].rank <= MARKS["allowed"].rank:
+        return marks[0]
+    return max(marks, key=lambda mark: mark.rank)

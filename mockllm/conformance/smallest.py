@@ -1,0 +1,94 @@
+"""The smallest stream that shows each mistake of a client, found by running it again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.examine import examine_outcomes
+from mockllm.checking.judging.report import Failure, Report
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.policy import Policy
+from mockllm.checking.reports.shrinking import shrink
+from mockllm.conformance.case_names import name_of
+from mockllm.conformance.measured import Runner, json_value, stream_of
+from mockllm.conformance.messages import answer_json, as_json
+from mockllm.conformance.results import Results, Smallest
+from mockllm.scenario.dump import dump
+
+__all__ = ["LIMIT", "with_smallest"]
+
+LIMIT = 10.0
+"""Seconds that the search for one smallest stream may take."""
+
+
+def with_smallest(
+    results: Results,
+    report: Report,
+    runner: Runner,
+    policy: Policy,
+    *,
+    limit: float = LIMIT,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Results:
+    """The results, with the smallest stream for the first case of each broken invariant.
+
+    Args:
+        limit: seconds for each; what was found until then is the result.
+        progress: called with each invariant before the search.
+
+    Raises:
+        UsageError: hypothesis, which shrinks, is not installed.
+        ProbeError: the runner breaks the rules of its protocol.
+    """
+    failed = {one.case for one in results.cases if one.failed}
+    found: dict[str, Smallest] = {}
+    for invariant, failures in report.broken().items():
+        first = next((one for one in failures if name_of(one.case) in failed), None)
+        if first is not None and name_of(first.case) not in found:
+            progress(invariant)
+            search = _Search(first, runner, policy, results.level, time.monotonic() + limit)
+            found[name_of(first.case)] = search.smallest()
+    cases = tuple(replace(one, smallest=found.get(one.case)) for one in results.cases)
+    return replace(results, cases=cases)
+
+
+class _Search:
+    """Finds the smallest case that fails in the same way; each runs once, and none too late."""
+
+    def __init__(
+        self, failure: Failure, runner: Runner, policy: Policy, level: str, until: float
+    ) -> None:
+        self._failure, self._runner, self._level, self._until = failure, runner, level, until
+        # A list of cases that may fail is about those cases, not about smaller ones.
+        self._policy = replace(policy, allow={})
+        self._known: dict[str, bool] = {}
+
+    def smallest(self) -> Smallest:
+        case = shrink(self._failure.case, self._breaks)
+        return Smallest(
+            stream_of(case, self._level),
+            dump(replace(case.scenario, apis=(case.api,))),
+            json_value(as_json(case.expected)),
+            json_value(answer_json(self._runner.answer(case))),
+        )
+
+    def _breaks(self, case: Case) -> bool:
+        if self._level == "payloads" and case.events is None:
+            return False
+        key = f"{case.variation} {case.quirk} {case.scenario!r}"
+        if key not in self._known:
+            if time.monotonic() > self._until:
+                return False
+            self._known[key] = self._fails(case)
+        return self._known[key]
+
+    def _fails(self, case: Case) -> bool:
+        report = examine_outcomes(self._reply, [case], self._policy)
+        return any(one.invariant == self._failure.invariant for one in report.failures)
+
+    def _reply(self, case: Case) -> tuple[Outcome, frozenset[str]]:
+        answer = self._runner.answer(case)
+        return answer.outcome, answer.absent | self._runner.hello.unsupported
