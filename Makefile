@@ -2,6 +2,8 @@
 # make test   install what tests need and run everything
 # make check  ruff, mypy --strict and the fast tests, within a minute; run before each commit
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of `make test`
+# make conformance  measure all clients of docs/clients.md again; takes a quarter of an hour
+# make site   the whole report on these clients, into build/site
 # make bench  all benchmarks
 # make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
 # make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
@@ -13,10 +15,13 @@ BIN := $(VENV)/bin
 LOCK := $(if $(CI),-c constraints.txt,)
 
 # Clients that run under Node; without npm their tests skip and say so.
-NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json tests/conformance/node/package.json tests/upstreams/*/package.json))
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json conformance/clients/package.json tests/js/package.json tests/upstreams/*/package.json))
 
-# Clients whose dependencies do not agree with the others' have environments of their own.
-APART := $(patsubst tests/conformance/%_env/requirements.txt,.venv-%/.installed,$(wildcard tests/conformance/*_env/requirements.txt))
+# Clients whose dependencies do not agree with the others' have environments of their own. That of
+# the frameworks is large: only `make conformance-ready` installs it, and without it tests skip.
+ENVIRONMENTS := $(patsubst conformance/clients/%/requirements.txt,.venv-%/.installed,$(wildcard conformance/clients/*/requirements.txt))
+LARGE := .venv-frameworks/.installed
+APART := $(filter-out $(LARGE),$(ENVIRONMENTS))
 
 # llama.cpp's server, to be recorded; where there is no wheel of it its tests skip and say so.
 LLAMA := .venv-llama/.installed
@@ -24,13 +29,18 @@ LLAMA := .venv-llama/.installed
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
+# Tool chains of runners, and a browser: `command:package` of Debian. Where they cannot be installed,
+# the tests with them skip and say so.
+DEBIAN := go:golang-go javac:default-jdk-headless chromium:chromium chromedriver:chromium-driver
+APT := --yes -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20
+
 # The oldest aiohttp that is allowed; where it cannot be installed, nothing runs with it.
 OLDEST := .venv-aiohttp/.installed
 
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test aiohttp-oldest ready check bench mutants upstreams lint types lock clean
+.PHONY: demo test aiohttp-oldest ready debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -48,7 +58,18 @@ aiohttp-oldest: $(OLDEST)
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
 
 # Everything that the tests need; what takes time here is fetching and unpacking.
-ready: $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA)
+ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA)
+
+# Everything that the clients of docs/clients.md need; the frameworks take minutes.
+conformance-ready: ready $(ENVIRONMENTS)
+
+debian:
+	@missing=$$(for pair in $(DEBIAN); do command -v $${pair%:*} >/dev/null || printf '%s ' $${pair#*:}; done); \
+	if test -z "$$missing"; then exit 0; fi; \
+	if test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get -qq $(APT) update \
+		&& DEBIAN_FRONTEND=noninteractive apt-get -qq $(APT) install --no-install-recommends $$missing >/dev/null; \
+	then echo "installed $$missing"; \
+	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: $(VENV)/.installed-test lint types
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
@@ -70,14 +91,23 @@ mutants: .venv-mutants/.installed
 upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 	$(BIN)/python -m pytest tests/upstreams
 
-tests/%/node_modules/.installed: tests/%/package.json
+%/node_modules/.installed: %/package.json
 	@if command -v npm >/dev/null; then \
-		cd tests/$* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
-	else echo "npm is not here; the tests with tests/$* will skip"; fi
+		cd $* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
+	else echo "npm is not here; the tests with $* will skip"; fi
 
-.venv-%/.installed: tests/conformance/%_env/requirements.txt
+# Measures all clients again; then the page, the overview and the site show it.
+conformance: conformance-ready
+	$(BIN)/python -m conformance.measure
+	$(BIN)/python -m conformance.page
+
+# The whole report, with a page for each case that a client gets wrong.
+site: $(VENV)/.installed-test
+	$(BIN)/mockllm report conformance/results/*.json -o build/site
+
+.venv-%/.installed: conformance/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet -r $<
+	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
 	@touch $@
 
 $(LLAMA): tests/upstreams/llama_env/requirements.txt

@@ -1,0 +1,3 @@
+module example/runner
+
+go 1.19

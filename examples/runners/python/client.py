@@ -1,0 +1,50 @@
+"""The client under test: replace what is here by your client, and keep `runner.py`.
+
+A client gets the answer of a model as it comes from the network, in reads of bytes
+(`feed_bytes`), or as decoded events (`feed_event`). `close` ends the input and returns what the
+client made of the answer, with the keys of the protocol of runners.
+"""
+
+from agui import AGUI
+from anthropic_messages import Anthropic
+from chat import Chat
+from gemini import Gemini
+from responses import Responses
+from sse import Events
+
+CLIENT = {
+    "name": "example-python",
+    "version": "1.0",
+    "language": "python",
+    "entry_point": "Client.feed_bytes()",
+    "adapter": "runner.py",
+}
+
+APIS = {
+    "chat": Chat,
+    "responses": Responses,
+    "anthropic": Anthropic,
+    "gemini": Gemini,
+    "agui": AGUI,
+}
+
+
+def create(api):
+    """A new client for one answer."""
+    return Client(APIS[api]())
+
+
+class Client:
+    def __init__(self, answer):
+        self.answer = answer
+        self.events = Events(answer)
+
+    def feed_bytes(self, data):
+        self.events.feed(data)
+
+    def feed_event(self, event, payload):
+        self.answer.feed(payload, event)
+
+    def close(self):
+        self.events.close()
+        return self.answer.close()
