@@ -1,0 +1,427 @@
+/** Tests for clients of LLMs: a mock server, and a check of how a client puts streams together. */
+
+// Scenarios
+
+/** How a text is cut into fragments: a rule, a number of characters, or the fragments. */
+export type Split =
+  | "whole"
+  | "chars"
+  | "words"
+  | number
+  | { random: [least: number, most: number] }
+  | readonly string[];
+
+/** A number with a unit, such as `20ms` or `1.5s`. */
+export type Duration = string;
+
+/** A part of a reply, with the keys of a scenario file. */
+export interface Part {
+  readonly [key: string]: unknown;
+}
+
+export interface FragmentOptions {
+  /** How the value is cut into fragments; whole by default. */
+  split?: Split;
+  /** The pause between fragments. */
+  every?: Duration;
+}
+
+export interface TextOptions extends FragmentOptions {
+  citations?: ReadonlyArray<{ url?: string; title?: string; cited_text?: string }>;
+  logprobs?: boolean;
+  /** The service's opaque value, which clients send back. */
+  signature?: string;
+}
+
+export interface ReasoningOptions extends FragmentOptions {
+  signature?: string;
+  /** Whether the text is a summary of hidden reasoning. */
+  summary?: boolean;
+}
+
+export interface ToolOptions extends FragmentOptions {
+  /** The id of the call; by default it is derived from the scenario's seed. */
+  id?: string;
+  /** The free text for a custom tool, in place of arguments. */
+  input?: string;
+  signature?: string;
+  /** Whether the arguments may be text that is no JSON object. */
+  malformed?: boolean;
+}
+
+export interface ServerToolOptions extends FragmentOptions {
+  id?: string;
+  name?: string;
+  input?: unknown;
+  output?: unknown;
+}
+
+export interface FrameFields {
+  data?: unknown;
+  event?: string;
+  id?: string;
+  retry?: number;
+  comment?: string;
+  raw?: string;
+}
+
+export function text(value: string, options?: TextOptions): Part;
+export function reasoning(value: string, options?: ReasoningOptions): Part;
+export function refusal(value: string, options?: FragmentOptions): Part;
+
+/** A tool call. `args` is an object, or text that is sent verbatim; without it the call has none. */
+export function tool(name: string, args?: object | string | null, options?: ToolOptions): Part;
+
+/** A call of a tool that the service runs itself, such as `web_search`, with its result. */
+export function serverTool(kind: string, options?: ServerToolOptions): Part;
+
+/** Tool calls whose fragments alternate. `order` has the index of a call for each fragment. */
+export function parallel(...calls: Part[]): Part;
+export function parallel(...callsAndOrder: [...Part[], { order: readonly number[] }]): Part;
+
+/** Parts whose fragments alternate. `order` has the index of a part for each fragment. */
+export function interleaved(parts: readonly Part[], order: readonly number[]): Part;
+
+export function pause(duration: Duration): Part;
+
+/** One server-sent event that is sent verbatim over one API. */
+export function frame(api: string, fields: FrameFields): Part;
+
+/** An error inside the stream, which ends it. */
+export function error(message?: string, options?: { type?: string; code?: string }): Part;
+
+/** An answer made from the request. */
+export function auto(): Part;
+
+/** A turn with the keys of a scenario file. Parts may be strings. */
+export interface Turn {
+  reply?: string | Part | ReadonlyArray<string | Part>;
+  finish?: string;
+  usage?: object | "none";
+  timing?: object;
+  attempts?: readonly object[];
+  request?: object;
+  wire?: object;
+  expect?: object;
+  when?: object | readonly object[];
+  repeat?: boolean;
+  [key: string]: unknown;
+}
+
+export interface HttpErrorOptions {
+  message?: string;
+  type?: string;
+  code?: string;
+  headers?: Record<string, string>;
+  retryAfter?: Duration;
+}
+
+/** The keys of a scenario file at its top level. */
+export interface ScenarioKeys {
+  /** The name; by default `inline`, `inline-2` and so on. */
+  scenario?: string;
+  description?: string;
+  apis?: readonly string[];
+  match?: "any" | object;
+  tools?: readonly object[];
+  seed?: number | string;
+  defaults?: object;
+  then?: "restart";
+  ids?: "any";
+}
+
+/** A conversation: a plain value that JSON.stringify makes a scenario file of. */
+export class Scenario implements ScenarioKeys {
+  constructor(keys: ScenarioKeys & { turns: readonly Turn[] });
+  readonly scenario?: string;
+  readonly match?: "any" | object;
+  readonly turns: readonly Turn[];
+  /** Adds a turn with these parts; a string is text. Returns a new scenario. */
+  reply(...parts: Array<string | Part>): Scenario;
+  /** Adds a turn that is an HTTP error. Returns a new scenario. */
+  httpError(status: number, options?: HttpErrorOptions): Scenario;
+  /** Adds a turn with the keys of a scenario file. Returns a new scenario. */
+  turn(keys: Turn): Scenario;
+  /** Replaces keys of the scenario. Returns a new scenario. */
+  with(keys: ScenarioKeys): Scenario;
+}
+
+/** A scenario that answers any request with these parts; a string is text. */
+export function reply(...parts: Array<string | Part>): Scenario;
+
+/** A scenario that answers any request with an HTTP error. */
+export function httpError(status: number, options?: HttpErrorOptions): Scenario;
+
+/** A scenario that answers any request with this turn. */
+export function turn(keys: Turn): Scenario;
+
+/** YAML text, or a scenario as a value. */
+export type ScenarioSource = string | Scenario | { readonly turns: readonly object[]; readonly [key: string]: unknown };
+
+// The server
+
+export interface StartOptions {
+  /** Files, folders, YAML texts (with a line end) or values. Default: none; sessions have theirs. */
+  scenarios?: ScenarioSource | readonly ScenarioSource[];
+  /** A server that runs already, such as `http://127.0.0.1:8080`; then none is started. */
+  url?: string;
+  /** The path of `mockllm`, or the words of a command. Default: it is searched. */
+  command?: string | readonly string[];
+  /** Default: a free one. */
+  port?: number;
+  /** Further options of `mockllm serve`. */
+  args?: readonly string[];
+  /** Where the command runs. */
+  cwd?: string;
+  /** The environment of the command. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** Gets each line that the server prints. */
+  log?: (line: string) => void;
+  /** Milliseconds after which a server that does not listen is given up; 60,000 by default. */
+  timeout?: number;
+}
+
+/** Starts `mockllm serve`, or uses a server that runs already. It ends with this process. */
+export function start(options?: StartOptions): Promise<Server>;
+
+export class Server {
+  private constructor();
+  readonly url: string;
+  /** Makes a session: base URLs for one test. */
+  session(options?: SessionOptions): Promise<Session>;
+  /** Ends the server, if `start` started it. */
+  stop(): Promise<void>;
+}
+
+export interface SessionOptions {
+  /** The name; by default the server chooses one. */
+  name?: string;
+  /** YAML texts or values. Default: the scenarios of the server. */
+  scenarios?: ScenarioSource | readonly ScenarioSource[];
+  /** What every stream of the session gets wrong, as `mockllm quirks` lists it. */
+  quirks?: readonly string[];
+  /** The scenario that answers whatever a request says. */
+  match?: string | { scenario?: string; in_order?: boolean };
+  /** Whether the scenarios of the server answer, too. Default: only without `scenarios`. */
+  served?: boolean;
+}
+
+/** The base URL for a client of each API. */
+export interface BaseUrls {
+  readonly chat: string;
+  readonly responses: string;
+  readonly anthropic: string;
+  readonly gemini: string;
+  readonly agui: string;
+  readonly [api: string]: string;
+}
+
+export class Session {
+  private constructor();
+  readonly name: string;
+  /** The address of the session, without the path of an API. */
+  readonly url: string;
+  readonly baseUrls: BaseUrls;
+  /** The variables that the official SDKs read. */
+  readonly env: Readonly<Record<string, string>>;
+  /** A header that leads a request to this session, in place of the base URL. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Throws a `VerificationError` unless the verdict on the session's requests is good. */
+  verify(options?: VerifyOptions & { allowNoRequests?: boolean }): Promise<Verification>;
+  /** The verdict on the session's requests, whatever it is. */
+  verification(options?: VerifyOptions): Promise<Verification>;
+  /** The requests, as docs/server.md describes the journal. */
+  journal(): Promise<Array<Record<string, unknown>>>;
+  /** Deletes the session with all that the server knows of it. */
+  delete(): Promise<void>;
+}
+
+export interface VerifyOptions {
+  /** How many requests in a row a client may make without a user message; 50 by default. */
+  depth?: number;
+  /** Invariants that are not judged. */
+  leaveOut?: readonly string[];
+  /** Invariants that are judged only if they are named here. */
+  require?: readonly string[];
+  /** Whether each answer may be requested only once. */
+  once?: boolean;
+  /** Whether turns that were not played are right. */
+  allowUnplayed?: boolean;
+}
+
+/** The options of `verify`, each with its parameter of the server. */
+export const VERIFY_OPTIONS: Readonly<Record<keyof VerifyOptions, string>>;
+
+export interface Verification {
+  readonly session: string;
+  readonly good: boolean;
+  readonly verdict: "good" | "bad" | "unknown";
+  readonly violations: ReadonlyArray<{ invariant: string; exchange: number | null; message: string }>;
+  readonly unplayed: ReadonlyArray<{ scenario: string; turn: number }>;
+  readonly unmatched: readonly number[];
+  readonly invalid: readonly number[];
+  readonly not_judged: readonly number[];
+  readonly dropped: number;
+  readonly forgotten: number;
+  readonly evicted: boolean;
+}
+
+// The check
+
+/** What a client ends up with. A field that is left out is not judged; null is a value. */
+export interface Outcome {
+  text?: string | null;
+  reasoning?: string | null;
+  refusal?: string | null;
+  role?: string | null;
+  finish?: string | null;
+  tool_calls?: ReadonlyArray<{
+    id?: string | null;
+    name: string;
+    /** Text as accumulated, or a value as parsed. */
+    arguments: unknown;
+    raw_arguments?: string | null;
+  }>;
+  usage?: {
+    input?: number | null;
+    output?: number | null;
+    reasoning?: number | null;
+    cached?: number | null;
+  } | null;
+  /** The errors that the client reports. */
+  errors?: ReadonlyArray<string | Error | { message: string; raised?: string }>;
+  /** The values that a client sends back unchanged, such as signatures. */
+  opaque?: readonly string[] | null;
+  model?: string | null;
+  response_id?: string | null;
+}
+
+export interface OfferedTool {
+  name: string;
+  description?: string;
+  parameters?: unknown;
+}
+
+/** A client for one stream. What it throws is an error that it reports. */
+export interface ByteAccumulator {
+  /** Takes what one read of the socket returned. */
+  feed(data: Uint8Array): unknown;
+  /** Is called after the last `feed`. */
+  close?(): unknown;
+  outcome(): Outcome | Promise<Outcome>;
+}
+
+export interface PayloadAccumulator {
+  /** Takes the JSON value of one event, and the name of the event if it has one. */
+  feed(payload: any, event: string | null): unknown;
+  close?(): unknown;
+  outcome(): Outcome | Promise<Outcome>;
+}
+
+export interface StreamCase {
+  readonly case: string;
+  readonly api: string;
+  readonly tools: readonly OfferedTool[];
+}
+
+export interface CheckOptions {
+  /** `chat`, `responses`, `anthropic`, `gemini` or `agui`. */
+  api: string;
+  /** Names of cases, with `*`; default: all cases. */
+  only?: string | readonly string[];
+  /** The client's choices where good designs differ, such as `{ malformed: "skip" }`. */
+  policy?: Readonly<Record<string, string | number | boolean>>;
+  /** How many variations of each scenario are played, too; 0 by default. */
+  variations?: number;
+  /** Of the variations. */
+  seed?: number | string;
+  /** Scenario files and folders with answers to check besides the kit's own. */
+  scenarios?: string | readonly string[];
+  /** A file with the cases that may fail, each with a reason. */
+  knownFailing?: string;
+  /** The fields of an outcome that the client has no place for. */
+  unsupported?: readonly string[];
+  /** What the results say of the client. */
+  client?: { name?: string; version?: string; entry_point?: string; notes?: string };
+  /** The file of the accumulator, such as `import.meta.url`: an exception whose innermost frame is
+   * there is a mistake of the adapter, not of the client. */
+  adapter?: string;
+  /** Where the results file is written; by default it is not kept. */
+  results?: string;
+  /** Further options of `mockllm check --judge`, such as `["--html", "report"]`. */
+  args?: readonly string[];
+  /** Milliseconds for one case, where the accumulator is asynchronous; 5,000 by default. */
+  limit?: number;
+  /** The path of `mockllm`, or the words of a command. Default: it is searched. */
+  command?: string | readonly string[];
+  cwd?: string;
+  env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface CaseResult {
+  readonly case: string;
+  readonly group: string;
+  readonly verdict:
+    | "right"
+    | "tolerated"
+    | "wrong"
+    | "silent"
+    | "rejected"
+    | "crash"
+    | "adapter"
+    | "not judged";
+  readonly cost: "wrong call" | "data lost" | "wrong metadata" | "loud failure" | null;
+  /** The rule that the client breaks; "" if none. */
+  readonly invariant: string;
+  /** The plain case in which the client makes the same mistake, which excuses this one. */
+  readonly baseline: string;
+  /** The client's own exception or error. */
+  readonly exception: string;
+  readonly reason: string;
+  readonly differences: readonly string[];
+  /** docs/check.md describes the other fields. */
+  readonly [key: string]: unknown;
+}
+
+export interface CheckResults {
+  /** Whether every case is right, or listed in `knownFailing`. */
+  readonly good: boolean;
+  /** 0: right, 1: mistakes, 2: nothing or not everything could be judged. */
+  readonly exitCode: number;
+  /** What `mockllm check` printed. */
+  readonly report: string;
+  readonly cases: readonly CaseResult[];
+  /** The mistakes of the client, the worst first. */
+  readonly failures: readonly CaseResult[];
+  /** The results file as a value, see docs/check.md. */
+  readonly data: { readonly [key: string]: any };
+  /** Throws a `ConformanceError` with the worst mistakes unless `good`. */
+  assertRight(): void;
+}
+
+/** Feeds the streams of `mockllm check` to accumulators of this process. */
+export function check(
+  factory: (stream: StreamCase) => ByteAccumulator | Promise<ByteAccumulator>,
+  options: CheckOptions & { level?: "bytes" },
+): Promise<CheckResults>;
+export function check(
+  factory: (stream: StreamCase) => PayloadAccumulator | Promise<PayloadAccumulator>,
+  options: CheckOptions & { level: "payloads" },
+): Promise<CheckResults>;
+
+// Errors
+
+/** The server cannot be started or used; the message has what to do next. */
+export class MockllmError extends Error {}
+
+/** An AssertionError of node:assert. */
+export class VerificationError extends Error {
+  readonly code: "ERR_ASSERTION";
+  readonly verification: Verification;
+}
+
+/** An AssertionError of node:assert. */
+export class ConformanceError extends Error {
+  readonly code: "ERR_ASSERTION";
+  readonly results: CheckResults;
+}

@@ -1,0 +1,115 @@
+// Scenarios as JavaScript values, with the keys of scenario files. What is wrong in one is reported
+// by the server, when a session is made of it.
+
+/** The mapping without keys that are undefined. */
+const defined = (value) =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
+
+// Parts of a reply
+
+export const text = (value, options = {}) => defined({ text: value, ...options });
+
+export const reasoning = (value, options = {}) => defined({ reasoning: value, ...options });
+
+export const refusal = (value, options = {}) => defined({ refusal: value, ...options });
+
+export const tool = (name, args, options = {}) =>
+  defined({ tool: name, arguments: args ?? undefined, ...options });
+
+export const serverTool = (kind, options = {}) => defined({ server_tool: kind, ...options });
+
+/** Tool calls whose fragments alternate; the last argument may be `{order}`. */
+export function parallel(...calls) {
+  const [parts, options] = withOptions(calls, "tool");
+  return defined({ parallel: parts, ...options });
+}
+
+export const interleaved = (parts, order) => ({ interleaved: [...parts], order: [...order] });
+
+export const pause = (duration) => ({ pause: duration });
+
+export const frame = (api, fields) => ({ frame: defined(fields), api });
+
+export const error = (message, options = {}) => ({ error: defined({ message, ...options }) });
+
+export const auto = () => ({ auto: true });
+
+function withOptions(values, key) {
+  const last = values.at(-1);
+  const isOptions = last !== null && typeof last === "object" && !(key in last);
+  return isOptions ? [values.slice(0, -1), last] : [values, {}];
+}
+
+// Turns and scenarios
+
+const part = (value) => (typeof value === "string" ? text(value) : value);
+
+const replyTurn = (parts) => ({ reply: parts.map(part) });
+
+function errorTurn(status, { retryAfter, headers, ...fields } = {}) {
+  const error = defined(fields);
+  const http = { status, headers, retry_after: retryAfter };
+  return { http: defined({ ...http, error: Object.keys(error).length ? error : undefined }) };
+}
+
+/** A conversation: an immutable value whose own properties are the keys of a scenario file.
+ *
+ * The methods return a scenario with one more turn, or with other keys. */
+export class Scenario {
+  constructor(keys) {
+    Object.assign(this, keys);
+    Object.freeze(this);
+  }
+
+  /** Adds a turn with these parts; a string is text. */
+  reply(...parts) {
+    return this.turn(replyTurn(parts));
+  }
+
+  /** Adds a turn that is an HTTP error. */
+  httpError(status, options) {
+    return this.turn(errorTurn(status, options));
+  }
+
+  /** Adds a turn with the keys of a scenario file; parts in `reply` may be strings. */
+  turn({ reply, ...keys }) {
+    const parts = Array.isArray(reply) ? reply.map(part) : reply;
+    const turn = defined({ reply: typeof parts === "string" ? part(parts) : parts, ...keys });
+    return new Scenario({ ...this, turns: [...this.turns, turn] });
+  }
+
+  /** Replaces keys of the scenario, such as `scenario` (its name), `match` and `tools`. */
+  with(keys) {
+    return new Scenario(defined({ ...this, ...keys }));
+  }
+}
+
+const EMPTY = new Scenario({ match: "any", turns: [] });
+
+/** A scenario that answers any request with these parts. */
+export const reply = (...parts) => EMPTY.reply(...parts);
+
+/** A scenario that answers any request with an HTTP error. */
+export const httpError = (status, options) => EMPTY.httpError(status, options);
+
+/** A scenario that answers any request with a turn, which has the keys of a scenario file. */
+export const turn = (keys) => EMPTY.turn(keys);
+
+/** Scenarios as a list of YAML texts and objects, each object with a name. */
+export function scenarioList(scenarios) {
+  const list = Array.isArray(scenarios) ? scenarios : [scenarios];
+  const used = new Set(list.map((one) => one?.scenario));
+  let count = 0;
+  const freeName = () => {
+    for (;;) {
+      count += 1;
+      const name = count === 1 ? "inline" : `inline-${count}`;
+      if (!used.has(name)) return name;
+    }
+  };
+  return list.map((one) =>
+    one !== null && typeof one === "object" && !one.scenario
+      ? { scenario: freeName(), ...one }
+      : one,
+  );
+}

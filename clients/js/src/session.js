@@ -1,0 +1,111 @@
+// A session of a server: base URLs for the clients of one test, and the verdict on their requests.
+
+import { checkOptions, MockllmError, VerificationError } from "./errors.js";
+import { scenarioList } from "./replies.js";
+import { describe } from "./verification.js";
+
+const SESSION_OPTIONS = ["name", "scenarios", "quirks", "match", "served"];
+
+/** The options of `verify`, and the parameters that the server has for them. */
+export const VERIFY_OPTIONS = Object.freeze({
+  depth: "depth",
+  leaveOut: "leave_out",
+  require: "require",
+  once: "once",
+  allowUnplayed: "allow_unplayed",
+});
+
+/** One request to a control route; the JSON value of its answer. */
+export async function control(url, { method = "GET", body } = {}) {
+  let answer;
+  try {
+    answer = await fetch(url, {
+      method,
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    const reason = error.cause?.message || error.message;
+    throw new MockllmError(
+      `there is no answer from ${new URL(url).origin} (${reason}); does \`mockllm serve\` run there?`,
+    );
+  }
+  const text = await answer.text();
+  const value = parse(text);
+  if (answer.ok && value !== undefined) return value;
+  const message = value?.error?.message ?? text.slice(0, 500);
+  throw new MockllmError(`${method} ${url} was answered with ${answer.status}: ${message}`);
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes a session of a server. */
+export async function createSession(root, options = {}) {
+  checkOptions("session()", options, SESSION_OPTIONS);
+  const { name, scenarios, quirks, match, served } = options;
+  const body = {
+    session: name,
+    scenarios: scenarios === undefined ? undefined : scenarioList(scenarios),
+    quirks,
+    match,
+    served,
+  };
+  const url = `${root}/_mockllm/sessions`;
+  return new Session(root, await control(url, { method: "POST", body }));
+}
+
+export class Session {
+  #root;
+
+  constructor(root, created) {
+    this.#root = root;
+    this.name = created.session;
+    this.url = created.url;
+    this.baseUrls = created.base_urls;
+    this.env = created.variables;
+    this.headers = created.header;
+  }
+
+  /** The requests of the session, as the server's journal has them. */
+  async journal() {
+    return (await this.#get("journal")).exchanges;
+  }
+
+  /** The verdict on the requests, whatever it is. */
+  async verification(options = {}) {
+    checkOptions("verification()", options, Object.keys(VERIFY_OPTIONS));
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const parameters = given.map(([name, value]) => [VERIFY_OPTIONS[name], value]);
+    return this.#get("verify", Object.fromEntries(parameters));
+  }
+
+  /** The verdict on the requests.
+   *
+   * Throws a `VerificationError` unless it is good, or if no request came. */
+  async verify(options = {}) {
+    checkOptions("verify()", options, [...Object.keys(VERIFY_OPTIONS), "allowNoRequests"]);
+    const { allowNoRequests = false, ...rules } = options;
+    const found = await this.verification(rules);
+    const journal = await this.journal();
+    const hasRequests = journal.length > 0 || found.dropped > 0;
+    if (found.good && (hasRequests || allowNoRequests)) return found;
+    throw new VerificationError(describe(found, journal), found, this.verify);
+  }
+
+  /** Deletes the session with all that the server knows of it. */
+  async delete() {
+    const url = `${this.#root}/_mockllm/sessions/${encodeURIComponent(this.name)}`;
+    await control(url, { method: "DELETE" });
+  }
+
+  #get(route, parameters = {}) {
+    const query = new URLSearchParams({ session: this.name, ...parameters });
+    return control(`${this.#root}/_mockllm/${route}?${query}`);
+  }
+}

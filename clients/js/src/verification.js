@@ -1,0 +1,49 @@
+// The verdict on a session as text for people.
+
+const MOST = 20;
+
+/** What is wrong, a line each; the verdict and the journal are as the server sends them. */
+export function describe(found, journal) {
+  const lines = [...problems(found, journal), ...notJudged(found)];
+  if (!lines.length) {
+    lines.push(
+      "no request came; does the client use the session's `baseUrls` or its `env`? " +
+        "(`allowNoRequests: true` accepts it)",
+    );
+  }
+  const more = lines.length > MOST ? [`... and ${lines.length - MOST} more`] : [];
+  const listed = [...lines.slice(0, MOST), ...more].map((line) => `  ${line}`);
+  const verdict = found.good ? "not reached" : found.verdict;
+  return [`The verdict on the session '${found.session}' is ${verdict}:`, ...listed].join("\n");
+}
+
+function problems(found, journal) {
+  const requests = new Map(journal.map((one) => [one.number, one]));
+  return [
+    ...found.violations.map((one) => `${one.invariant}: ${inRequest(one)}${one.message}`),
+    ...found.unplayed.map((one) => `not played: turn ${one.turn + 1} of ${one.scenario}`),
+    ...found.unmatched.map((number) => `no scenario answers ${request(number, requests)}`),
+    ...found.invalid.map((number) => `refused: ${request(number, requests)}`),
+  ];
+}
+
+const inRequest = (violation) => (violation.exchange ? `request ${violation.exchange}: ` : "");
+
+function request(number, requests) {
+  const known = requests.get(number);
+  if (!known) return `request ${number}`;
+  const problems = (known.problems ?? []).join("\n").replaceAll("\n", "\n    ");
+  return `request ${number}, ${known.method} ${known.path}: ${problems}`;
+}
+
+function notJudged(found) {
+  const lines = [];
+  if (found.not_judged.length) {
+    lines.push(`too large to be kept and judged: request ${found.not_judged.join(", ")}`);
+  }
+  if (found.forgotten) lines.push(`requests that the server has forgotten: ${found.forgotten}`);
+  if (found.evicted) {
+    lines.push("the server dropped this session once; its earlier requests are not judged");
+  }
+  return lines;
+}

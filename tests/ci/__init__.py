@@ -1,0 +1,1 @@
+"""What others use in their continuous integration: the action for GitHub, hooks, snippets."""
