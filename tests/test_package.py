@@ -57,6 +57,10 @@ def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
     assert {"mockllm/py.typed", "mockllm/scenario/schema.json"} <= names
     shipped = {name for name in names if name.startswith("mockllm/shipped/")}
     assert len(shipped) == len(list((ROOT / "scenarios").glob("*.yaml")))
+    runners = {name for name in names if name.startswith("mockllm/conformance/runners/")}
+    source = ROOT / "examples" / "runners"
+    files = (one for one in source.rglob("*") if one.is_file() and one.suffix != ".pyc")
+    assert {f"mockllm/conformance/runners/{one.relative_to(source)}" for one in files} == runners
     assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
     metadata = next(name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
@@ -68,6 +72,13 @@ def test_the_demo_plays(installed):
     done = installed("demo")
     assert done.returncode == 0, done.stderr
     assert "Alice's number is 42, Bob's is 7." in done.stdout
+
+
+def test_a_runner_is_written(installed):
+    """The runners are found away from the checkout."""
+    done = installed("init", "--runner", "python", "runner")
+    assert done.returncode == 0, done.stderr
+    assert (installed.folder / "runner" / "client.py").is_file()
 
 
 def test_the_wheel_is_what_runs(installed):

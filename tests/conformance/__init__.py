@@ -1,1 +1,1 @@
-"""Real clients, each as a `Run` of the checking kit: the outcomes of streams, without repairs."""
+"""The published table: adapters of well-known clients, results files, and the page."""

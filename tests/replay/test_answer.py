@@ -132,6 +132,7 @@ def test_an_error_answer() -> None:
     assert dict(answer.headers) == {
         "content-type": "application/json",
         "access-control-allow-origin": "*",
+        "access-control-expose-headers": "*",
         **expected,
         "x-request-id": "mine",
         "x-extra": "1",

@@ -160,6 +160,7 @@ def test_the_answer_of_a_tape() -> None:
         ("content-type", "text/event-stream"),
         ("x-own", "y"),
         ("access-control-allow-origin", "*"),
+        ("access-control-expose-headers", "*"),
     )
     assert (found.status, found.id, found.streamed, found.ending) == (201, "id", True, "complete")
     own = answer(replace(STREAM, headers=(("access-control-allow-origin", "here"),)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.conformance.environment import _environment as environment
+from mockllm.protocols.environment import unproxied
 
 __all__ = ["ROOT", "Service"]
 
@@ -35,7 +36,7 @@ class Service:
         self._process = subprocess.Popen(
             self._command,
             cwd=ROOT,
-            env=environment(),
+            env={**os.environ, **unproxied(os.environ)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -1,0 +1,64 @@
+// anthropic-sdk-typescript, through its own helpers for streams.
+import Anthropic from "@anthropic-ai/sdk";
+
+import { API_KEY, functionsOf, joined, timeoutOf, withTools } from "../job.mjs";
+
+/** `messages.stream()`, then `finalMessage()`. */
+export const messages = (job) => run(clientOf(job).messages, job);
+
+/** `beta.messages.stream()`, then `finalMessage()`. */
+export const beta = (job) => run(clientOf(job).beta.messages, job);
+
+const clientOf = ({ base_url: baseURL, ...job }) =>
+  new Anthropic({ baseURL, apiKey: API_KEY, maxRetries: 0, timeout: timeoutOf(job) });
+
+async function run(resource, job) {
+  const tools = functionsOf(job).map(({ parameters: input_schema, ...rest }) => ({
+    ...rest,
+    input_schema,
+  }));
+  const message = await resource
+    .stream({
+      model: job.model,
+      max_tokens: 1024,
+      messages: [{ role: "user", content: job.prompt }],
+      ...withTools(tools),
+    })
+    .finalMessage();
+  const { content } = message;
+  return {
+    text: joined(ofType(content, "text").map((block) => block.text)),
+    reasoning: joined(ofType(content, "thinking").map((block) => block.thinking)),
+    tool_calls: ofType(content, "tool_use").map(({ id, name, input }) => ({
+      id,
+      name,
+      arguments: input,
+    })),
+    role: message.role,
+    finish: message.stop_reason,
+    usage: usageOf(message.usage),
+    opaque: content.map((block) => OPAQUE[block.type]?.(block)).filter(Boolean),
+    model: message.model,
+    response_id: message.id,
+  };
+}
+
+/** The values that have to be sent back unchanged. */
+const OPAQUE = {
+  thinking: ({ signature }) => signature,
+  redacted_thinking: ({ data }) => data,
+};
+
+const ofType = (content, type) => content.filter((block) => block.type === type);
+
+function usageOf(usage) {
+  if (!usage) return null;
+  const { input_tokens: fresh, cache_read_input_tokens: cached } = usage;
+  const written = usage.cache_creation_input_tokens ?? 0;
+  return {
+    input: typeof fresh === "number" ? fresh + (cached ?? 0) + written : fresh,
+    output: usage.output_tokens,
+    reasoning: usage.output_tokens_details?.thinking_tokens,
+    cached,
+  };
+}

@@ -1,0 +1,58 @@
+// @google/genai: `generateContentStream()`, whose chunks the user joins.
+import { GoogleGenAI } from "@google/genai";
+
+import { API_KEY, functionsOf, joined, timeoutOf } from "../job.mjs";
+
+/** The chunks' `text`, `functionCalls` and thoughts, the last finish or block reason, and the last
+ * usage. */
+export async function contents(job) {
+  const ai = new GoogleGenAI({
+    apiKey: API_KEY,
+    vertexai: false,
+    httpOptions: { baseUrl: job.base_url, timeout: timeoutOf(job), retryOptions: { attempts: 1 } },
+  });
+  const functionDeclarations = functionsOf(job).map(({ parameters, ...rest }) => ({
+    ...rest,
+    parametersJsonSchema: parameters,
+  }));
+  const config = functionDeclarations.length > 0 ? { tools: [{ functionDeclarations }] } : {};
+  const request = { model: job.model, contents: job.prompt, config };
+  const chunks = [];
+  for await (const chunk of await ai.models.generateContentStream(request)) chunks.push(chunk);
+  return outcomeOf(chunks);
+}
+
+function outcomeOf(chunks) {
+  const last = (values) => values.filter((value) => value !== undefined && value !== null).at(-1);
+  const candidates = chunks.map((chunk) => chunk.candidates?.[0]);
+  const parts = candidates.flatMap((candidate) => candidate?.content?.parts ?? []);
+  const calls = chunks.flatMap((chunk) => chunk.functionCalls ?? []);
+  return {
+    text: joined(chunks.map((chunk) => chunk.text)),
+    reasoning: joined(parts.filter((part) => part.thought).map((part) => part.text)),
+    tool_calls: calls.map(({ id, name, args }) => ({ id, name, arguments: args })),
+    finish:
+      last(candidates.map((candidate) => candidate?.finishReason)) ??
+      last(chunks.map((chunk) => chunk.promptFeedback?.blockReason)) ??
+      null,
+    usage: usageOf(last(chunks.map((chunk) => chunk.usageMetadata))),
+    opaque: parts.map((part) => part.thoughtSignature).filter(Boolean),
+    ...given("role", last(candidates.map((candidate) => candidate?.content?.role))),
+    ...given("model", last(chunks.map((chunk) => chunk.modelVersion))),
+    ...given("response_id", last(chunks.map((chunk) => chunk.responseId))),
+  };
+}
+
+const given = (key, value) => (value === undefined ? {} : { [key]: value });
+
+/** The usage; the API leaves out counts of zero. */
+function usageOf(usage) {
+  if (!usage) return null;
+  const thoughts = usage.thoughtsTokenCount ?? 0;
+  return {
+    input: usage.promptTokenCount,
+    output: (usage.candidatesTokenCount ?? 0) + thoughts,
+    reasoning: thoughts,
+    cached: usage.cachedContentTokenCount ?? 0,
+  };
+}

@@ -1,0 +1,139 @@
+"""LangChain's chat models: `stream()`, whose chunks are summed with `+`.
+
+Its integration of Gemini is in an environment of its own; each function imports what it needs.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from job import API_KEY, Job, as_text
+
+__all__ = ["chat", "contents", "messages", "responses"]
+
+
+def chat(job: Job) -> dict[str, Any]:
+    """`ChatOpenAI` with `stream_usage`, which it sets by itself for OpenAI's own URL only."""
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(model="gpt-4o", base_url=job.base_url, stream_usage=True, **_options(job))
+    return _run(model, job)
+
+
+def responses(job: Job) -> dict[str, Any]:
+    """`ChatOpenAI` over the Responses API."""
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(
+        model="gpt-4o", base_url=job.base_url, use_responses_api=True, **_options(job)
+    )
+    return _run(model, job)
+
+
+def messages(job: Job) -> dict[str, Any]:
+    """`ChatAnthropic`."""
+    from langchain_anthropic import ChatAnthropic
+
+    model = ChatAnthropic(
+        model="claude-sonnet-4-5", base_url=job.base_url, max_tokens=1024, **_options(job)
+    )
+    return _run(model, job)
+
+
+def contents(job: Job) -> dict[str, Any]:
+    """`ChatGoogleGenerativeAI`."""
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    options = {**_options(job), "max_retries": 1}  # the number of attempts, not of retries
+    model = ChatGoogleGenerativeAI(model="gemini-2.5-flash", base_url=job.base_url, **options)
+    return _run(model, job)
+
+
+def _options(job: Job) -> dict[str, Any]:
+    return {"api_key": API_KEY, "max_retries": 0, "timeout": job.deadline}
+
+
+def _run(model: Any, job: Job) -> dict[str, Any]:
+    bound = model.bind_tools(job.chat_tools) if job.tools else model
+    message = None
+    for chunk in bound.stream(job.prompt):
+        message = chunk if message is None else message + chunk
+    return _outcome(message)
+
+
+def _outcome(message: Any) -> dict[str, Any]:
+    """The message; each of LangChain's `invalid_tool_calls` is an error."""
+    if message is None:
+        return {"text": "", "tool_calls": [], "finish": None, "usage": None}
+    blocks = message.content_blocks
+    answer = {
+        "text": as_text(message.text),
+        "reasoning": _joined(blocks, "reasoning", "reasoning"),
+        "refusal": _refusal(message),
+        "tool_calls": [
+            {"id": call["id"], "name": call["name"], "arguments": call["args"]}
+            for call in message.tool_calls
+        ],
+        "finish": _finish(message.response_metadata),
+        "usage": _usage(message.usage_metadata),
+        "errors": [
+            f"invalid tool call {call['name']} ({call['id']}): {call['error'] or call['args']}"
+            for call in message.invalid_tool_calls
+        ],
+    }
+    signed = message.additional_kwargs.get("__gemini_function_call_thought_signatures__", {})
+    if isinstance(message.content, list) or signed:
+        answer["opaque"] = [*_opaque(_dicts(message.content)), *signed.values()]
+    return answer
+
+
+def _dicts(content: Any) -> list[dict[str, Any]]:
+    blocks = content if isinstance(content, list) else ()
+    return [block for block in blocks if isinstance(block, dict)]
+
+
+def _joined(blocks: Iterable[Any], type: str, field: str) -> str:
+    return "".join(block.get(field) or "" for block in blocks if block["type"] == type)
+
+
+def _refusal(message: Any) -> str:
+    typed = _dicts(message.content)
+    return message.additional_kwargs.get("refusal") or _joined(typed, "refusal", "refusal")
+
+
+def _opaque(blocks: Iterable[dict[str, Any]]) -> list[str]:
+    """What has to be sent back: signatures, redacted and encrypted reasoning."""
+    keys = {"thinking": "signature", "redacted_thinking": "data", "reasoning": "encrypted_content"}
+    values = [block.get(keys.get(block.get("type", ""), "")) for block in blocks]
+    values += [block.get("extras", {}).get("signature") for block in blocks]
+    return [
+        base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for value in values
+        if value
+    ]
+
+
+def _finish(metadata: dict[str, Any]) -> str | None:
+    """The finish reason, whose key differs in each integration."""
+    why = metadata.get("incomplete_details") or {}
+    blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
+    return (
+        metadata.get("finish_reason")
+        or metadata.get("stop_reason")
+        or why.get("reason")
+        or metadata.get("status")
+        or getattr(blocked, "value", blocked)
+    )
+
+
+def _usage(usage: Any) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    return {
+        "input": usage["input_tokens"],
+        "output": usage["output_tokens"],
+        "reasoning": usage.get("output_token_details", {}).get("reasoning"),
+        "cached": usage.get("input_token_details", {}).get("cache_read"),
+    }

@@ -1,0 +1,77 @@
+"""litellm: `completion(stream=True)`, whose chunks `stream_chunk_builder` joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import litellm
+from job import API_KEY, Job, as_text
+
+__all__ = ["chat", "messages"]
+
+litellm.telemetry = False
+litellm.suppress_debug_info = True
+
+
+def chat(job: Job) -> dict[str, Any]:
+    """litellm with a Chat Completions server."""
+    return _run("openai/gpt-4o", job)
+
+
+def messages(job: Job) -> dict[str, Any]:
+    """litellm with a server of the Messages API."""
+    return _run("anthropic/claude-sonnet-4-5", job)
+
+
+def _run(model: str, job: Job) -> dict[str, Any]:
+    messages = [{"role": "user", "content": job.prompt}]
+    chunks = litellm.completion(
+        model=model,
+        api_base=job.base_url,
+        api_key=API_KEY,
+        messages=messages,
+        tools=job.chat_tools or None,
+        stream=True,
+        stream_options={"include_usage": True},
+        max_retries=0,
+        num_retries=0,
+        timeout=job.deadline,
+    )
+    response = litellm.stream_chunk_builder(list(chunks), messages=messages)
+    if response is None:
+        return {"text": "", "tool_calls": [], "finish": None, "usage": None}
+    return _outcome(response)
+
+
+def _outcome(response: Any) -> dict[str, Any]:
+    choice = response.choices[0]
+    message = choice.message
+    answer = {
+        "text": as_text(message.content),
+        "reasoning": as_text(getattr(message, "reasoning_content", None)),
+        "refusal": as_text(getattr(message, "refusal", None)),
+        "role": message.role,
+        "tool_calls": [
+            {"id": call.id, "name": call.function.name, "arguments": call.function.arguments}
+            for call in message.tool_calls or ()
+        ],
+        "finish": choice.finish_reason,
+        "usage": _usage(getattr(response, "usage", None)),
+    }
+    thinking = getattr(message, "thinking_blocks", None)
+    if thinking:
+        values = [block.get("signature") or block.get("data") for block in thinking]
+        answer["opaque"] = [value for value in values if value]
+    return answer
+
+
+def _usage(usage: Any) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    output_details, input_details = usage.completion_tokens_details, usage.prompt_tokens_details
+    return {
+        "input": usage.prompt_tokens,
+        "output": usage.completion_tokens,
+        "reasoning": output_details.reasoning_tokens if output_details is not None else None,
+        "cached": input_details.cached_tokens if input_details is not None else None,
+    }

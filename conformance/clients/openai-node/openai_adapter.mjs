@@ -1,0 +1,86 @@
+// openai-node, through its own helpers for streams.
+import OpenAI from "openai";
+
+import {
+  API_KEY,
+  asText,
+  chatToolsOf,
+  functionsOf,
+  joined,
+  timeoutOf,
+  withTools,
+} from "../job.mjs";
+import { NOTHING } from "../troubles.mjs";
+
+const clientOf = (job) =>
+  new OpenAI({ baseURL: job.base_url, apiKey: API_KEY, maxRetries: 0, timeout: timeoutOf(job) });
+
+/** `chat.completions.stream()`, then `finalChatCompletion()`. */
+export async function chat(job) {
+  const stream = clientOf(job).chat.completions.stream({
+    model: job.model,
+    messages: [{ role: "user", content: job.prompt }],
+    stream_options: { include_usage: true },
+    ...withTools(chatToolsOf(job)),
+  });
+  const completion = await stream.finalChatCompletion();
+  const { model, id: response_id } = completion;
+  const answer = { usage: usageOf(completion.usage, "prompt", "completion"), model, response_id };
+  const choice = completion.choices[0];
+  if (choice === undefined) return { ...NOTHING, role: null, ...answer };
+  const { role, content, refusal, tool_calls: calls } = choice.message;
+  return {
+    ...answer,
+    text: asText(content),
+    refusal: asText(refusal),
+    role,
+    tool_calls: (calls ?? []).map(({ id, function: called }) => ({
+      id,
+      name: called.name,
+      arguments: called.arguments,
+      raw_arguments: called.arguments,
+    })),
+    finish: choice.finish_reason,
+  };
+}
+
+/** `responses.stream()`, then `finalResponse()`. */
+export async function responses(job) {
+  const tools = functionsOf(job).map((spec) => ({ type: "function", strict: false, ...spec }));
+  const request = { model: job.model, input: job.prompt, ...withTools(tools) };
+  const response = await clientOf(job).responses.stream(request).finalResponse();
+  const parts = ofType(response.output, "message").flatMap((message) => message.content);
+  const thoughts = ofType(response.output, "reasoning");
+  return {
+    text: asText(response.output_text),
+    reasoning: joined(thoughts.flatMap(reasoningOf).map((part) => part.text)),
+    refusal: joined(ofType(parts, "refusal").map((part) => part.refusal)),
+    tool_calls: ofType(response.output, "function_call").map((call) => ({
+      id: call.call_id,
+      name: call.name,
+      arguments: call.arguments,
+      raw_arguments: call.arguments,
+    })),
+    finish: response.incomplete_details?.reason ?? response.status,
+    usage: usageOf(response.usage, "input", "output"),
+    errors: response.error ? [{ message: response.error.message }] : [],
+    opaque: thoughts.map((item) => item.encrypted_content).filter(Boolean),
+    model: response.model,
+    response_id: response.id,
+  };
+}
+
+const ofType = (items, type) => items.filter((item) => item.type === type);
+
+/** The reasoning text if it is sent, else its summary. */
+const reasoningOf = ({ content, summary }) => (content?.length ? content : (summary ?? []));
+
+function usageOf(usage, input, output) {
+  if (!usage) return null;
+  return {
+    input: usage[`${input}_tokens`],
+    output: usage[`${output}_tokens`],
+    reasoning: usage[`${output}_tokens_details`]?.reasoning_tokens,
+    cached: usage[`${input}_tokens_details`]?.cached_tokens,
+  };
+}

@@ -1,0 +1,116 @@
+"""pydantic-ai: `direct.model_request_stream()`, so that no tool is executed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anthropic
+import openai
+from job import API_KEY, Job, as_text, joined
+from pydantic_ai import ModelRequest, TextPart, ThinkingPart, ToolCallPart, ToolDefinition
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+
+__all__ = ["chat", "messages", "responses"]
+
+
+def chat(job: Job) -> dict[str, Any]:
+    """`OpenAIChatModel`."""
+    client = openai.AsyncOpenAI(**_options(job))
+    model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
+    return asyncio.run(_run(model, client, job))
+
+
+def responses(job: Job) -> dict[str, Any]:
+    """`OpenAIResponsesModel`."""
+    client = openai.AsyncOpenAI(**_options(job))
+    model = OpenAIResponsesModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
+    return asyncio.run(_run(model, client, job))
+
+
+def messages(job: Job) -> dict[str, Any]:
+    """`AnthropicModel`."""
+    client = anthropic.AsyncAnthropic(**_options(job))
+    provider = AnthropicProvider(anthropic_client=client)
+    return asyncio.run(_run(AnthropicModel("claude-sonnet-4-5", provider=provider), client, job))
+
+
+def _options(job: Job) -> dict[str, Any]:
+    return {
+        "base_url": job.base_url,
+        "api_key": API_KEY,
+        "max_retries": 0,
+        "timeout": job.deadline,
+    }
+
+
+async def _run(model: Any, client: Any, job: Job) -> dict[str, Any]:
+    tools = [
+        ToolDefinition(
+            name=one["name"],
+            description=one["description"],
+            parameters_json_schema=one["parameters"],
+        )
+        for one in job.functions
+    ]
+    async with (
+        client,
+        model_request_stream(
+            model,
+            [ModelRequest.user_text_prompt(job.prompt)],
+            model_request_parameters=ModelRequestParameters(function_tools=tools),
+        ) as stream,
+    ):
+        async for _ in stream:
+            pass
+        return _outcome(stream.get())
+
+
+def _outcome(response: Any) -> dict[str, Any]:
+    parts = response.parts
+    state = response.state
+    thinking = [part for part in parts if isinstance(part, ThinkingPart)]
+    return {
+        "text": joined(part.content for part in parts if isinstance(part, TextPart)),
+        "reasoning": joined(map(_thoughts, thinking)),
+        "tool_calls": [
+            {"id": part.tool_call_id, "name": part.tool_name, "arguments": part.args}
+            for part in parts
+            if isinstance(part, ToolCallPart)
+        ],
+        "finish": _finish(response),
+        "usage": _usage(response.usage),
+        "errors": [f"the response's state is {state!r}"] if state != "complete" else [],
+        "opaque": [part.signature for part in thinking if part.signature],
+        "response_id": response.provider_response_id,
+    }
+
+
+def _finish(response: Any) -> str | None:
+    """Its own reason, or that of the service where it has none for it."""
+    own = response.finish_reason
+    own = "tool_calls" if own == "tool_call" else own
+    return own or (response.provider_details or {}).get("finish_reason")
+
+
+def _thoughts(part: Any) -> str:
+    """The summary in `content`, or the raw reasoning in the provider's details."""
+    details = part.provider_details or {}
+    return as_text(part.content) or joined(details.get("raw_content", ()))
+
+
+def _usage(usage: Any) -> dict[str, Any] | None:
+    """The usage, or None if none was sent."""
+    if not usage.has_values():
+        return None
+    return {
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "reasoning": usage.details.get("reasoning_tokens", usage.details.get("thinking_tokens")),
+        "cached": usage.cache_read_tokens,
+    }

@@ -1,0 +1,228 @@
+"""Runs a Python client as a runner: `python runner.py FILE FUNCTION`. Standard library only.
+
+FILE is an adapter. Its FUNCTION takes a `Job` and returns the outcome, with the keys of the
+protocol of runners (docs/runner-protocol.md, level `http`); a key that is left out is a field that
+the client has no place for. `client.toml` beside the adapter says what the client is: the entry
+whose command ends with FUNCTION. Lines are read from standard input until it ends.
+
+An exception of the client is its error, with the place that raised it. If that is in the adapter,
+the case says nothing about the client.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import os
+import sys
+import sysconfig
+import tomllib
+import traceback
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from types import CodeType
+from typing import Any, TextIO
+
+from job import Job
+
+__all__ = ["main"]
+
+_CRASHES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    RecursionError,
+    TypeError,
+    UnicodeError,
+)
+"""Exceptions that point to a bug in the client: a user cannot act on them."""
+
+_OFF = {
+    "AGNO_TELEMETRY": "false",
+    "ANONYMIZED_TELEMETRY": "false",
+    "DO_NOT_TRACK": "1",
+    "HAYSTACK_TELEMETRY_ENABLED": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "LANGCHAIN_TRACING_V2": "false",
+    "LANGSMITH_TRACING": "false",
+    # Without it litellm downloads its table of prices at import.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "OTEL_SDK_DISABLED": "true",
+}
+"""All traffic is loopback: telemetry and downloads are off."""
+
+_FOREIGN = ("anthropic_", "google_", "gemini_", "langchain_", "langsmith_", "litellm_", "openai_")
+
+
+def main(file: str, function: str) -> None:
+    """Answers the jobs on standard input with one function of an adapter."""
+    _alone()
+    # Clients print; their output must not be mixed with the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    entry = _entry(Path(file), function)
+    client: Client | None = None
+    for line in sys.stdin:
+        job = json.loads(line)
+        if "mockllm" in job:
+            _check(job, entry)
+            client = _loaded(Path(file), function)
+            _write(answers, _hello(job["mockllm"], entry, file))
+        elif client is None:
+            sys.exit("the first line has to be that of mockllm, with `mockllm` and `api`")
+        else:
+            id, case = job.pop("id"), {key: job[key] for key in _FIELDS if key in job}
+            _write(answers, {"id": id, **outcome(client, Job(**case))})
+
+
+Client = Callable[[Job], dict[str, Any]]
+
+_FIELDS = ("api", "base_url", "prompt", "model", "tools", "deadline")
+
+
+def outcome(client: Client, job: Job) -> dict[str, Any]:
+    """The outcome of a client; what it raises is its error.
+
+    Raises:
+        ImportError: the client cannot be run.
+    """
+    try:
+        return client(job)
+    except ImportError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any exception of a client is its outcome
+        return raised(error)
+    finally:
+        # Connections of clients that are not closed would pile up until Python looks for them.
+        gc.collect(0)
+
+
+def raised(error: Exception) -> dict[str, Any]:
+    """The outcome of a client that raised: a crash, or an error that it reports."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    report = {"message": _message(error), "raised": _raised_at(error)}
+    return {"crash": report} if isinstance(error, _CRASHES) else {"errors": [report]}
+
+
+def _message(error: Exception) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception as other:  # noqa: BLE001 - a client's exception may have any `__str__`
+        text = f"its message raises {type(other).__name__}"
+    return f"{name}: {text}" if text else name
+
+
+def _raised_at(error: Exception) -> str:
+    """The innermost frame, as `FILE:LINE in FUNCTION`: outside of Python's own library, and where a
+    missing attribute is read, the reader's and not that of `__getattr__`."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    codes = [(frame.f_code, line) for frame, line in frames]
+    own = [one for one in codes if not (_in_library(one[0]) or one[0].co_name in _ACCESS)]
+    for code, line in (own or codes)[-1:]:
+        return f"{_short(code.co_filename)}:{line} in {code.co_name}"
+    return ""
+
+
+_ACCESS = ("__getattr__", "__getattribute__", "__getitem__")
+
+
+_LIBRARY = sysconfig.get_path("stdlib")
+
+
+def _in_library(code: CodeType) -> bool:
+    """Whether code is Python's own, such as that of `json/decoder.py`."""
+    file = code.co_filename
+    return file.startswith((_LIBRARY, "<frozen")) and "site-packages" not in file
+
+
+def _short(file: str) -> str:
+    """The path inside of the package or of this repository."""
+    path = Path(file)
+    if "site-packages" in path.parts:
+        at = len(path.parts) - path.parts[::-1].index("site-packages")
+        return Path(*path.parts[at:]).as_posix()
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.name
+
+
+def _alone() -> None:
+    """Removes proxies and the settings of SDKs, and silences the client's warnings."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name.lower().startswith(_FOREIGN):
+            del os.environ[name]
+    os.environ.update(_OFF)
+    warnings.simplefilter("ignore")
+
+
+def _entry(file: Path, function: str) -> dict[str, Any]:
+    path = file.parent / "client.toml"
+    clients: list[dict[str, Any]] = tomllib.loads(path.read_text("utf-8"))["client"]
+    for client in clients:
+        if client["command"][-1] == function and client["command"][-2].endswith(file.name):
+            return client
+    names = ", ".join(client["command"][-1] for client in clients)
+    sys.exit(f"{path} has no client {function!r}; there are: {names}")
+
+
+def _check(job: dict[str, Any], entry: dict[str, Any]) -> None:
+    if job.get("api") != entry["api"]:
+        sys.exit(f"{entry['name']} speaks the API {entry['api']}, not {job.get('api')}")
+    if job.get("level", "http") != "http":
+        sys.exit(f"{entry['name']} is a whole client: run it with --http, not {job['level']}")
+
+
+def _hello(version: int, entry: dict[str, Any], file: str) -> dict[str, Any]:
+    package: str = entry["package"]
+    others: list[str] = entry.get("with", [])
+    used = [f"{other} {metadata.version(other)}" for other in others]
+    return {
+        "mockllm": version,
+        "client": {
+            "name": entry["name"],
+            "version": " with ".join([metadata.version(package), *used]),
+            "language": entry["language"],
+            "entry_point": entry["entry_point"],
+            "adapter": Path(file).as_posix(),
+            "notes": entry.get("notes", ""),
+        },
+        "unsupported": entry.get("unsupported", []),
+        "intermediate": False,
+    }
+
+
+def _loaded(file: Path, function: str) -> Client:
+    """The function of an adapter.
+
+    The folders beside this file have the names of packages, so they are not searched for them.
+    """
+    here = str(Path(__file__).resolve().parent)
+    sys.path[:] = [path for path in sys.path if path != here]
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    found: Client = getattr(module, function)
+    return found
+
+
+def _write(answers: TextIO, answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer, default=repr) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

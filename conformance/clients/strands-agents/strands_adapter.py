@@ -1,0 +1,139 @@
+"""Strands Agents: an `Agent` that is cancelled after the first message of the model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from job import API_KEY, Job, joined
+from strands import Agent
+from strands.hooks import AfterModelCallEvent, MessageAddedEvent
+from strands.tools import PythonAgentTool
+from strands.types.exceptions import MaxTokensReachedException
+
+__all__ = ["chat", "messages", "responses"]
+
+
+def chat(job: Job) -> dict[str, Any]:
+    """`OpenAIModel`."""
+    from strands.models.openai import OpenAIModel
+
+    return asyncio.run(_run(OpenAIModel(client_args=_options(job), model_id="gpt-4o"), job))
+
+
+def responses(job: Job) -> dict[str, Any]:
+    """`OpenAIResponsesModel`."""
+    from strands.models.openai_responses import OpenAIResponsesModel
+
+    model = OpenAIResponsesModel(client_args=_options(job), model_id="gpt-4o")
+    return asyncio.run(_run(model, job))
+
+
+def messages(job: Job) -> dict[str, Any]:
+    """`AnthropicModel`."""
+    from strands.models.anthropic import AnthropicModel
+
+    model = AnthropicModel(client_args=_options(job), model_id="claude-sonnet-4-5", max_tokens=1024)
+    return asyncio.run(_run(model, job))
+
+
+def _options(job: Job) -> dict[str, Any]:
+    return {
+        "base_url": job.base_url,
+        "api_key": API_KEY,
+        "max_retries": 0,
+        "timeout": job.deadline,
+    }
+
+
+async def _run(model: Any, job: Job) -> dict[str, Any]:
+    agent = Agent(
+        model=model, tools=list(map(_tool, job.functions or [_NONE])), callback_handler=None
+    )
+    answers: list[Any] = []
+
+    def stop(event: MessageAddedEvent) -> None:
+        if event.message["role"] == "assistant":
+            answers.append(event.message)
+            agent.cancel()
+
+    agent.add_hook(stop, MessageAddedEvent)
+    stopped: list[str] = []
+
+    def note(event: AfterModelCallEvent) -> None:
+        if event.stop_response is not None:
+            stopped.append(event.stop_response.stop_reason)
+
+    agent.add_hook(note, AfterModelCallEvent)
+    try:
+        await agent.invoke_async(job.prompt)
+    except MaxTokensReachedException:
+        # This is how it reports the finish; where it has replaced a call, it is an error.
+        if _replaced(answers[0]["content"]):
+            raise
+    return {
+        **_content(answers[0]["content"]),
+        "finish": _FINISH.get(stopped[0], stopped[0]),
+        "usage": _usage(agent.event_loop_metrics.accumulated_usage),
+    }
+
+
+_NONE = {"name": "none", "description": "Not to be called.", "parameters": {"type": "object"}}
+"""Offered where a case has no tools: without any, `OpenAIModel` sends `"tools": []`."""
+
+
+def _tool(function: dict[str, Any]) -> PythonAgentTool:
+    def run(tool_use: Any, **options: Any) -> Any:
+        return {
+            "toolUseId": tool_use["toolUseId"],
+            "status": "success",
+            "content": [{"text": "done"}],
+        }
+
+    spec = {
+        "name": function["name"],
+        "description": function["description"],
+        "inputSchema": {"json": function["parameters"]},
+    }
+    return PythonAgentTool(function["name"], spec, run)
+
+
+def _replaced(blocks: Any) -> bool:
+    return any("due to maximum token limits" in block.get("text", "") for block in blocks)
+
+
+def _content(blocks: Any) -> dict[str, Any]:
+    thoughts = [block["reasoningContent"] for block in blocks if "reasoningContent" in block]
+    texts = [one["reasoningText"] for one in thoughts if "reasoningText" in one]
+    signatures = [one["signature"] for one in texts if one.get("signature")]
+    answer = {
+        "text": joined(block["text"] for block in blocks if "text" in block),
+        "reasoning": joined(one["text"] for one in texts),
+        "tool_calls": [
+            {
+                "id": block["toolUse"]["toolUseId"],
+                "name": block["toolUse"]["name"],
+                "arguments": block["toolUse"]["input"],
+            }
+            for block in blocks
+            if "toolUse" in block
+        ],
+    }
+    return {**answer, "opaque": signatures} if signatures else answer
+
+
+def _usage(usage: Any) -> dict[str, Any] | None:
+    """The usage; it has zeros if none was sent."""
+    if not usage["totalTokens"]:
+        return None
+    return {"input": usage["inputTokens"], "output": usage["outputTokens"]}
+
+
+_FINISH = {
+    "end_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "content_filtered": "content_filter",
+    "guardrail_intervened": "content_filter",
+}
+"""Finish reasons of Strands, in those of mockllm."""

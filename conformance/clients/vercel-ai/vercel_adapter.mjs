@@ -1,0 +1,111 @@
+// Vercel's AI SDK: `streamText` with its providers, whose `fullStream` is read to its end.
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { jsonSchema, streamText, tool } from "ai";
+
+import { API_KEY, functionsOf, timeoutOf, withTools } from "../job.mjs";
+import { addTrouble, NOTHING } from "../troubles.mjs";
+
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
+const settings = (baseURL, more = {}) => ({ baseURL, apiKey: API_KEY, ...more });
+
+export const chat = (job) => run(createOpenAI(settings(job.base_url)).chat(job.model), job);
+
+export const responses = (job) =>
+  run(createOpenAI(settings(job.base_url)).responses(job.model), job);
+
+/** With `includeUsage`, which is not its default. */
+export function compatible(job) {
+  const more = { name: "mockllm", includeUsage: true };
+  return run(createOpenAICompatible(settings(job.base_url, more))(job.model), job);
+}
+
+export const messages = (job) =>
+  run(createAnthropic(settings(`${job.base_url}/v1`))(job.model), job);
+
+export const contents = (job) =>
+  run(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
+
+/** Tools without `execute`, so that calls are part of the outcome. */
+const toolsOf = (job) =>
+  functionsOf(job).map(({ name, description, parameters }) => [
+    name,
+    tool({ description, inputSchema: jsonSchema(parameters) }),
+  ]);
+
+// What each part of the stream adds to the outcome. A "tool-error" repeats an invalid call.
+const ADD = {
+  "text-delta": (outcome, { text }) => void (outcome.text += text),
+  "reasoning-delta": (outcome, { text }) => void (outcome.reasoning += text),
+  "tool-call": call,
+  error: (outcome, { error }) => addTrouble(outcome, error),
+  abort: (outcome, { reason }) => addTrouble(outcome, `aborted: ${reason ?? "no reason"}`),
+  "finish-step": finish,
+};
+
+/** A call; one that is flagged as invalid is never executed. Its input is text if it is not JSON;
+ * if it is invalid for another reason, that is an error. */
+function call(outcome, { toolCallId: id, toolName: name, input, invalid, error }) {
+  if (invalid && typeof input !== "string") {
+    addTrouble(outcome, error, `invalid tool call ${name} (${id}): `);
+    return;
+  }
+  outcome.tool_calls.push({ id, name, arguments: input });
+}
+
+/** The finish reasons that report a failure, in the words of their documentation. */
+const FAILED = {
+  error: "model stopped because of an error",
+  interrupted: "provider stream ended without a completion signal; output may be incomplete",
+};
+
+function finish(outcome, { finishReason, usage, response }) {
+  outcome.finish = finishReason.replaceAll("-", "_");
+  outcome.usage = usageOf(usage);
+  outcome.response_id = response.id;
+  outcome.model = response.modelId;
+  const failed = FAILED[finishReason];
+  if (failed && outcome.errors.length === 0 && !outcome.crash) {
+    addTrouble(outcome, `finishReason is '${finishReason}': ${failed}`);
+  }
+}
+
+function usageOf({ inputTokens, outputTokens, inputTokenDetails, outputTokenDetails }) {
+  const counts = {
+    input: inputTokens,
+    output: outputTokens,
+    reasoning: outputTokenDetails?.reasoningTokens,
+    cached: inputTokenDetails?.cacheReadTokens,
+  };
+  return Object.values(counts).every((number) => number === undefined) ? null : counts;
+}
+
+/** Where the providers keep what has to be sent back unchanged. */
+const OPAQUE = ["signature", "redactedData", "thoughtSignature", "reasoningEncryptedContent"];
+
+/** Each value once: every part of an item repeats it. */
+function opaqueOf({ content }) {
+  const kept = content.flatMap((part) => Object.values(part.providerMetadata ?? {}));
+  const values = kept.flatMap((metadata) => OPAQUE.map((key) => metadata[key]));
+  return [...new Set(values.filter(Boolean))];
+}
+
+async function run(model, job) {
+  const { tools } = withTools(toolsOf(job));
+  const answer = streamText({
+    model,
+    prompt: job.prompt,
+    tools: tools && Object.fromEntries(tools),
+    maxRetries: 0,
+    timeout: timeoutOf(job),
+    onError: () => {}, // the default prints the error, which is also in the stream
+  });
+  const outcome = { ...NOTHING, tool_calls: [], errors: [] };
+  for await (const part of answer.fullStream) ADD[part.type]?.(outcome, part);
+  // There is no step if the stream failed.
+  const step = await answer.finalStep.catch(() => null);
+  return step === null ? outcome : { ...outcome, opaque: opaqueOf(step) };
+}

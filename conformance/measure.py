@@ -1,0 +1,158 @@
+"""Measures clients: `python -m conformance.measure [NAME...]`.
+
+Each client gets the plain samples and each form of each quirk on the sample that shows it best,
+over HTTP. `conformance/results/SLUG.json` gets what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import mockllm
+from conformance.entries import ROOT, Entry, chosen
+from mockllm.checking import Case, Policy
+from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.cases.variation import PLAIN
+from mockllm.conformance.case_names import name_of
+from mockllm.conformance.commands import Setting
+from mockllm.conformance.http_cases import HttpRunner
+from mockllm.conformance.kept_cases import kept_cases
+from mockllm.conformance.measured import Measurement, measured
+from mockllm.conformance.results import CaseResult, Client, Results
+from mockllm.conformance.results_file import write_results
+from mockllm.conformance.source import source_commit
+from mockllm.errors import MockLLMError, ProbeError
+from mockllm.quirks import find
+from mockllm.quirks.samples import SAMPLES
+
+__all__ = ["main", "measure", "played"]
+
+_LONG = 20_000
+"""Bytes of a stream that are kept in a file; a longer one is shown by `mockllm show`."""
+
+_ARGUMENTS = {
+    "cases": "the plain samples, and each form of each quirk on its own sample",
+    "streams": f"of mistakes, up to {_LONG} bytes; `mockllm show CASE` prints the others",
+}
+
+
+def played(api: str) -> list[Case]:
+    """The plain samples, then each form of each quirk on the sample that shows it best."""
+    samples = list(plain_cases(SAMPLES.values(), api))
+    return samples + [one for one in kept_cases(api) if _is_shown_best(one)]
+
+
+def _is_shown_best(case: Case) -> bool:
+    if not case.quirk or case.variation != PLAIN:
+        return False
+    quirk, variant = find(case.quirk)
+    return case.scenario.name == quirk.sample_of(variant).name
+
+
+def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
+    """What a client does with cases.
+
+    Args:
+        cases: all that are played over its API by default.
+
+    Raises:
+        ProbeError: its adapter cannot be run, or does not send the one request that is answered.
+    """
+    cases = played(entry.api) if cases is None else cases
+    judged = [one for one in cases if not _why_left_out(entry, one)]
+    policy = Policy(**{"malformed": "keep", **entry.policy})
+    with HttpRunner(entry.argv, entry.api, cwd=ROOT) as runner:
+        report = runner.examine(judged, policy)
+        for name, answer in runner.answers.items():
+            if answer.invalid:
+                raise ProbeError(f"{entry.name}: {name}: {answer.invalid}")
+        measurement = Measurement(
+            entry.api,
+            "http",
+            policy,
+            Setting(tuple(entry.argv), ("--api", entry.api, "--http")),
+            mockllm.__version__,
+            datetime.now(UTC).date().isoformat(),
+            source_commit(ROOT),
+            {**_ARGUMENTS, "policy": dict(entry.policy)},
+        )
+        results = measured(report, runner, measurement)
+    left_out = [_left_out(one, reason) for one in cases if (reason := _why_left_out(entry, one))]
+    return replace(
+        results,
+        client=_client(entry, results.client),
+        cases=(*map(_smaller, results.cases), *left_out),
+    )
+
+
+def _client(entry: Entry, told: Client) -> Client:
+    adapter = next((word for word in entry.command if word.startswith("conformance/")), "")
+    adapter = told.adapter or adapter
+    return Client(entry.name, told.version, entry.language, entry.entry_point, adapter, entry.notes)
+
+
+def _why_left_out(entry: Entry, case: Case) -> str:
+    for pattern, reason in entry.left_out.items():
+        if fnmatchcase(case.quirk, pattern) or fnmatchcase(name_of(case), pattern):
+            return reason
+    return ""
+
+
+def _left_out(case: Case, reason: str) -> CaseResult:
+    group = find(case.quirk)[0].topic if case.quirk else "plain"
+    return CaseResult(name_of(case), group, "not judged", quirk=case.quirk, reason=reason)
+
+
+def _smaller(one: CaseResult) -> CaseResult:
+    """The case without what a reader does not need: a file has 60 to 150 of them."""
+    if not one.failed:
+        one = replace(one, stream=None)
+    if one.verdict == "right":
+        one = replace(one, expected={}, actual={}, reproduce=())
+    if one.stream is not None and sum(map(len, one.stream.writes)) > _LONG:
+        one = replace(one, stream=None)
+    differences = tuple(_PORT.sub("127.0.0.1", text) for text in one.differences)
+    return replace(one, differences=differences, exception=_PORT.sub("127.0.0.1", one.exception))
+
+
+_PORT = re.compile(r"127\.0\.0\.1:\d+")
+"""It is another one in each measurement."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures the clients that are named, or all that are installed."""
+    parser = argparse.ArgumentParser(prog="python -m conformance.measure", description=__doc__)
+    parser.add_argument("name", nargs="*", help="a name, a package or the name of a results file")
+    names = parser.parse_args(arguments).name
+    try:
+        found = chosen(names)
+        missing = [one.missing for one in found if one.missing]
+        for entry in found:
+            if not entry.missing:
+                results = measure(entry)
+                write_results(results, entry.results)
+                _say(f"{entry.results.relative_to(ROOT)}: {_counts(results)}")
+    except MockLLMError as error:
+        sys.exit(str(error))
+    for line in dict.fromkeys(missing):
+        _say(line, sys.stderr)
+    sys.exit(2 if missing else 0)
+
+
+def _counts(results: Results) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in results.verdicts.items())
+
+
+def _say(line: str, stream: Any = None) -> None:
+    print(line, file=stream or sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Writes docs/clients.md and docs/conformance.html from conformance/results/*.json.
+
+python -m conformance.page
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from conformance.entries import RESULTS, ROOT
+from mockllm.conformance.results import COSTS, Results
+from mockllm.conformance.results_file import read_results
+from mockllm.conformance.site import overview_page
+from mockllm.conformance.site.columns import Column, QuirkRow, columns_of, quirk_rows
+from mockllm.errors import MockLLMError
+from mockllm.protocols import PROTOCOLS
+
+__all__ = ["OVERVIEW", "PAGE", "page", "published"]
+
+PAGE = ROOT / "docs" / "clients.md"
+OVERVIEW = ROOT / "docs" / "conformance.html"
+_MOST = 10
+"""Quirks on the page."""
+
+
+def published() -> list[Results]:
+    """The results of all files, in the order of their names.
+
+    Raises:
+        UsageError: a file is damaged.
+    """
+    return [read_results(path) for path in sorted(RESULTS.glob("*.json"))]
+
+
+def page(results: Sequence[Results]) -> str:
+    """The text of docs/clients.md."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+_HEAD = """\
+# How real clients read the streams of real servers
+
+{clients} ways of using {packages} well-known libraries, measured between {first} and {last} with
+every [quirk](quirks.md) of real servers. Each client was used as its documentation recommends for
+streams with tools. It received the bytes over HTTP, and what its user gets was compared with what
+the stream says.
+
+- **[The overview](conformance.html)** (one file: download it and open it in a browser) has every
+  mistake in a sentence. `make site` builds the whole report into `build/site/`, with the bytes of
+  each mistake, the client's own error, and the two commands that show it again.
+- **Your own client**: `mockllm check --api chat -- YOUR-RUNNER` gives it the same column; see
+  [check.md](check.md). [conformance/](../conformance/README.md) has the adapters, the results, and
+  how to add a client.
+
+## How to read it
+
+The numbers count groups of quirks, such as `index` or `usage`, not quirks: a client that fails in
+one way fails often. A group counts once, by the worst that happens in it.
+
+| | what happens to the user |
+|---|---|
+| wrong call | a tool is called that the model did not call, or with other arguments |
+| data lost | text, a call or an error of the service is lost, and nothing says so |
+| wrong metadata | ids, order, finish, role or usage are wrong |
+| loud failure | the client fails with an error where the stream can be read |
+| not judged | the client has no place for what the group is about |
+
+Many of these servers break their protocol, and a mistake with them is not always the client's
+fault. It is what its users get.
+"""
+
+
+def _lines(results: Sequence[Results]) -> Iterator[str]:
+    columns = columns_of(results)
+    dates = sorted(one.date for one in results)
+    # The first words of a version are those of the package itself.
+    packages = {(one.client.name.split()[0], one.client.language) for one in results}
+    yield _HEAD.format(clients=len(results), packages=len(packages), first=dates[0], last=dates[-1])
+    yield from _ranking(columns)
+    yield ""
+    yield from _worst_quirks(quirk_rows(columns)[:_MOST])
+
+
+def _ranking(columns: Sequence[Column]) -> Iterator[str]:
+    yield "## The ranking"
+    yield ""
+    yield "For each API, the client with the fewest severe mistakes first."
+    for api in PROTOCOLS:
+        own = [one for one in columns if one.results.api == api]
+        if not own:
+            continue
+        yield ""
+        yield f"| {PROTOCOLS[api].title} | version | {' | '.join(COSTS)} | right | not judged |"
+        yield "|---" * (len(COSTS) + 4) + "|"
+        for one in own:
+            client = one.results.client
+            numbers = (*one.counts, one.right, one.unjudged)
+            yield _row(f"{client.name} ({client.language})", client.version, *map(str, numbers))
+
+
+def _worst_quirks(rows: Sequence[QuirkRow]) -> Iterator[str]:
+    yield f"## The {_MOST} quirks that break the most clients"
+    yield ""
+    yield "| quirk | clients | at worst | |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        clients = f"{len(row.broken)} of {len(row.judged)}"
+        yield _row(f"`{row.name}`", clients, row.mark.word, row.info.title)
+    yield ""
+    yield "`mockllm quirks NAME` says where a quirk was seen, and what is right."
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def main() -> None:
+    """Writes both files."""
+    try:
+        results = published()
+        OVERVIEW.write_text(overview_page(results), "utf-8")
+    except MockLLMError as error:
+        sys.exit(str(error))
+    PAGE.write_text(page(results), "utf-8")
+    _say(f"{PAGE.relative_to(ROOT)}, {OVERVIEW.relative_to(ROOT)}: {len(results)} clients")
+
+
+def _say(line: str) -> None:
+    print(line)
+
+
+if __name__ == "__main__":
+    main()

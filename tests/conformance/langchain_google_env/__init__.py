@@ -1,1 +1,0 @@
-"""LangChain's integration of Gemini, in an environment of its own."""

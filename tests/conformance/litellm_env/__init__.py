@@ -1,1 +1,0 @@
-"""litellm, in an environment of its own."""

@@ -1,0 +1,47 @@
+"""A part of each client's column, measured again, is as published."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from conformance.entries import Entry, entries
+from conformance.measure import measure, played
+from mockllm.conformance.case_names import name_of
+from mockllm.conformance.results_file import read_results
+
+pytestmark = pytest.mark.slow
+
+_CASES = 6
+"""Of each client: what takes time is its start."""
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.slug)
+def test_a_part_is_as_published(entry: Entry) -> None:
+    """The first plain sample, and some quirks, other ones for each client, have the same verdicts
+    and costs as in the file."""
+    if entry.missing:
+        pytest.skip(entry.missing)
+    known = read_results(entry.results)
+    verdicts = {one.case: (one.verdict, one.cost) for one in known.cases}
+    again = measure(entry, _chosen(entry))
+    if again.client.version != known.client.version:
+        pytest.skip(
+            f"{known.client.version} is published, {again.client.version} is installed: "
+            f"`python -m conformance.measure {entry.slug}` measures it"
+        )
+    assert {one.case: (one.verdict, one.cost) for one in again.cases} == {
+        one.case: verdicts[one.case] for one in again.cases
+    }
+
+
+def _chosen(entry: Entry) -> list:
+    cases = [one for one in played(entry.api) if "huge" not in one.quirk]
+    plain = next(one for one in cases if not one.quirk)
+    quirks = [one for one in cases if one.quirk]
+
+    def order(case) -> str:
+        return hashlib.sha256(f"{entry.slug} {name_of(case)}".encode()).hexdigest()
+
+    return [plain, *sorted(quirks, key=order)[: _CASES - 1]]

@@ -1,0 +1,107 @@
+"""The published results and pages: true, dated, whole, and made from each other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.entries import RESULTS, ROOT, entries
+from conformance.page import OVERVIEW, PAGE, page, published
+from mockllm.conformance.site import overview_page
+from mockllm.quirks import QUIRKS, find
+
+FILES = sorted(RESULTS.glob("*.json"))
+MEASURED = dict(zip((path.stem for path in FILES), published(), strict=True))
+_MOST = 300_000
+"""Bytes of a results file: they are committed."""
+
+
+def test_each_client_has_its_file() -> None:
+    """Each client is measured, and each file is of a client."""
+    assert {path.stem for path in FILES} == {entry.slug for entry in entries()}
+
+
+@pytest.mark.parametrize("slug", MEASURED)
+def test_a_file_says_what_was_measured_and_when(slug: str) -> None:
+    """Date, version of the client, language, entry point, adapter and how it was measured."""
+    results = MEASURED[slug]
+    client = results.client
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", results.date)
+    assert re.match(r"v?\d+\.\d+", client.version)
+    assert client.language
+    assert client.entry_point
+    assert client.adapter
+    assert (results.level, results.stopped) == ("http", "")
+    assert results.mockllm
+    assert {"cases", "streams"} <= set(results.arguments)
+
+
+@pytest.mark.parametrize("slug", MEASURED)
+def test_no_mistake_is_one_of_the_adapter(slug: str) -> None:
+    """An exception that the adapter raised says nothing about the client."""
+    adapter = [one.case for one in MEASURED[slug].cases if one.verdict == "adapter"]
+    assert adapter == []
+
+
+@pytest.mark.parametrize("slug", MEASURED)
+def test_each_form_of_each_quirk_was_played(slug: str) -> None:
+    """Every quirk of the API is there, or is left out with a reason."""
+    results = MEASURED[slug]
+    names = {name for name, quirk in QUIRKS.items() if quirk.applies_to(results.api)}
+    played = {one.quirk.partition(":")[0] for one in results.cases} - {""}
+    unplayable = {n for n in names if not any(v.changes(results.api) for v in QUIRKS[n].variants)}
+    assert played == names - unplayable
+    left_out = [one for one in results.cases if one.verdict == "not judged"]
+    assert [one.case for one in left_out if not one.reason] == []
+    for one in results.cases:
+        assert not one.quirk or find(one.quirk)
+
+
+@pytest.mark.parametrize("slug", MEASURED)
+def test_a_mistake_has_its_evidence(slug: str) -> None:
+    """A mistake has its cost, what differs, what came out, and a command that shows it again."""
+    for one in MEASURED[slug].cases:
+        if one.failed:
+            assert one.cost, one.case
+            assert one.differences, one.case
+            assert one.expected, one.case
+            assert any(one.case in line for line in one.reproduce), one.case
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_is_small_and_of_no_machine(path: Path) -> None:
+    """A file has no path of the machine that measured, and no port."""
+    text = path.read_text("utf-8")
+    assert len(text) < _MOST
+    assert str(ROOT) not in text
+    assert str(Path.home()) + "/" not in text
+    assert not re.search(r"127\.0\.0\.1:\d", text)
+
+
+def test_the_page_equals_the_files() -> None:
+    """docs/clients.md is what `python -m conformance.page` writes."""
+    assert PAGE.read_text("utf-8") == page(list(MEASURED.values()))
+
+
+def test_the_page_is_short() -> None:
+    """The page is read, not searched: a line for each client, and little else."""
+    text = PAGE.read_text("utf-8")
+    assert len(text) < 12_000
+    assert len(text.splitlines()) < len(MEASURED) + 80
+
+
+def test_the_links_of_the_page_lead_somewhere() -> None:
+    """Each relative link is of a file."""
+    links = re.findall(r"\]\(([^)#]+)", PAGE.read_text("utf-8"))
+    assert links
+    assert [link for link in links if not (PAGE.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_overview_equals_the_files() -> None:
+    """docs/conformance.html is made from the same files, and has at most 1 MB."""
+    text = OVERVIEW.read_text("utf-8")
+    assert text == overview_page(list(MEASURED.values()))
+    assert len(text.encode()) <= 1_000_000
