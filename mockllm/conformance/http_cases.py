@@ -80,7 +80,7 @@ class HttpRunner:
         self._numbers = count(1)
         self._requested: dict[str, bool] = {}
         self.answers: dict[str, Answer] = {}
-        """The last answer to each case, by the name of the case."""
+        """The first answer to each case, by the name of the case."""
         self._thread = ServerThread([], ServerOptions(speed=0))
         self._clients: _Started | _PerCase
         self._thread.__enter__()

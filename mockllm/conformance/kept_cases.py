@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
-import mockllm
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import Level, cases
 from mockllm.scenario.model import Api, Scenario
@@ -87,13 +86,13 @@ def cache_folder() -> Path | None:
 
 
 def _key(arguments: object) -> str:
-    text = repr((mockllm.__version__, sys.version, _source(), arguments))
+    text = repr((sys.version, _source(), arguments))
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _source() -> list[tuple[str, int, int]]:
     """Path, size and time of change of every source file: cases change with the code."""
-    root = Path(mockllm.__file__).parent
+    root = Path(__file__).resolve().parents[1]
     found = []
     for path in root.rglob("*.py"):
         status = path.stat()

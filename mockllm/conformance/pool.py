@@ -64,7 +64,7 @@ class PipeRunner:
         self._window = window * jobs
         self._processes: list[RunnerProcess] = []
         self.answers: dict[str, Answer] = {}
-        """The last answer to each case, by the name of the case."""
+        """The first answer to each case, by the name of the case."""
         asked = question(api, level)
         try:
             for _ in range(jobs):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
 RUNNER = ROOT / "examples" / "runners" / "python" / "runner.py"
 AGENT = (
     "import os, urllib.request as web\n"
-    "body = b'{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}'\n"
+    'body = b\'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}\'\n'
     "url = os.environ['OPENAI_BASE_URL'] + '/chat/completions'\n"
     "headers = {'authorization': 'Bearer x', 'content-type': 'application/json'}\n"
     "web.urlopen(web.Request(url, body, headers)).read()\n"
@@ -125,6 +126,7 @@ def test_the_manifest_of_hooks_is_valid():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_hooks_run(project, tmp_path_factory):
     """The configuration of the page passes for a right project; a broken scenario fails it. (The
     hooks run with the `mockllm` of this checkout, so that nothing is installed.)"""

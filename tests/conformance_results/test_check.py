@@ -168,7 +168,8 @@ def test_answers_that_are_not_valid(check: Check) -> None:
 @pytest.mark.slow
 def test_streams_that_share_state(check: Check) -> None:
     """Only the case that shows it is judged, and the file gives the reason for all others."""
-    found = check("--only", "sse-crlf*", "--no-shrink", runner=faulty("shared"))
+    some = ("--only", "chat/auto", "--only", "sse-crlf*", "--no-shrink")
+    found = check(*some, runner=faulty("shared"))
     assert found.exit_code == 1
     results = written()
     assert "share state" in results.stopped
@@ -202,9 +203,9 @@ def test_known_failures(check: Check, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_interrupted(check: Check, tmp_path: Path) -> None:
     """After Ctrl-C the file has the cases until then, and says that it was stopped."""
-    arguments = ["check", "--api", "chat", "--window", "1", "--", *faulty("interrupt")]
+    arguments = ["check", "--api", "chat", "--only", "sse-*", "--window", "1", "--"]
     done = subprocess.run(
-        [sys.executable, "-m", "mockllm", *arguments],
+        [sys.executable, "-m", "mockllm", *arguments, *faulty("interrupt")],
         cwd=tmp_path, capture_output=True, text=True, timeout=GIVE_UP, check=False,
     )  # fmt: skip
     assert done.returncode in (1, 2), done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Results, Stream
+from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Results, Smallest, Stream
 
 STREAM = Stream(
     (b'data: {"a":1}\r\n\r\n', b"data: caf\xc3", b"\xa9 50% 'x' \\n\n\ndata: [DONE]\n\n"),
@@ -38,6 +38,10 @@ WRONG = CaseResult(
     },
     stream=STREAM,
     reproduce=("mockllm check --only x -- node runner.mjs", "mockllm show x"),
+)
+
+SMALL = Smallest(
+    Stream((b"data: x\n\n",)), "name: small\nturns: []\n", WRONG.expected, WRONG.actual
 )
 
 RIGHT = CaseResult("chat/sample-text", "plain", "right", stream=STREAM, expected={"text": "Hello"})

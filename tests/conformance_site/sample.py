@@ -12,7 +12,6 @@ from mockllm.conformance.commands import Setting
 from mockllm.conformance.measured import Measurement, measured
 from mockllm.conformance.messages import Answer, Hello
 from mockllm.conformance.results import Client, Results
-from mockllm.conformance.smallest import with_smallest
 from tests.checking.mutants import MUTANTS, Mutant
 
 LANGUAGES = ("python", "typescript", "rust", "go")
@@ -40,7 +39,7 @@ class InProcess:
 
 
 @cache
-def some_cases(api: str, level: str = "payloads", count: int = 400) -> tuple[Case, ...]:
+def some_cases(api: str, level: str = "payloads", count: int = 150) -> tuple[Case, ...]:
     """The plain samples and the quirks of an API, each on its first sample."""
     found: dict[str, Case] = {}
     for one in islice(cases(api, variations=0, level=level), count):
@@ -56,7 +55,6 @@ def results_of(
     *,
     policy: Policy | None = None,
     level: str = "payloads",
-    shrink: bool = False,
 ) -> Results:
     """What `mockllm check` would write of an accumulator."""
     runner = InProcess(client, factory, level)
@@ -69,11 +67,10 @@ def results_of(
     measurement = Measurement(
         chosen[0].api, level, policy, SETTING, "0.9.0", "2026-07-28", commit="de70975"
     )
-    found = measured(report, runner, measurement)
-    return with_smallest(found, report, runner, policy) if shrink else found
+    return measured(report, runner, measurement)
 
 
-def mutant_results(mutant: Mutant, *, shrink: bool = False) -> Results:
+def mutant_results(mutant: Mutant) -> Results:
     """The results of a mutant of the checking kit, under a name of its own."""
     number = MUTANTS.index(mutant)
     client = Client(
@@ -90,5 +87,4 @@ def mutant_results(mutant: Mutant, *, shrink: bool = False) -> Results:
         chosen,
         policy=mutant.policy,
         level=mutant.level,
-        shrink=shrink,
     )

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Smallest, Stream
+from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Stream
 from mockllm.conformance.results_file import write_results
 from mockllm.conformance.site import build_site, overview_page
 from mockllm.errors import UsageError
-from tests.conformance_site.results import RIGHT, STREAM, WRONG, failed, results
+from tests.conformance_site.results import RIGHT, SMALL, STREAM, WRONG, failed, results
 
 EVIL = "<script>alert(1)</script>\"'&</textarea>\0\r\ud800\u202e"
 
@@ -54,9 +54,6 @@ def check_links(folder: Path) -> int:
         assert len(page.scripts) == 1
         assert page.scripts[0].endswith("script.js")
     return len(pages)
-
-
-SMALL = Smallest(Stream((b"data: x\n\n",)), "name: small\nturns: []\n", WRONG.expected, {})
 
 
 def test_all_pages_are_linked_and_complete(tmp_path: Path):
@@ -134,7 +131,7 @@ def test_a_page_that_stands_alone_is_at_most_one_megabyte():
         failed(f"chat/{n}", f"group {n % 14}", "data lost", differences=("x" * 900,))
         for n in range(300)
     ]
-    many = [results(f"client {n}", *cases) for n in range(30)]
+    many = [results(f"client {n}", *cases) for n in range(12)]
     page = overview_page(many)
     assert len(page.encode()) <= 1_000_000
     assert "more; <code>mockllm report</code> makes a page for each" in page

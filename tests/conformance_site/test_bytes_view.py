@@ -27,8 +27,7 @@ def shown(view: BytesView) -> bytes:
             if piece.kind == "end":
                 found += ENDS[piece.text].encode()
             elif piece.kind == "escape":
-                text = piece.text.replace("\\t", "\\x09")
-                code = int(text[2:], 16)
+                code = 9 if piece.text == "\\t" else int(piece.text.lstrip("\\xu"), 16)
                 is_byte = piece.note == "a byte that is not UTF-8"
                 found += bytes([code]) if is_byte else chr(code).encode()
             elif piece.kind != "cut":

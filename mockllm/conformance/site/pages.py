@@ -213,7 +213,8 @@ class Pages:
     def _cell(self, row: Row) -> dict[str, Any]:
         case = row.case
         key = self._keys[case.case]
-        baseline = self._keys.get(case.baseline)
+        same = (one for one in self._cells[row.column.key] if one.case.case == case.baseline)
+        baseline = next(same, None)
         return {
             "column": row.column,
             "client": row.column.results.client,
@@ -227,7 +228,7 @@ class Pages:
             "info": row.column.results.quirks.get(case.quirk),
             "invariant": INVARIANTS.get(case.invariant, ""),
             "case_href": f"../../cases/{key}.html",
-            "baseline_href": f"{baseline}.html" if baseline else "",
+            "baseline_href": f"../{baseline.href}" if baseline else "",
         }
 
     def _small(self, smallest: Smallest, case: CaseResult, key: str) -> dict[str, Any]:
