@@ -118,8 +118,30 @@ def _smaller(one: CaseResult) -> CaseResult:
         one = replace(one, expected={}, actual={}, reproduce=())
     if one.stream is not None and sum(map(len, one.stream.writes)) > _LONG:
         one = replace(one, stream=None)
-    differences = tuple(_PORT.sub("127.0.0.1", text) for text in one.differences)
-    return replace(one, differences=differences, exception=_PORT.sub("127.0.0.1", one.exception))
+    return replace(
+        one,
+        differences=tuple(map(_short, one.differences)),
+        exception=_short(one.exception),
+        expected=_short(dict(one.expected)),
+        actual=_short(dict(one.actual)),
+    )
+
+
+def _short(value: Any) -> Any:
+    """A value whose texts have no port of the server, and no more than is read."""
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_short, value))
+    if not isinstance(value, str):
+        return value
+    text = _PORT.sub("127.0.0.1", value)
+    return (
+        text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text)} characters)"
+    )
+
+
+_LONGEST_TEXT = 2000
 
 
 _PORT = re.compile(r"127\.0\.0\.1:\d+")

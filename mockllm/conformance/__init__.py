@@ -2,4 +2,12 @@
 
 `messages` is the protocol of runners, `results` is what a results file holds. Reports are made from
 results files alone.
+
+`Piped` makes an accumulator of the kit from a runner program, for tests in Python.
 """
+
+from __future__ import annotations
+
+from mockllm.conformance.piped import Piped
+
+__all__ = ["Piped"]

@@ -13,6 +13,7 @@ from mockllm.checking.probes import Tool
 from mockllm.conformance.messages import question
 from mockllm.conformance.pool import LIMIT, Level
 from mockllm.conformance.process import Job, RunnerProcess
+from mockllm.errors import ProbeError
 
 __all__ = ["Piped"]
 
@@ -39,6 +40,7 @@ class Piped:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        self.level: Level = level
         self._command, self._question = list(command), question(api, level)
         self._settings: dict[str, Any] = {"limit": limit, "cwd": cwd, "env": env}
         self._process: RunnerProcess | None = None
@@ -82,6 +84,12 @@ class _PipedProbe:
         ]
 
     def feed(self, data: Any, event: str | None = None) -> None:
+        level = "bytes" if isinstance(data, bytes) else "payloads"
+        if level != self._piped.level:
+            raise ProbeError(
+                f"the runner gets {self._piped.level}, and the kit plays {level}: give both the "
+                f'same level, as in level = "{self._piped.level}" of a suite'
+            )
         if isinstance(data, bytes):
             self._feed.append(b64encode(data).decode("ascii"))
         else:

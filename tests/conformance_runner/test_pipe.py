@@ -1,5 +1,6 @@
 """Clients behind runner programs: real programs, right and broken ones."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -139,6 +140,27 @@ def test_a_runner_as_a_probe_of_the_kit():
         assert report.runs > 5
     finally:
         piped.close()
+
+
+def test_a_probe_of_another_level_is_refused():
+    piped = Piped(RUNNER, "chat", limit=GIVE_UP)
+    try:
+        with pytest.raises(ProbeError, match='level = "bytes" of a suite'):
+            check(piped, api="chat", level="payloads")
+    finally:
+        piped.close()
+
+
+def test_the_suite_of_the_documentation(pytester):
+    """The block of docs/check.md, with a runner that is there."""
+    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    block = block.replace('["node", "runner/runner.mjs"]', repr(RUNNER))
+    pytester.makepyfile(block + "    variations = 0\n    quirks = False\n")
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    outcomes = result.parseoutcomes()
+    assert outcomes.get("failed", 0) == 0
+    assert outcomes["passed"] >= 12
 
 
 def test_many_processes_end_with_the_runner(samples):

@@ -15,10 +15,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 from mockllm.conformance.results import Results
 from mockllm.conformance.site import build_site, overview_page
 from tests.checking.mutants import MUTANTS
-from tests.conformance_site.browser import Browser, missing, started
 from tests.conformance_site.results import SMALL, STREAM, WRONG, failed, results
 from tests.conformance_site.sample import mutant_results
 from tests.timeouts import GIVE_UP
+from tools.browser import Browser, missing, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -179,13 +179,13 @@ def test_the_keyboard_alone_is_enough(site: Path, browser: Browser):
     assert browser.texts(".lead")[0].startswith("The client ends with one call, get_weatherget")
 
 
-def copied(browser: Browser, kind: str) -> str:
+def copied(browser: Browser, button: str) -> str:
     """What a button puts into the clipboard."""
     browser.script(
         "window.copied = null;"
         "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
     )
-    browser.driver.find_element("css selector", f"[data-copy={kind}]").click()
+    browser.driver.find_element("css selector", button).click()
     wait = WebDriverWait(browser.driver, GIVE_UP)
     text: str = wait.until(lambda _: browser.script("return window.copied"))
     said = "return document.getElementById('status').textContent"
@@ -196,10 +196,10 @@ def copied(browser: Browser, kind: str) -> str:
 def test_the_exact_bytes_are_copied(site: Path, browser: Browser):
     """As text, and as a command of the shell, which gives the same bytes."""
     browser.open(site / CELL)
-    assert copied(browser, "text").encode() == BODY
-    command = copied(browser, "printf")
+    assert copied(browser, "[data-copy=text]").encode() == BODY
+    command = copied(browser, "[data-copy=printf]")
     assert subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout == BODY
-    assert copied(browser, "code") == WRONG.reproduce[0]
+    assert copied(browser, "[aria-labelledby=again] button") == WRONG.reproduce[0]
 
 
 def test_copying_without_the_clipboard_interface_keeps_carriage_returns(

@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { check, ConformanceError, MockllmError } from "../../clients/js/src/index.js";
-import { Chat } from "../../examples/runners/javascript/chat.mjs";
 import { create } from "../../examples/runners/javascript/client.mjs";
 
 /** The example of examples/runners, which is right. */
@@ -39,6 +38,7 @@ test("each mistake of an accumulator concerns one case, and is described", async
   const found = await check(factory, {
     api: "chat",
     only: "sse-crlf",
+    policy: { order: "any" },
     client: { name: "odd", version: "1.2" },
     limit: 1000,
     results,
@@ -62,20 +62,6 @@ test("each mistake of an accumulator concerns one case, and is described", async
   );
   assert.deepEqual(JSON.parse(await readFile(results, "utf8")), found.data);
   await rm(path.dirname(results), { recursive: true });
-});
-
-test("decoded events are fed at the level of payloads", async () => {
-  const factory = () => {
-    const answer = new Chat();
-    return { feed: (payload, event) => answer.feed(payload, event), outcome: () => answer.close() };
-  };
-  const only = ["chat/sample-call*"];
-  const found = await check(factory, { api: "chat", level: "payloads", only, policy: { order: "any" } });
-  found.assertRight();
-  assert.equal(found.good, true);
-  assert.deepEqual(found.failures, []);
-  assert.equal(found.data.level, "payloads");
-  assert.ok(found.cases.length > 10);
 });
 
 test("what cannot be checked is an error", async () => {

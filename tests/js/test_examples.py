@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.replay.loading import loads_sent
 from tests.js.node import PACKAGE, ROOT, link_modules, run, succeed, with_node, with_npm
 
 EXAMPLES = PACKAGE / "examples"
@@ -66,34 +67,30 @@ def test_the_page(tmp_path: Path):
 
 
 @with_node
-def test_the_scenarios_of_the_page_are_served(tmp_path):
-    """A server starts with the values of the page."""
+def test_the_scenarios_of_the_page_load(tmp_path):
+    """The server accepts the values of the page."""
     (source,) = (text for _, text in BLOCKS if text.startswith("// replies.js"))
     index = (PACKAGE / "src" / "index.js").as_uri()
     (tmp_path / "replies.mjs").write_text(source.replace('"mockllm-harness"', f'"{index}"'))
-    (tmp_path / "serve.mjs").write_text(
-        f'import {{ start }} from "{index}";\nimport {{ scenarios }} from "./replies.mjs";\n'
-        "const mock = await start({ scenarios });\n"
-        "console.log((await fetch(`${mock.url}/_mockllm/health`)).status);\n"
-    )
-    assert succeed("node", "serve.mjs", cwd=tmp_path) == "200\n"
+    code = 'import("./replies.mjs").then((all) => console.log(JSON.stringify(all.scenarios)))'
+    values = json.loads(succeed("node", "-e", code, cwd=tmp_path))
+    for value in values:
+        (loaded,) = loads_sent([("page", json.dumps(value, indent=2))])
+        assert loaded.name == value["scenario"]
 
 
 def test_the_page_names_every_option():
     """The options of `start`, `session`, `verify` and `check` are on the page."""
     for file in ("start.js", "session.js", "check.js"):
         source = (PACKAGE / "src" / file).read_text()
-        lists = re.findall(r"^const \w*(?:OPTIONS|CHOOSING|JUDGING) = \[(.*?)\];", source, re.M)
+        lists = re.findall(r"(?:OPTIONS|CHOOSING|JUDGING) = \[(.*?)\];", source)
         names = {name for found in lists for name in re.findall(r'"(\w+)"', found)}
         assert names
         assert [name for name in names if f"`{name}`" not in PAGE] == []
 
 
-@with_node
-@with_npm
-def test_the_example_of_the_readme(tmp_path):
-    """The README of the package has a test that passes."""
-    link_modules(tmp_path)
-    (source,) = re.findall(r"^```js\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    (tmp_path / "readme.test.mjs").write_text(source)
-    succeed("node", "--test", "readme.test.mjs", cwd=tmp_path)
+def test_the_example_of_the_readme():
+    """The README of the package has the first test of the page, which is executed above."""
+    (example,) = re.findall(r"^```js\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    first = next(text for language, text in BLOCKS if language == "js")
+    assert example == first

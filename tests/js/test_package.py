@@ -58,8 +58,8 @@ def test_the_types_are_right(tmp_path):
     """The compiler accepts right uses of every function, and refuses wrong ones."""
     link_modules(tmp_path)
     (tmp_path / "types.ts").write_text((HERE / "types.ts").read_text())
-    options = "--noEmit --strict --target es2022 --module nodenext --types node".split()
-    done = run("node_modules/.bin/tsc", *options, "types.ts", cwd=tmp_path)
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
+    done = run("node_modules/.bin/tsc", *options, "--types", "node", "types.ts", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 
 

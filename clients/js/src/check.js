@@ -44,7 +44,11 @@ export async function check(factory, options) {
   }
 }
 
-const list = (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+/** An option with its value, or with each of its values. */
+function repeated(option, value) {
+  const values = value === undefined ? [] : Array.isArray(value) ? value : [value];
+  return values.flatMap((one) => [option, String(one)]);
+}
 
 /** The options of the command that choose the cases. */
 function choice({ api, level = "bytes", only, policy = {}, variations, seed, scenarios }) {
@@ -53,10 +57,10 @@ function choice({ api, level = "bytes", only, policy = {}, variations, seed, sce
     api,
     "--level",
     level,
-    ...list(scenarios).flatMap((one) => ["--scenarios", one]),
-    ...list(only).flatMap((one) => ["--only", one]),
-    ...list(variations).flatMap((one) => ["--variations", String(one)]),
-    ...list(seed).flatMap((one) => ["--seed", String(one)]),
+    ...repeated("--scenarios", scenarios),
+    ...repeated("--only", only),
+    ...repeated("--variations", variations),
+    ...repeated("--seed", seed),
     ...Object.entries(policy).flatMap(([key, value]) => ["--policy", `${key}=${value}`]),
   ];
 }
@@ -82,8 +86,8 @@ async function answer(factory, options, cases, answers) {
 
 function otherVersion(message) {
   return new MockllmError(
-    `mockllm writes cases of version ${message.mockllm}, and this package reads version ${VERSION}; ` +
-      "install versions of mockllm-harness that belong together, from PyPI and from npm",
+    `mockllm writes cases of version ${message.mockllm}; this package reads version ${VERSION}. ` +
+      "Install versions of mockllm-harness that belong together, from PyPI and from npm",
   );
 }
 
@@ -97,9 +101,8 @@ function hello({ client = {}, adapter, unsupported = [] }) {
 async function judge(mockllm, options, folder, answers) {
   const { knownFailing, results, args = [], cwd = process.cwd() } = options;
   const file = path.join(folder, "results.json");
-  const known = list(knownFailing).flatMap((one) => ["--known-failing", one]);
-  const words = [...choice(options), ...known, "--results", file, ...args];
-  const done = await mockllm(...words, "--judge", answers);
+  const words = [...choice(options), ...repeated("--known-failing", knownFailing)];
+  const done = await mockllm(...words, "--results", file, ...args, "--judge", answers);
   const data = await read(file);
   if (data === null) throw failed("--judge", done);
   const kept = results === undefined ? undefined : path.resolve(cwd, results);
@@ -128,7 +131,8 @@ function failed(option, { code, stdout, stderr }) {
 }
 
 // What a results file leaves out where it is empty.
-const EMPTY = { cost: null, invariant: "", baseline: "", exception: "", reason: "", differences: [] };
+const TEXTS = { invariant: "", baseline: "", exception: "", reason: "" };
+const EMPTY = { cost: null, differences: [], ...TEXTS };
 
 class CheckResults {
   constructor(exitCode, report, data) {

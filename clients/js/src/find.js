@@ -24,7 +24,7 @@ export function findCommand(command, { cwd = process.cwd(), env = process.env } 
       "mockllm was not found: neither on PATH, nor in .venv here or in a folder above, nor as a " +
         "module of python3.",
       "  Install it (Python 3.11 or newer):  pip install mockllm-harness",
-      "  or name it:                         start({ command: ['uvx', '--from', 'mockllm-harness', 'mockllm'] })",
+      "  or name it:                         start({ command: '/path/to/mockllm' })",
       "  or use a server that runs already:  start({ url: 'http://127.0.0.1:8080' })",
       "  The package `mockllm` on PyPI is another project.",
     ].join("\n"),
@@ -33,8 +33,8 @@ export function findCommand(command, { cwd = process.cwd(), env = process.env } 
 
 function checked(command) {
   const words = typeof command === "string" ? [command] : command;
-  const good = Array.isArray(words) && words.length && words.every((one) => typeof one === "string");
-  if (good && words[0]) return [...words];
+  const isText = (one) => typeof one === "string";
+  if (Array.isArray(words) && words[0] && words.every(isText)) return [...words];
   throw new MockllmError(
     `command must be the path of mockllm, or a list of words, got ${JSON.stringify(command)}`,
   );

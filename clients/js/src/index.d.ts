@@ -156,7 +156,10 @@ export function httpError(status: number, options?: HttpErrorOptions): Scenario;
 export function turn(keys: Turn): Scenario;
 
 /** YAML text, or a scenario as a value. */
-export type ScenarioSource = string | Scenario | { readonly turns: readonly object[]; readonly [key: string]: unknown };
+export type ScenarioSource =
+  | string
+  | Scenario
+  | { readonly turns: readonly object[]; readonly [key: string]: unknown };
 
 // The server
 

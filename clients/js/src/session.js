@@ -27,7 +27,8 @@ export async function control(url, { method = "GET", body } = {}) {
   } catch (error) {
     const reason = error.cause?.message || error.message;
     throw new MockllmError(
-      `there is no answer from ${new URL(url).origin} (${reason}); does \`mockllm serve\` run there?`,
+      `there is no answer from ${new URL(url).origin} (${reason}); ` +
+        "does `mockllm serve` run there?",
     );
   }
   const text = await answer.text();
