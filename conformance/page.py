@@ -60,7 +60,7 @@ one way fails often. A group counts once, by the worst that happens in it.
 
 | | what happens to the user |
 |---|---|
-| wrong call | a call comes out that the model did not make: another tool, other arguments, or from an answer that broke off |
+| wrong call | a call that the model did not make, or one of an answer that broke off |
 | data lost | text, a call or an error of the service is lost, and nothing says so |
 | wrong metadata | ids, order, finish, role or usage are wrong |
 | loud failure | the client fails with an error where the stream can be read |

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["API_KEY", "Job", "as_text", "joined"]
+__all__ = ["API_KEY", "Job", "as_text", "joined", "parsed"]
 
 API_KEY = "mock-key"
 
@@ -54,3 +55,17 @@ def as_text(value: Any) -> str:
 def joined(values: Any) -> str:
     """The texts, joined; None counts as no text."""
     return "".join(map(as_text, values))
+
+
+def parsed(arguments: Any) -> Any:
+    """The arguments of a call as a value, where a client writes their JSON text anew.
+
+    A text counts as what was sent, character by character. A client that parses the arguments and
+    serializes them again does not promise that; its value alone can be compared.
+    """
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments

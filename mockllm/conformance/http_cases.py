@@ -10,14 +10,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
-from mockllm.conformance.case_names import name_of
+from mockllm.conformance.child import end_process, spawn
+from mockllm.conformance.http_sessions import (
+    ServedCase,
+    requests_usage,
+    with_requests,
+)
 from mockllm.conformance.messages import (
     Answer,
     Hello,
@@ -25,22 +30,14 @@ from mockllm.conformance.messages import (
     parse,
     question,
     read_answer,
-    tools_json,
 )
-from mockllm.conformance.pool import WINDOW, Progress, examined
+from mockllm.conformance.pool import WINDOW, Progress, check_api, examined
 from mockllm.conformance.process import Job, RunnerProcess, no_answer
 from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError
-from mockllm.matching.conditions import check_partial
-from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment, unproxied
-from mockllm.replay.body import parse_object
-from mockllm.server.control import base_urls
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-
-if TYPE_CHECKING:
-    from mockllm.replay.session import Exchange
 
 __all__ = ["HTTP_LIMIT", "HttpRunner", "case_message"]
 
@@ -60,6 +57,7 @@ class HttpRunner:
         window: cases that a program which is started once may work on at the same time.
 
     Raises:
+        UsageError: there is no such API.
         ProbeError: the program cannot be started, or does not speak the protocol.
     """
 
@@ -75,6 +73,7 @@ class HttpRunner:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        check_api(api)
         self._limit = limit
         self._window = window * jobs
         self._numbers = count(1)
@@ -98,6 +97,11 @@ class HttpRunner:
     def restarts(self) -> int:
         """How often a process was started again, because it died or hung."""
         return self._clients.restarts
+
+    @property
+    def unexplained(self) -> int:
+        """How often a process died or hung, and no case does that alone."""
+        return self._clients.unexplained
 
     def examine(
         self,
@@ -131,28 +135,20 @@ class HttpRunner:
         return self._submit(case).result()
 
     def _submit(self, case: Case) -> Future[Answer]:
-        session = f"case-{next(self._numbers)}"
-        server, thread = self._thread.server, self._thread
-        thread.ask(server.assign, session, (case.scenario,), named=case.scenario.name)
-        urls = base_urls(PROTOCOLS, f"{thread.url}/s/{session}")
+        served = ServedCase(self._thread, case, self._numbers, self._limit)
         done: Future[Answer] = Future()
 
         def finish(answered: Future[Answer]) -> None:
             try:
-                answer = answered.result()
-                exchanges = thread.ask(self._exchanges, session)
-                thread.call(server.forget, session)
-                self._requested[case.name] = _requests_usage(case, exchanges)
-                done.set_result(_with_requests(answer, exchanges, urls[case.api]))
+                exchanges = served.close()
+                self._requested[case.name] = requests_usage(case, exchanges)
+                done.set_result(with_requests(answered.result(), exchanges, served.url))
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for
                 done.set_exception(error)
 
-        self._clients.submit(case_message(case, urls, self._limit), urls).add_done_callback(finish)
+        message = served.open()
+        self._clients.submit(message, served).add_done_callback(finish)
         return done
-
-    def _exchanges(self, session: str) -> list[Exchange]:
-        found = self._thread.server.sessions.find(session)
-        return [] if found is None else list(found.journal)
 
     def close(self) -> None:
         """Ends the programs and the server."""
@@ -171,47 +167,6 @@ class HttpRunner:
         self.close()
 
 
-def case_message(case: Case, urls: Mapping[str, str], limit: float) -> dict[str, Any]:
-    """The message of a case for a client that gets base URLs, without its id.
-
-    Args:
-        urls: by the name of the API.
-        limit: seconds.
-    """
-    return {
-        "case": name_of(case),
-        "api": case.api,
-        "base_url": urls[case.api],
-        "model": case.model,
-        "prompt": case.prompt,
-        "tools": tools_json(case.tools),
-        "deadline": limit,
-    }
-
-
-def _requests_usage(case: Case, exchanges: Sequence[Exchange]) -> bool:
-    """Whether the last request was for usage, too, where the API sends it on request only."""
-    wanted = PROTOCOLS[case.api].client.usage
-    if not wanted or not exchanges:
-        return True
-    return check_partial("body", wanted, parse_object(exchanges[-1].body)) is None
-
-
-def _with_requests(answer: Answer, exchanges: Sequence[Exchange], url: str) -> Answer:
-    """The answer, which is not valid where the client did not send what is judged."""
-    if answer.invalid or answer.ended:
-        return answer
-    if not exchanges:
-        reason = f"the client sent no request to {url}"
-    else:
-        unplayed = next((one for one in exchanges if one.outcome != "played"), None)
-        if unplayed is None:
-            return answer
-        reason = f"{unplayed.method} {unplayed.path} was not answered from the case"
-        reason = "; ".join([reason, *map(str, unplayed.problems)])
-    return Answer(answer.outcome, answer.absent, answer.raised, invalid=reason)
-
-
 class _Started:
     """Programs that are started once, and get each case as a line."""
 
@@ -225,6 +180,8 @@ class _Started:
         env: Mapping[str, str] | None,
     ) -> None:
         self._sent = 0
+        env = dict(os.environ if env is None else env)
+        env |= unproxied(env)
         self._processes: list[RunnerProcess] = []
         hello = question(api, "http")
         try:
@@ -239,8 +196,12 @@ class _Started:
     def restarts(self) -> int:
         return sum(one.restarts for one in self._processes)
 
-    def submit(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Future[Answer]:
-        job = Job(message)
+    @property
+    def unexplained(self) -> int:
+        return sum(one.unexplained for one in self._processes)
+
+    def submit(self, message: Mapping[str, Any], served: ServedCase) -> Future[Answer]:
+        job = Job(message, again=served.open)
         self._processes[self._sent % len(self._processes)].submit(job)
         self._sent += 1
         return job.done
@@ -248,7 +209,6 @@ class _Started:
     def close(self) -> None:
         for one in self._processes:
             one.close()
-        self._processes = []
 
 
 class _PerCase:
@@ -267,37 +227,43 @@ class _PerCase:
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="mockllm-client")
         name = Path(self._command[0]).name
         self.hello = Hello(Client(name, adapter=" ".join(self._command)))
-        self.restarts = 0
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self.restarts = self.unexplained = 0
 
-    def submit(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Future[Answer]:
-        return self._pool.submit(self._run, message, urls)
+    def submit(self, message: Mapping[str, Any], served: ServedCase) -> Future[Answer]:
+        return self._pool.submit(self._run, message, served.urls)
 
     def _run(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Answer:
         own = {f"MOCKLLM_{name.upper()}": message[name] for name in ("case", "model", "prompt")}
         own |= {"MOCKLLM_BASE_URL": message["base_url"], "MOCKLLM_API": message["api"]}
         own |= {"MOCKLLM_TOOLS": json.dumps(message["tools"])}
+        env = {**self._env, **unproxied(self._env), **client_environment(urls), **own}
         try:
-            done = subprocess.run(  # noqa: S603  the user's own command
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                cwd=self._cwd,
-                env={**self._env, **unproxied(self._env), **client_environment(urls), **own},
-                timeout=self._limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return no_answer(f"no answer within {self._limit:g} s")
+            process = spawn(self._command, reads=False, cwd=self._cwd, env=env)
         except OSError as error:
             raise ProbeError(
-                f"{self._command[0]} cannot be started: {error.strerror or error}"
+                f"{self._command[0]} cannot be started: {error.strerror or error}; "
+                "the command after `--` must be a program that can be found"
             ) from None
-        lines = done.stdout.strip().splitlines()
+        self._running.add(process)
+        try:
+            output = process.communicate(timeout=self._limit)[0]
+        except subprocess.TimeoutExpired:
+            end_process(process, at_once=True)
+            return no_answer(f"no answer within {self._limit:g} s")
+        finally:
+            self._running.discard(process)
+        lines = output.strip().splitlines()
         if not lines:
-            return no_answer(f"the program ended with exit code {done.returncode} and no outcome")
-        return _read(lines[-1], done.returncode)
+            return no_answer(
+                f"the program ended with exit code {process.returncode} and no outcome"
+            )
+        return _read(lines[-1], process.returncode)
 
     def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in tuple(self._running):
+            end_process(process, at_once=True)
         self._pool.shutdown()
 
 

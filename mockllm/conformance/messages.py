@@ -33,6 +33,7 @@ __all__ = [
     "question",
     "read_answer",
     "read_hello",
+    "sent_id",
     "tools_json",
 ]
 
@@ -205,6 +206,12 @@ def read_answer(value: Mapping[str, Any]) -> Answer:
     return Answer(outcome, frozenset(name for name in FIELDS if name not in value), raised)
 
 
+def sent_id(value: Mapping[str, Any]) -> int:
+    """The id of an answer; 0, which mockllm never sends, if it is no whole number."""
+    found = value.get("id")
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+
 def _text(value: Mapping[str, Any], name: str) -> str:
     found = value.get(name)
     if found is not None and not isinstance(found, str):
@@ -235,17 +242,10 @@ def _call(value: Any, where: str) -> Call:
         if not isinstance(value.get(name), str | None):
             raise InvalidMessageError(f"{where}.{name}: must be a text, not {value[name]!r:.80}")
     arguments = value.get("arguments")
+    raw = value.get("raw_arguments", arguments if isinstance(arguments, str) else NOT_KEPT)
+    names = {"id": value.get("id"), "name": value.get("name")}
     return Outcome.of(
-        tool_calls=[
-            {
-                "id": value.get("id"),
-                "name": value.get("name"),
-                "arguments": arguments,
-                "raw_arguments": value.get(
-                    "raw_arguments", arguments if isinstance(arguments, str) else NOT_KEPT
-                ),
-            }
-        ]
+        tool_calls=[{**names, "arguments": arguments, "raw_arguments": raw}]
     ).tool_calls[0]
 
 

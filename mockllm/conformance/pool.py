@@ -18,9 +18,10 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.conformance.messages import Answer, case_json, question
 from mockllm.conformance.process import Job, RunnerProcess
+from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["LIMIT", "WINDOW", "Level", "PipeRunner", "Progress", "examined"]
+__all__ = ["LIMIT", "WINDOW", "Level", "PipeRunner", "Progress", "check_api", "examined"]
 
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
@@ -44,6 +45,7 @@ class PipeRunner:
         limit: seconds that a case may take.
 
     Raises:
+        UsageError: there is no such API.
         ProbeError: the program cannot be started, or does not speak the protocol.
     """
 
@@ -59,7 +61,7 @@ class PipeRunner:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        assert api in PROTOCOLS
+        check_api(api)
         self._level = level
         self._window = window * jobs
         self._processes: list[RunnerProcess] = []
@@ -79,6 +81,11 @@ class PipeRunner:
     def restarts(self) -> int:
         """How often a process was started again, because it died or hung."""
         return sum(one.restarts for one in self._processes)
+
+    @property
+    def unexplained(self) -> int:
+        """How often a process died or hung, and no case does that alone."""
+        return sum(one.unexplained for one in self._processes)
 
     def examine(
         self,
@@ -121,7 +128,6 @@ class PipeRunner:
         """Ends the processes."""
         for one in self._processes:
             one.close()
-        self._processes = self._processes[:0]
 
     def __enter__(self) -> Self:
         return self
@@ -133,6 +139,16 @@ class PipeRunner:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def check_api(api: str) -> None:
+    """Checks that there is an API.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    if api not in PROTOCOLS:
+        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
 
 
 def examined(

@@ -1,26 +1,25 @@
 """One runner process: sends it cases, and gives each the answer, or the reason why there is none.
 
-A process that dies, or does not answer in time, is started again. If several cases were in flight,
-they are run one at a time in the new process, so that exactly the one that did it is blamed.
+A process that dies, or does not answer in time, is started again. A case is blamed for that only if
+it was all that the process ever got: the cases that were in flight are run one at a time in a new
+process, and where one ends a process that has answered others before, once more in one of its own.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any
+from typing import Any
 
 from mockllm.checking.outcome import Outcome, Trouble
+from mockllm.conformance.child import Writer, spawn
 from mockllm.conformance.messages import (
     Answer,
     Hello,
@@ -29,16 +28,17 @@ from mockllm.conformance.messages import (
     parse,
     read_answer,
     read_hello,
+    sent_id,
 )
 from mockllm.errors import ProbeError
 
-__all__ = ["START_LIMIT", "Job", "RunnerProcess", "end_process", "no_answer"]
+__all__ = ["START_LIMIT", "Job", "RunnerProcess", "no_answer"]
 
 START_LIMIT = 60.0
 """Seconds for the hello of a runner: interpreters and virtual machines take their time to start."""
 
-_END_LIMIT = 2.0
-"""Seconds that a runner has to end by itself at the end of its standard input."""
+_MOST_LOST = 20
+"""Processes that may end before any case is answered; one that hangs counts as three."""
 
 _SELF_TEST = "`mockllm check --self-test` with the same arguments shows what is wrong"
 
@@ -49,9 +49,11 @@ class Job:
 
     Args:
         message: without its id.
+        again: the message for a new process, where it is another one.
     """
 
     message: Mapping[str, Any]
+    again: Callable[[], Mapping[str, Any]] | None = None
     done: Future[Answer] = field(default_factory=Future)
     id: int = 0
 
@@ -79,7 +81,7 @@ class RunnerProcess:
     Args:
         command: the program and its arguments.
         question: the first message.
-        limit: seconds that a case may take.
+        limit: seconds that a case may take. Those behind it in the same process are not counted.
 
     Raises:
         ProbeError: the program cannot be started, or its first answer is no hello.
@@ -103,14 +105,21 @@ class RunnerProcess:
         self._answered: set[int] = set()
         self._next_id = 1
         self._since = 0.0
-        self._closing = False
+        self._closing = self._gone = False
+        self._searching = False
+        self._sent = self._lost_in_vain = 0
         self.restarts = 0
+        """How often a process was started again."""
+        self.unexplained = 0
+        """How often a process ended or hung, and no case did that alone."""
         self._process, self._writer, self.hello = self._started()
         self._thread = threading.Thread(target=self._run, name="mockllm-runner", daemon=True)
         self._thread.start()
 
     def submit(self, job: Job) -> None:
         """Hands over a job; its future gets the answer, or a `ProbeError`."""
+        if not self._thread.is_alive():
+            job.done.set_exception(ProbeError(f"the runner {self._shown} was closed"))
         self._inbox.put(job)
 
     def close(self) -> None:
@@ -120,11 +129,10 @@ class RunnerProcess:
 
     # The start
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], _Writer, Hello]:
+    def _started(self) -> tuple[subprocess.Popen[bytes], Writer, Hello]:
         process = self._spawned()
         assert process.stdin is not None
-        assert process.stdout is not None
-        writer = _Writer(process.stdin)
+        writer = Writer(process.stdin)
         writer.write(encode(self._question))
         lines: SimpleQueue[bytes] = SimpleQueue()
         threading.Thread(target=self._read, args=(process, lines), daemon=True).start()
@@ -148,18 +156,12 @@ class RunnerProcess:
             raise ProbeError(
                 f"the first line of the runner {self._shown} is no hello: {error}; {_SELF_TEST}"
             ) from None
+        self._sent = 0
         return process, writer, hello
 
     def _spawned(self) -> subprocess.Popen[bytes]:
         try:
-            return subprocess.Popen(  # noqa: S603  the user's own command
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=self._cwd,
-                env=None if self._env is None else dict(self._env),
-                start_new_session=True,  # what it starts itself is ended with it
-            )
+            return spawn(self._command, cwd=self._cwd, env=self._env)
         except OSError as error:
             raise ProbeError(
                 f"the runner {self._shown} cannot be started: {error.strerror or error}; "
@@ -208,18 +210,24 @@ class RunnerProcess:
                 self._waiting.append(item)
             case _Close():
                 self._closing = True
-            case _Line(process, _) if process is not self._process:
+            case _Line(process, _) if process is not self._process or self._gone:
                 pass  # of a process that was killed
             case _Line(_, None):
                 self._lost(None)
             case _Line(_, bytes() as line):
                 self._answer(line)
-        self._send()
+        if not self._closing:
+            self._send()
 
     def _send(self) -> None:
         """Sends what may be sent: suspects one at a time, everything else at once."""
-        if self._closing:
-            return
+        if self._searching and not self._pending and not self._suspects:
+            self._searching = False
+            self.unexplained += 1
+        if self._gone and (self._suspects or self._waiting):
+            self._process, self._writer, _ = self._started()
+            self._gone = False
+            self.restarts += 1
         if self._suspects:
             if not self._pending:
                 self._write(self._suspects.popleft())
@@ -228,10 +236,13 @@ class RunnerProcess:
             self._write(self._waiting.popleft())
 
     def _write(self, job: Job) -> None:
+        if job.id and job.again is not None:
+            job.message = job.again()
         job.id, self._next_id = self._next_id, self._next_id + 1
         if not self._pending:
             self._since = time.monotonic()
         self._pending[job.id] = job
+        self._sent += 1
         self._writer.write(encode({"id": job.id, **job.message}))
 
     def _answer(self, line: bytes) -> None:
@@ -242,12 +253,12 @@ class RunnerProcess:
                 f"{error}; standard output is for answers alone, everything else has to go to "
                 f"standard error. {_SELF_TEST}"
             ) from None
-        id = value.get("id")
-        job = self._pending.pop(id, None) if isinstance(id, int) else None
+        id = sent_id(value)
+        job = self._pending.pop(id, None)
         if job is None:
-            problem = "answered twice" if id in self._answered else "is none that was sent"
-            raise ProbeError(f"the id {id!r} of an answer {problem}. {_SELF_TEST}")
-        self._answered.add(job.id)
+            problem = "is answered twice" if id in self._answered else "is none that was sent"
+            raise ProbeError(f"the id {value.get('id')!r:.80} of an answer {problem}. {_SELF_TEST}")
+        self._answered.add(id)
         self._since = time.monotonic()
         try:
             answer = read_answer(value)
@@ -256,18 +267,37 @@ class RunnerProcess:
             answer = replace(no_answer(broken), ended="", invalid=str(error))
         job.done.set_result(answer)
 
+    # Processes that are lost
+
     def _lost(self, reason: str | None) -> None:
-        """The process died (None) or hangs: blames the only case in flight, or looks for it."""
+        """The process died (None) or hangs: blames the only case it got, or looks for the one."""
         status = self._writer.end_of(self._process, at_once=reason is not None)
-        reason = reason or f"the runner ended with exit code {status}"
+        self._gone = True
+        died = f"the runner ended with exit code {status}"
         jobs = list(self._pending.values())
         self._pending.clear()
-        if len(jobs) == 1:
-            jobs[0].done.set_result(no_answer(reason))
-        else:
+        if self._sent == len(jobs) == 1:
+            jobs[0].done.set_result(no_answer(reason or died))
+            self._searching = False
+        elif jobs:
             self._suspects.extendleft(reversed(jobs))
-        self.restarts += 1
-        self._process, self._writer, _ = self._started()
+            self._searching = True
+        else:
+            self.unexplained += 1
+        self._count_in_vain(1 if reason is None else 3, reason or died)
+
+    def _count_in_vain(self, weight: int, reason: str) -> None:
+        """Gives up on a runner that never answers.
+
+        Raises:
+            ProbeError: it has lost too many processes, and answered no case.
+        """
+        self._lost_in_vain += weight
+        if not self._answered and self._lost_in_vain >= _MOST_LOST:
+            raise ProbeError(
+                f"the runner {self._shown} was started {self.restarts + 1} times and has answered "
+                f"no case ({reason}). {_SELF_TEST}"
+            )
 
     def _fail(self, error: Exception) -> None:
         """Hands the error to every job that waits, and to those that still come."""
@@ -276,65 +306,3 @@ class RunnerProcess:
         while not isinstance(item := self._inbox.get(), _Close):
             if isinstance(item, Job):
                 item.done.set_exception(error)
-
-
-class _Writer:
-    """Writes to a pipe in a thread: a runner that does not read must not block anything else."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="mockllm-writer", daemon=True)
-        self._thread.start()
-
-    def write(self, data: bytes) -> None:
-        self._queue.put(data)
-
-    def end_of(self, process: subprocess.Popen[bytes], *, at_once: bool = False) -> int:
-        """Closes the pipe after what was written, and ends the process; returns its exit code."""
-        self._queue.put(None)
-        return end_process(process, at_once=at_once)
-
-    def _run(self) -> None:
-        try:
-            while (data := self._queue.get()) is not None:
-                self._stream.write(data)
-                if self._queue.empty():
-                    self._stream.flush()
-        except OSError:  # the process has ended; its output ends, too, and is noticed there
-            pass
-        finally:
-            _close(self._stream)
-
-
-def _close(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except OSError:  # what is left cannot be written to a process that has ended
-        return
-
-
-def end_process(process: subprocess.Popen[bytes], *, at_once: bool = False) -> int:
-    """Ends a process that was started as the first of its session, and what it has started.
-
-    Args:
-        at_once: do not wait for it to end by itself at the end of its standard input.
-
-    Returns:
-        Its exit code.
-    """
-    try:
-        return process.wait(0 if at_once else _END_LIMIT)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        return process.wait()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform == "win32":
-        process.kill()
-        return
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has just ended
-        return

@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import plain_cases
-from mockllm.conformance.http_cases import case_message
+from mockllm.conformance.child import end_process, spawn
+from mockllm.conformance.http_sessions import ServedCase
 from mockllm.conformance.messages import (
     FIELDS,
     InvalidMessageError,
@@ -24,18 +25,20 @@ from mockllm.conformance.messages import (
     question,
     read_answer,
     read_hello,
+    sent_id,
 )
-from mockllm.conformance.process import START_LIMIT, end_process
+from mockllm.conformance.process import START_LIMIT
 from mockllm.core.text import shorten
-from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import SAMPLES
-from mockllm.server.control import base_urls
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
 __all__ = ["RunnerProblem", "self_test"]
 
 _WIDEST = 300
+_MOST = 10
+"""Problems; a runner that prints without end has no end of them."""
+
 _IDS = (7, 3, 4_000_000_011, 5)
 """Ids in no order, and one that needs more than 32 bits."""
 
@@ -84,14 +87,7 @@ def self_test(
     with ExitStack() as stack:
         messages = _messages(api, level, limit, stack)
         try:
-            process = subprocess.Popen(  # noqa: S603  the user's own command
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=cwd,
-                env=None if env is None else dict(env),
-                start_new_session=True,
-            )
+            process = spawn(command, cwd=cwd, env=env)
         except OSError as error:
             return [
                 RunnerProblem(
@@ -115,19 +111,13 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
     found = list(plain_cases(samples, api))
     if level == "http":
         server = stack.enter_context(ServerThread([], ServerOptions(speed=0)))
-        bodies = [_over_http(server, case, number, limit) for number, case in enumerate(found)]
+        numbers = count(1)
+        bodies = [ServedCase(server, case, numbers, limit).open() for case in found]
     else:
         bodies = [case_json(case, level) for case in found]
     return [
         {"id": id, **body, "later_version": None} for id, body in zip(_IDS, bodies, strict=False)
     ]
-
-
-def _over_http(server: ServerThread, case: Case, number: int, limit: float) -> dict[str, Any]:
-    session = f"case-{number}"
-    server.ask(server.server.assign, session, (case.scenario,), named=case.scenario.name)
-    urls = base_urls(PROTOCOLS, f"{server.url}/s/{session}")
-    return case_message(case, urls, limit)
 
 
 @dataclass(slots=True)
@@ -139,6 +129,7 @@ class _Conversation:
     start_limit: float
     problems: list[RunnerProblem] = field(default_factory=list)
     _lines: SimpleQueue[bytes | None] = field(default_factory=SimpleQueue)
+    _strangers: int = 0
 
     def __post_init__(self) -> None:
         threading.Thread(target=self._read, daemon=True).start()
@@ -165,10 +156,13 @@ class _Conversation:
     def cases(self, messages: Sequence[dict[str, Any]]) -> bool:
         """Whether the runner answers some cases, which are in flight at once."""
         waiting = {message["id"]: encode(message) for message in messages}
-        answered: set[object] = set()
+        answered: set[int] = set()
         self._write(b"".join(waiting.values()))
         until = time.monotonic() + self.limit
-        while waiting:
+        # An answer with an id that was not sent is one of those that are missing.
+        while len(waiting) > self._strangers:
+            if len(self.problems) >= _MOST:
+                return False
             line = self._line(until - time.monotonic())
             first = next(iter(waiting.values()))
             if isinstance(line, str):
@@ -180,9 +174,9 @@ class _Conversation:
                 )
                 return False
             self._check(line, waiting, answered)
-        return True
+        return not waiting
 
-    def _check(self, line: bytes, waiting: dict[Any, bytes], answered: set[object]) -> None:
+    def _check(self, line: bytes, waiting: dict[int, bytes], answered: set[int]) -> None:
         """Checks one answer, and takes its case from those that wait."""
         try:
             value = parse(line)
@@ -193,11 +187,12 @@ class _Conversation:
                 received=line,
             )
             return
-        id = value.get("id")
-        if not isinstance(id, int) or isinstance(id, bool) or id not in waiting:
+        id = sent_id(value)
+        if id not in waiting:
             problem = "is answered twice" if id in answered else "was not sent"
+            self._strangers += id not in answered
             self._problem(
-                f"the id {id!r} {problem}",
+                f"the id {value.get('id')!r:.80} {problem}",
                 "Repeat the id of the case unchanged, as a number, once.",
                 received=line,
             )
@@ -230,6 +225,8 @@ class _Conversation:
         self.close_input()
         until = time.monotonic() + self.limit
         while isinstance(line := self._line(until - time.monotonic()), bytes):
+            if len(self.problems) >= _MOST:
+                return
             self._problem(
                 "a line comes after the last answer",
                 "Answer each case once; print everything else on standard error.",

@@ -78,6 +78,17 @@ def run(adapter: Path, function: str, *lines: object) -> subprocess.CompletedPro
     )
 
 
+def test_arguments_that_are_serialized_anew() -> None:
+    """A client's own JSON text is compared by its value; what is no JSON stays text."""
+    code = (
+        "from job import parsed; print([parsed(x) for x in ('{\"a\": 1}', '{\"a', '', {'b': 2})])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CLIENTS, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[{'a': 1}, '{\"a', '', {'b': 2}]\n"
+
+
 HELLO = {"mockllm": 1, "api": "chat", "level": "http"}
 JOB = {
     "id": 7,

@@ -1,7 +1,7 @@
 // `check`: accumulators of this process over the cases of `mockllm check`.
 
 import assert from "node:assert/strict";
-import { readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
@@ -31,10 +31,12 @@ function with_(methods) {
   return () => ({ feed() {}, outcome: () => ({}), ...methods });
 }
 
-test("each mistake of an accumulator concerns one case, and is described", async () => {
+test("each mistake of an accumulator concerns one case, and is described", async (t) => {
   let number = 0;
   const factory = (stream) => MISTAKES[number++ % MISTAKES.length][0](stream);
-  const results = path.join(tmpdir(), `mockllm-${process.pid}`, "results.json");
+  const folder = await mkdtemp(path.join(tmpdir(), "mockllm-test-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const results = path.join(folder, "reports", "results.json");
   const found = await check(factory, {
     api: "chat",
     only: "sse-crlf",
@@ -61,7 +63,6 @@ test("each mistake of an accumulator concerns one case, and is described", async
       /gets \d+ of \d+ streams wrong\.\n\nodd 1\.2 \(javascript\)/.test(error.message),
   );
   assert.deepEqual(JSON.parse(await readFile(results, "utf8")), found.data);
-  await rm(path.dirname(results), { recursive: true });
 });
 
 test("what cannot be checked is an error", async () => {

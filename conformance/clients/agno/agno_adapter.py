@@ -7,7 +7,7 @@ from typing import Any
 from agno.models.message import Message
 from agno.models.response import ModelResponseEvent
 from agno.tools import Function
-from job import API_KEY, Job, as_text
+from job import API_KEY, Job, as_text, parsed
 
 __all__ = ["chat", "messages", "responses"]
 
@@ -39,7 +39,13 @@ def messages(job: Job) -> dict[str, Any]:
         timeout=job.deadline,
         client_params=parameters,
     )
-    return _run(model, job)
+    return _anew(_run(model, job))
+
+
+def _anew(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a model that serializes the arguments of its calls anew."""
+    calls = [{**call, "arguments": parsed(call["arguments"])} for call in answer["tool_calls"]]
+    return {**answer, "tool_calls": calls}
 
 
 def _options(job: Job) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, UserMessage
-from job import API_KEY, Job, as_text
+from job import API_KEY, Job, as_text, parsed
 
 __all__ = ["chat", "messages"]
 
@@ -30,7 +30,10 @@ def messages(job: Job) -> dict[str, Any]:
     """`AnthropicChatCompletionClient`."""
     from autogen_ext.models.anthropic import AnthropicChatCompletionClient
 
-    return asyncio.run(_run(AnthropicChatCompletionClient, job))
+    answer = asyncio.run(_run(AnthropicChatCompletionClient, job))
+    # It serializes the arguments anew.
+    calls = [{**call, "arguments": parsed(call["arguments"])} for call in answer["tool_calls"]]
+    return {**answer, "tool_calls": calls}
 
 
 async def _run(kind: Any, job: Job, **options: Any) -> dict[str, Any]:

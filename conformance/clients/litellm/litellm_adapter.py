@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import litellm
-from job import API_KEY, Job, as_text
+from job import API_KEY, Job, as_text, parsed
 
 __all__ = ["chat", "messages"]
 
@@ -20,7 +20,10 @@ def chat(job: Job) -> dict[str, Any]:
 
 def messages(job: Job) -> dict[str, Any]:
     """litellm with a server of the Messages API."""
-    return _run("anthropic/claude-sonnet-4-5", job)
+    answer = _run("anthropic/claude-sonnet-4-5", job)
+    # It writes `{}` where no arguments were sent.
+    calls = [{**call, "arguments": parsed(call["arguments"])} for call in answer["tool_calls"]]
+    return {**answer, "tool_calls": calls}
 
 
 def _run(model: str, job: Job) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
 from mockllm.conformance.site.addresses import addresses, slug
 from mockllm.conformance.site.bytes_view import bytes_view
 from mockllm.conformance.site.columns import (
-    Cell,
     Column,
-    cell_of,
     columns_of,
     groups_of,
     quirk_rows,
@@ -150,31 +148,32 @@ class Pages:
 
     def quirks(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each quirk: all clients in all its forms."""
+        cases: dict[str, list[Row]] = {}
+        for row in (row for rows in self._rows.values() for row in rows):
+            cases.setdefault(row.case.quirk.partition(":")[0], []).append(row)
         for name, quirk in self._quirk_rows.items():
-            found = {
-                case: rows
-                for case, rows in self._rows.items()
-                if rows[0].case.quirk.partition(":")[0] == name
+            names = dict.fromkeys(row.case.case for row in cases[name])
+            forms = list(dict.fromkeys(row.case.quirk for row in cases[name]))
+            values = {
+                "row": quirk,
+                # The description is that of one form.
+                "info": quirk.info if len(forms) == 1 else replace(quirk.info, description=""),
+                "forms": forms,
+                "lines": sorted(self._lines(cases[name], forms), key=_worst_rank),
+                "cases": [(one, f"../cases/{self._keys[one]}.html") for one in names],
             }
-            keys = {row.column.key for rows in found.values() for row in rows}
-            columns = [one for one in self.columns if one.key in keys]
-            lines = [self._line(case, rows, columns) for case, rows in found.items()]
-            values = {"row": quirk, "columns": columns, "lines": lines}
             yield f"quirks/{quirk.key}.html", values
 
-    def _line(self, case: str, rows: Sequence[Row], columns: Sequence[Column]) -> dict[str, Any]:
-        by_column = {row.column.key: row for row in rows}
-        empty = (Cell(None, 0, "no case"), "")
-        return {
-            "title": case,
-            "href": f"../cases/{self._keys[case]}.html",
-            "cells": [
-                (cell_of([by_column[one.key].case]), by_column[one.key].href)
-                if one.key in by_column
-                else empty
-                for one in columns
-            ],
-        }
+    def _lines(self, rows: Sequence[Row], forms: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """For each client of a quirk, its worst case of each form."""
+        for column in self.columns:
+            found: dict[str, Row] = {}
+            for row in rows:
+                form = row.case.quirk
+                if row.column is column and row.mark.rank <= found.get(form, row).mark.rank:
+                    found[form] = row
+            if found:
+                yield {"column": column, "cells": [found.get(form) for form in forms]}
 
     def cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each case: all clients, and the stream."""
@@ -247,6 +246,10 @@ def _steps(failed: Sequence[Row], at: int | None) -> dict[str, str]:
         "previous": f"../{before.href}" if before else "",
         "next": f"../{after.href}" if after else "",
     }
+
+
+def _worst_rank(line: dict[str, Any]) -> int:
+    return min(row.mark.rank for row in line["cells"] if row is not None)
 
 
 def _alike(rows: Sequence[Row]) -> list[tuple[Row, int]]:
