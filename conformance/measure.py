@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 import mockllm
@@ -30,7 +31,7 @@ from mockllm.conformance.results_file import write_results
 from mockllm.conformance.source import source_commit
 from mockllm.errors import MockLLMError, ProbeError
 from mockllm.quirks import find
-from mockllm.quirks.samples import SAMPLES
+from mockllm.quirks.samples import CALL_AT_LIMIT, INTERLEAVED, SAMPLES
 
 __all__ = ["main", "measure", "played"]
 
@@ -43,10 +44,16 @@ _ARGUMENTS = {
 }
 
 
+@cache
 def played(api: str) -> list[Case]:
     """The plain samples, then each form of each quirk on the sample that shows it best."""
-    samples = list(plain_cases(SAMPLES.values(), api))
+    plain = [sample for sample in SAMPLES.values() if sample not in _LIKE_QUIRKS]
+    samples = list(plain_cases(plain, api))
     return samples + [one for one in kept_cases(api) if _is_shown_best(one)]
+
+
+_LIKE_QUIRKS = (CALL_AT_LIMIT, INTERLEAVED)
+"""Samples that services do not send: they are of use with quirks, and quirks cover them."""
 
 
 def _is_shown_best(case: Case) -> bool:

@@ -44,7 +44,7 @@ def take(browser: Browser, site: Path) -> None:
     browser.open(index, "#language=python&order=-place", width=1280, height=900)
     browser.picture(IMAGES / "report-dark.png")
     browser.media()
-    browser.open(index, width=360, height=740)
+    browser.open(index, width=360, height=1100)
     browser.picture(IMAGES / "report-phone.png")
     cells = sorted(site.glob(f"cells/openai-chat*/*{CASE}.html")) or sorted(
         site.glob("cells/*/*.html")

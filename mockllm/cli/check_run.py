@@ -57,8 +57,8 @@ def run_check(options: CheckOptions) -> int:
         return _emit(options, run, options.emit)
     with _runner(options, run) as runner:
         results = _judge(options, runner, run)
-        if options.judge is None:
-            _restarts(runner.restarts)
+        for remark in runner.remarks:
+            click.echo(f"mockllm: {remark}", err=True)
     return _report(options, results, lists)
 
 
@@ -180,12 +180,6 @@ def _shrunk(
 def _unanswered(runner: AnyRunner) -> str:
     missing = runner.missing if isinstance(runner, FileRunner) else ()
     return f"the file has no answer to {len(missing)} cases" if missing else ""
-
-
-def _restarts(count: int) -> None:
-    if count:
-        times = "once" if count == 1 else f"{count} times"
-        click.echo(f"mockllm: the runner died or hung, and was started again {times}", err=True)
 
 
 class _Interruptible:

@@ -4,7 +4,7 @@ phone, an embedded target.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from mockllm.conformance.messages import (
     question,
     read_answer,
     read_hello,
+    sent_id,
 )
 from mockllm.conformance.pool import Level, Progress, examined
 from mockllm.conformance.process import no_answer
@@ -40,18 +41,28 @@ def write_cases(
 ) -> tuple[int, list[str]]:
     """Writes what mockllm would send to a runner; ids count from 1 in the order of the cases.
 
+    The plain forms of the cases are written, too: without them, it is not known what a quirk adds.
+
     Returns:
         The number of cases, and the names of those that show in bytes only and are left out.
     """
     stream.write(encode(question(api, level)))
     written, left_out = 0, []
-    for number, case in enumerate(cases, 1):
+    for number, case in enumerate(_with_plain_forms(cases), 1):
         if level == "payloads" and case.events is None:
             left_out.append(case.name)
             continue
         stream.write(encode({"id": number, **case_json(case, level)}))
         written += 1
     return written, left_out
+
+
+def _with_plain_forms(cases: Iterable[Case]) -> list[Case]:
+    """The cases, then those of their plain forms that are no cases themselves."""
+    listed = list(cases)
+    known = {case.name for case in listed}
+    forms = {case.plain.name: case.plain for case in listed if case.plain is not None}
+    return [*listed, *(form for name, form in forms.items() if name not in known)]
 
 
 class FileRunner:
@@ -68,23 +79,25 @@ class FileRunner:
             or two answers to one.
     """
 
-    restarts = 0
+    restarts = unexplained = 0
+    remarks: Sequence[str] = ()
 
     def __init__(self, path: Path, cases: Iterable[Case], level: Level = "bytes") -> None:
         self._cases = list(cases)
         self._level = level
-        self._ids = {number: case.name for number, case in enumerate(self._cases, 1)}
-        self._names = {name_of(case): case.name for case in self._cases}
+        self._written = _with_plain_forms(self._cases)
+        self._ids = {number: case.name for number, case in enumerate(self._written, 1)}
+        self._names = {name_of(case): case.name for case in self._written}
         self.answers: dict[str, Answer] = {}
         """By the name of the case."""
         self.hello = self._read_file(path)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The names of the cases without an answer. They are not judged."""
+        """The names of the cases that were written and have no answer. They are not judged."""
         return tuple(
             case.name
-            for case in self._cases
+            for case in self._written
             if case.name not in self.answers and (self._level == "bytes" or case.events is not None)
         )
 
@@ -127,12 +140,8 @@ class FileRunner:
 
     def _answered(self, case: Case) -> Future[Answer]:
         done: Future[Answer] = Future()
-        known = self.answers.get(case.name)
-        if known is None:
-            # A plain form that the judgement compares with, and that was not run.
-            done.set_result(Answer(case.expected))
-        else:
-            done.set_result(known)
+        # Forms that were not written help to attribute a mistake; it is one whatever they show.
+        done.set_result(self.answers.get(case.name) or Answer(case.expected))
         return done
 
     def _read_file(self, path: Path) -> Hello:
@@ -154,12 +163,12 @@ class FileRunner:
 
     def _add(self, line: bytes) -> None:
         value = parse(line)
-        named, id = value.pop("case", None), value.get("id", 0)
+        named, id = value.pop("case", None), sent_id(value)
         name = self._ids.get(id) if named is None else self._names.get(str(named))
         if name is None:
             raise InvalidMessageError(
-                f"id: {value.get('id')!r} is none of the {len(self._names)} cases; judge with the "
-                "arguments that the cases were written with"
+                f"id: {value.get('id')!r:.80} is none of the {len(self._names)} cases; judge with "
+                "the arguments that the cases were written with"
             )
         if name in self.answers:
             raise InvalidMessageError(f"id: there are two answers to {name}")

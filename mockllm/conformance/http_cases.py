@@ -17,6 +17,7 @@ from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.child import end_process, spawn
 from mockllm.conformance.http_sessions import (
     ServedCase,
@@ -31,7 +32,7 @@ from mockllm.conformance.messages import (
     question,
     read_answer,
 )
-from mockllm.conformance.pool import WINDOW, Progress, check_api, examined
+from mockllm.conformance.pool import WINDOW, Progress, check_api, examined, remarks
 from mockllm.conformance.process import Job, RunnerProcess, no_answer
 from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError
@@ -39,7 +40,7 @@ from mockllm.protocols.environment import client_environment, unproxied
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
-__all__ = ["HTTP_LIMIT", "HttpRunner", "case_message"]
+__all__ = ["HTTP_LIMIT", "HttpRunner"]
 
 HTTP_LIMIT = 30.0
 """Seconds that a client may take for a case."""
@@ -78,6 +79,7 @@ class HttpRunner:
         self._window = window * jobs
         self._numbers = count(1)
         self._requested: dict[str, bool] = {}
+        self._repeated: dict[str, int] = {}
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
         self._thread = ServerThread([], ServerOptions(speed=0))
@@ -102,6 +104,19 @@ class HttpRunner:
     def unexplained(self) -> int:
         """How often a process died or hung, and no case does that alone."""
         return self._clients.unexplained
+
+    @property
+    def remarks(self) -> list[str]:
+        """What happened besides the answers, a sentence each."""
+        found = remarks(self.restarts, self.unexplained)
+        if self._repeated:
+            (first, count), number = next(iter(self._repeated.items())), len(self._repeated)
+            cases = "1 case" if number == 1 else f"{number} cases"
+            found.append(
+                f"the client sent several requests in {cases}, such as {count} in {first}: it "
+                "retries, or sends them twice"
+            )
+        return found
 
     def examine(
         self,
@@ -142,6 +157,8 @@ class HttpRunner:
             try:
                 exchanges = served.close()
                 self._requested[case.name] = requests_usage(case, exchanges)
+                if len(exchanges) > 1:
+                    self._repeated[name_of(case)] = len(exchanges)
                 done.set_result(with_requests(answered.result(), exchanges, served.url))
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for
                 done.set_exception(error)
@@ -228,6 +245,7 @@ class _PerCase:
         name = Path(self._command[0]).name
         self.hello = Hello(Client(name, adapter=" ".join(self._command)))
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
         self.restarts = self.unexplained = 0
 
     def submit(self, message: Mapping[str, Any], served: ServedCase) -> Future[Answer]:
@@ -245,14 +263,17 @@ class _PerCase:
                 f"{self._command[0]} cannot be started: {error.strerror or error}; "
                 "the command after `--` must be a program that can be found"
             ) from None
-        self._running.add(process)
-        try:
-            output = process.communicate(timeout=self._limit)[0]
-        except subprocess.TimeoutExpired:
-            end_process(process, at_once=True)
-            return no_answer(f"no answer within {self._limit:g} s")
-        finally:
-            self._running.discard(process)
+        with process:  # closes its output
+            self._running.add(process)
+            if self._closed:
+                end_process(process, at_once=True)
+            try:
+                output = process.communicate(timeout=self._limit)[0]
+            except subprocess.TimeoutExpired:
+                end_process(process, at_once=True)
+                return no_answer(f"no answer within {self._limit:g} s")
+            finally:
+                self._running.discard(process)
         lines = output.strip().splitlines()
         if not lines:
             return no_answer(
@@ -261,6 +282,7 @@ class _PerCase:
         return _read(lines[-1], process.returncode)
 
     def close(self) -> None:
+        self._closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in tuple(self._running):
             end_process(process, at_once=True)

@@ -51,7 +51,11 @@ def unjudged(case: Case, absent: Collection[str], judged: Collection[str]) -> tu
 
 def fields_about(case: Case) -> tuple[str, ...]:
     """The fields that show whether a client gets a case right; () if errors do."""
-    return tuple(name for name in _candidates(case) if _has(case, name))
+    found = tuple(name for name in _candidates(case) if _has(case, name))
+    if found or case.reaction == "error":
+        return found
+    # Nothing of it is in this stream: whatever else there is shows that the client reads it.
+    return tuple(name for name in _FIELDS[:-1] if _has(case, name))
 
 
 def _candidates(case: Case) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Compiled cases, kept on the disk between runs, so that a second run starts at once.
 
 They are pickles in the user's own cache folder. The key of a file covers everything that its cases
-depend on: this version and its source, and the arguments.
+depend on: the source of this version of mockllm, that of Python, and the arguments.
 """
 
 from __future__ import annotations
@@ -23,20 +23,11 @@ __all__ = ["VARIABLE", "cache_folder", "kept_cases"]
 VARIABLE = "MOCKLLM_CACHE"
 """The environment variable with another folder for the cache; empty: keep nothing."""
 
+_DIGEST = 32
+"""Bytes of the digest before the pickle: a changed byte would be a changed stream."""
+
 _MOST_BYTES = 128 << 20
 """Of all files together."""
-
-_DAMAGED = (
-    pickle.UnpicklingError,
-    EOFError,
-    AttributeError,
-    ImportError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-)
-"""What reading a pickle raises that is cut, or was written by other code."""
 
 
 def kept_cases(
@@ -90,14 +81,14 @@ def _key(arguments: object) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _source() -> list[tuple[str, int, int]]:
-    """Path, size and time of change of every source file: cases change with the code."""
-    root = Path(__file__).resolve().parents[1]
-    found = []
-    for path in root.rglob("*.py"):
-        status = path.stat()
-        found.append((path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns))
-    return sorted(found)
+def _source() -> str:
+    """A digest of mockllm's source, its version among it: cases change with the code."""
+    root = Path(__file__).parents[1]
+    found = sha256()
+    for path in sorted(root.rglob("*.py")):
+        found.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def _read(path: Path, report: Callable[[str], None]) -> list[Case] | None:
@@ -108,24 +99,23 @@ def _read(path: Path, report: Callable[[str], None]) -> list[Case] | None:
     except OSError as error:
         report(f"kept cases cannot be read: {path}: {error.strerror or error}")
         return None
-    try:
-        kept = pickle.loads(data)  # noqa: S301  of the user's own cache, written below
-    except _DAMAGED as error:
-        report(f"kept cases are damaged and are compiled again: {path}: {error}")
-        return None
-    if not isinstance(kept, list):
+    digest, pickled = data[:_DIGEST], data[_DIGEST:]
+    if sha256(pickled).digest() != digest:
         report(f"kept cases are damaged and are compiled again: {path}")
         return None
-    return kept
+    found: list[Case] = pickle.loads(pickled)  # noqa: S301  of the user's own cache, written below
+    return found
 
 
 def _write(path: Path, compiled: list[Case], report: Callable[[str], None]) -> None:
     """Writes whole files only; the oldest ones make room."""
+    pickled = pickle.dumps(compiled, pickle.HIGHEST_PROTOCOL)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
-            pickle.dump(compiled, draft, pickle.HIGHEST_PROTOCOL)
-        Path(draft.name).replace(path)
+        with tempfile.TemporaryDirectory(dir=path.parent) as draft:
+            file = Path(draft, path.name)
+            file.write_bytes(sha256(pickled).digest() + pickled)
+            file.replace(path)
         _make_room(path)
     except OSError as error:
         report(f"compiled cases cannot be kept: {path}: {error.strerror or error}")

@@ -10,10 +10,11 @@ from typing import Any
 
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Tool
-from mockllm.conformance.messages import question
+from mockllm.conformance.messages import question, tools_json
 from mockllm.conformance.pool import LIMIT, Level
 from mockllm.conformance.process import Job, RunnerProcess
 from mockllm.errors import ProbeError
+from mockllm.scenario.model import ToolSpec
 
 __all__ = ["Piped"]
 
@@ -23,7 +24,8 @@ class Piped:
 
     The program is started at the first stream, and ends with `close`, or when this object is
     collected. The stream is sent as a whole at its end, so that no state in the middle of it is
-    judged.
+    judged. What the client has no place for is ignored by the policy that judges:
+    `Policy(ignore=piped.unsupported)`.
 
     Args:
         command: the program and its arguments.
@@ -58,6 +60,15 @@ class Piped:
             self._end = weakref.finalize(self, self._process.close)
         return self._process
 
+    @property
+    def unsupported(self) -> frozenset[str]:
+        """The fields of an outcome that the client has no place for.
+
+        Raises:
+            ProbeError: see `process`.
+        """
+        return self.process.hello.unsupported
+
     def __call__(self) -> _PipedProbe:
         """A new probe."""
         return _PipedProbe(self)
@@ -78,10 +89,8 @@ class _PipedProbe:
         self._feed: list[Any] = []
 
     def offer(self, tools: tuple[Tool, ...]) -> None:
-        self._tools = [
-            {"name": str(tool), "description": tool.description, "parameters": tool.parameters}
-            for tool in tools
-        ]
+        specs = (ToolSpec(str(tool), tool.description, tool.parameters) for tool in tools)
+        self._tools = tools_json(tuple(specs))
 
     def feed(self, data: Any, event: str | None = None) -> None:
         level = "bytes" if isinstance(data, bytes) else "payloads"
@@ -98,4 +107,7 @@ class _PipedProbe:
     def outcome(self) -> Outcome:
         job = Job({"case": "", "tools": self._tools, "feed": self._feed})
         self._piped.process.submit(job)
-        return job.done.result().outcome
+        answer = job.done.result()
+        if answer.invalid:
+            raise ProbeError(f"the answer of the runner is not valid: {answer.invalid}")
+        return answer.outcome

@@ -21,7 +21,7 @@ from mockllm.conformance.process import Job, RunnerProcess
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["LIMIT", "WINDOW", "Level", "PipeRunner", "Progress", "check_api", "examined"]
+__all__ = ["LIMIT", "WINDOW", "Level", "PipeRunner", "Progress", "check_api", "examined", "remarks"]
 
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
@@ -87,6 +87,11 @@ class PipeRunner:
         """How often a process died or hung, and no case does that alone."""
         return sum(one.unexplained for one in self._processes)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What happened besides the answers, a sentence each."""
+        return remarks(self.restarts, self.unexplained)
+
     def examine(
         self,
         specs: Iterable[CaseSpec | Case],
@@ -149,6 +154,20 @@ def check_api(api: str) -> None:
     """
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
+
+
+def remarks(restarts: int, unexplained: int) -> list[str]:
+    """Sentences about processes that died or hung."""
+    found = []
+    if restarts:
+        times = "once" if restarts == 1 else f"{restarts} times"
+        found.append(f"the runner died or hung, and was started again {times}")
+    if unexplained:
+        found.append(
+            "the runner died or hung where no case does that alone: a stream may depend on those "
+            "before it"
+        )
+    return found
 
 
 def examined(

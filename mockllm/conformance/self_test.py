@@ -102,7 +102,8 @@ def self_test(
         finally:
             conversation.close_input()
             end_process(process, at_once=True)
-        return conversation.problems
+        # Each once, as it came first.
+        return list({one.problem: one for one in reversed(conversation.problems)}.values())[::-1]
 
 
 def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict[str, Any]]:

@@ -299,6 +299,7 @@ def test_wrong_use(check: Check, words: tuple[str, ...], runner: list[str], mess
 def test_the_files_of_emitted_cases_have_the_names_of_results(check: Check) -> None:
     """A runner sees the name under which the case is reported."""
     check("--only", "chat/sample-call+chat-index-missing", "--emit", "cases.jsonl")
-    hello, case = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    hello, case, plain = map(json.loads, Path("cases.jsonl").read_text().splitlines())
     assert hello == {"mockllm": 1, "api": "chat", "level": "bytes"}
     assert case["case"] == "chat/sample-call+chat-index-missing"
+    assert plain["case"] == "chat/sample-call"

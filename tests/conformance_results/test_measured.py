@@ -16,7 +16,7 @@ from mockllm.conformance.measured import json_value, stream_of
 from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.source import source_commit
 from mockllm.quirks import find
-from mockllm.quirks.samples import CALL
+from mockllm.quirks.samples import CALL, SAMPLES
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,14 @@ def test_the_fields_that_a_quirk_is_about(quirk: str, fields: tuple[str, ...]) -
     found, variant = find(quirk)
     one = case(found.sample_of(variant), "chat", quirk=quirk)
     assert fields_about(one) == fields
+
+
+def test_a_quirk_of_calls_in_a_stream_without_one() -> None:
+    """It shows that everything else is read, so a client that has nothing is not judged."""
+    one = case(SAMPLES["sample-text"], "chat", quirk="chat-tool-calls-null:null")
+    everything = ("text", "finish", "usage", "role", "model", "response_id")
+    assert fields_about(one) == everything
+    assert unjudged(one, everything, ()) == everything
 
 
 def test_the_signatures_of_reasoning() -> None:

@@ -2,7 +2,9 @@
 client of examples/runners. Faults by name."""
 
 import json
+import os
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -36,19 +38,38 @@ def outcome(case):
     with urllib.request.urlopen(request, timeout=case["deadline"]) as answer:
         while data := answer.read1(1000):
             client.feed_bytes(data)
+    if "die" in FAULTS and "two-same" in case.get("case", ""):
+        os._exit(3)
+    if "again" in FAULTS:
+        with urllib.request.urlopen(request, timeout=case["deadline"]) as answer:
+            answer.read()
     return client.close()
+
+
+LOCK = threading.Lock()
+
+
+def work(case):
+    try:
+        found = outcome(case)
+    except Exception as error:  # noqa: BLE001
+        found = {"errors": [f"{type(error).__name__}: {error}"]}
+    with LOCK:
+        print(json.dumps({"id": case["id"], **found}), flush=True)
 
 
 def main():
     json.loads(sys.stdin.readline())
     print(json.dumps({"mockllm": 1, "client": {"name": "urllib"}}), flush=True)
+    threads = []
     for line in sys.stdin:
-        case = json.loads(line)
-        try:
-            found = outcome(case)
-        except Exception as error:  # noqa: BLE001
-            found = {"errors": [f"{type(error).__name__}: {error}"]}
-        print(json.dumps({"id": case["id"], **found}), flush=True)
+        if "threads" in FAULTS:
+            threads.append(threading.Thread(target=work, args=(json.loads(line),)))
+            threads[-1].start()
+        else:
+            work(json.loads(line))
+    for one in threads:
+        one.join()
 
 
 if __name__ == "__main__":

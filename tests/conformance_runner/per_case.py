@@ -2,12 +2,16 @@
 
 import json
 import os
+import subprocess
 import sys
 
 from http_runner import outcome
 
 if "die" in sys.argv:
     sys.exit(5)
+if "hang" in sys.argv:
+    # A program of its own that keeps the output open, as a shell or npx starts one.
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(3600)"], check=False)
 print("a line before the outcome")
 case = {
     "base_url": os.environ["MOCKLLM_BASE_URL"],

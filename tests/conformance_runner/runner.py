@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "runners" / "pyt
 from client import create
 
 FAULTS = set(sys.argv[1:])
+NUMBERS = [0]
+"""How many cases were answered."""
 
 
 def send(message):
@@ -40,6 +42,20 @@ def faulty(message, answer):
         time.sleep(3600)
     if "silent" in FAULTS:
         return True
+    if "mute-death" in FAULTS:
+        os._exit(6)
+    if "late-death" in FAULTS and "two-same" in case:
+        send(answer)
+        time.sleep(0.05)  # so that the next case is here
+        os._exit(7)
+    if "tired" in FAULTS and NUMBERS[0] % 4 == 3:
+        os._exit(8)
+    NUMBERS[0] += 1
+    if "endless" in FAULTS:
+        while True:
+            print("a line for people", flush=True)
+    if "list-id" in FAULTS:
+        answer["id"] = [message["id"]]
     if "shout" in FAULTS:
         print("a line for people", flush=True)
     if "text-id" in FAULTS:
@@ -62,6 +78,12 @@ def main():
     question = json.loads(sys.stdin.readline())
     if "no-hello" in FAULTS:
         return
+    once = next((Path(one[5:]) for one in FAULTS if one.startswith("once=")), None)
+    if once is not None:
+        try:
+            once.touch(exist_ok=False)
+        except FileExistsError:
+            sys.exit(9)
     version = 2 if "version" in FAULTS else 1
     client = {} if "no-name" in FAULTS else {"name": "reference", "language": "python"}
     send({"mockllm": version, "client": client, "unsupported": []})

@@ -1,6 +1,7 @@
 """Whole clients over HTTP, started once or for each case."""
 
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, quirk_cases
 from mockllm.conformance.http_cases import HttpRunner
+from mockllm.conformance.http_sessions import ServedCase
 from mockllm.conformance.self_test import self_test
 from mockllm.quirks.samples import SAMPLES
+from mockllm.server.thread import ServerThread
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -49,6 +52,44 @@ def test_a_client_that_calls_another_route(samples):
     assert "was not answered from the case" in answer.invalid
 
 
+def test_a_client_that_sends_the_request_again(samples):
+    """A retry gets the same answer. It is no mistake, and is reported."""
+    with HttpRunner([*RUNNER, "again"], "chat", limit=GIVE_UP) as runner:
+        assert runner.answer(samples[0]).invalid == ""
+        assert runner.remarks == [
+            "the client sent several requests in 1 case, such as 2 in chat/sample-text: it "
+            "retries, or sends them twice"
+        ]
+
+
+def test_a_client_that_dies_while_others_are_served(samples):
+    """Each case that is sent again has a new session: the first one has been played."""
+    with HttpRunner([*RUNNER, "threads", "die"], "chat", limit=GIVE_UP) as runner:
+        report = runner.examine(samples, Policy())
+        assert runner.restarts >= 1
+        assert not [one.invalid for one in runner.answers.values() if one.invalid]
+        ended = {name: one.ended for name, one in runner.answers.items() if one.ended}
+    culprits = [one.name for one in samples if "two-same" in one.name]
+    assert ended == dict.fromkeys(culprits, "the runner ended with exit code 3")
+    wrong = [one.case.name for one in report.results if one.judgement.differences]
+    assert wrong == culprits
+
+
+def test_a_client_gives_up_before_it_is_stopped(samples):
+    message = ServedCase(ServerThread([]), samples[0], count(1), 10.0)
+    with message._thread:
+        assert message.open()["deadline"] == 9.0
+
+
+def test_a_proxy_is_not_used(samples, monkeypatch):
+    """This machine is exempt for the client, whatever the user's environment has."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with HttpRunner(RUNNER, "chat", limit=GIVE_UP) as runner:
+        assert runner.examine(samples[:2], Policy()).good
+
+
 def test_usage_is_judged_where_it_was_requested(samples):
     with HttpRunner([*RUNNER, "no-usage"], "chat", limit=GIVE_UP) as runner:
         report = runner.examine(samples, Policy())
@@ -73,6 +114,19 @@ def test_a_program_for_each_case(samples):
 def test_a_program_without_an_outcome(samples, fault, field, text):
     with HttpRunner([*PER_CASE, fault], "chat", per_case=True, limit=GIVE_UP) as runner:
         assert getattr(runner.answer(samples[0]), field).startswith(text)
+
+
+def test_a_program_that_hangs_ends_with_what_it_started(samples):
+    with HttpRunner([*PER_CASE, "hang"], "chat", per_case=True, limit=1.0) as runner:
+        assert runner.answer(samples[0]).ended == "no answer within 1 s"
+
+
+def test_programs_end_with_the_runner(samples):
+    """The user stops: what runs is ended, what waits is not started."""
+    runner = HttpRunner([*PER_CASE, "hang"], "chat", per_case=True, limit=GIVE_UP)
+    waiting = [runner._submit(one) for one in samples[:3]]
+    runner.close()
+    assert all(one.done() for one in waiting)
 
 
 def test_the_self_test_over_http():

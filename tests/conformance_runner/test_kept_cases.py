@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from mockllm.checking.cases.compile import case
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance import kept_cases as module
 from mockllm.conformance.case_files import FileRunner, write_cases
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.kept_cases import cache_folder, kept_cases
 from mockllm.conformance.messages import as_json
 from mockllm.errors import UsageError
@@ -69,6 +71,16 @@ def test_a_damaged_file_is_compiled_again_and_reported(cache, two, damage):
     assert len(lines) == 1
     assert str(path) in lines[0]
     assert kept_cases("chat", two, variations=0, quirks=False, report=lines.append)
+    assert len(lines) == 1
+
+
+def test_a_changed_byte_is_no_changed_stream(cache, two):
+    kept_cases("chat", two, variations=0, quirks=False)
+    (path,) = cache.glob("*.cases")
+    path.write_bytes(path.read_bytes().replace(b"chat.completion", b"chat.completiom"))
+    lines = []
+    found = kept_cases("chat", two, variations=0, quirks=False, report=lines.append)
+    assert b"completiom" not in b"".join(found[0].chunks)
     assert len(lines) == 1
 
 
@@ -145,9 +157,25 @@ def test_missing_answers_are_counted(samples, tmp_path):
     assert runner.examine(None, Policy()).runs == len(samples) - 2
 
 
+def test_plain_forms_are_written_and_excuse_their_quirks(tmp_path):
+    """A client that loses all text loses it in the plain form, too: the quirk adds nothing."""
+    quirk = case(SAMPLES["sample-text"], "chat", quirk="sse-crlf")
+    counts, lines = emitted([quirk], "bytes")
+    assert counts == (2, [])
+    assert [line["case"] for line in lines[1:]] == [name_of(quirk), name_of(quirk.plain)]
+    without = {"id": 1, **as_json(replace(quirk.expected, text=""))}
+    both = answers([], tmp_path, lambda lines: [*lines, without, {**without, "id": 2}])
+    runner = FileRunner(both, [quirk])
+    assert [one.case.name for one in runner.examine(None, Policy()).failures] == [quirk.plain.name]
+    assert runner.missing == ()
+    one = FileRunner(answers([], tmp_path, lambda lines: [*lines, without]), [quirk])
+    assert one.missing == (quirk.plain.name,)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda lines: [*lines, {"id": []}], r"id: \[\] is none of the .* cases"),
         (lambda lines: lines[:0], "the first line must be the hello"),
         (lambda lines: lines[1:], "answers.jsonl:1: mockllm: this mockllm speaks version 1"),
         (lambda lines: [*lines, lines[-1]], "there are two answers to chat/"),

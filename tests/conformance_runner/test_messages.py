@@ -19,9 +19,18 @@ from mockllm.conformance.messages import (
     question,
     read_answer,
     read_hello,
+    sent_id,
 )
 from mockllm.conformance.schemas import runner_schema
 from mockllm.quirks.samples import CALL
+
+
+def valid(kind):
+    """The validator of one kind of message."""
+    return jsonschema.Draft202012Validator({**runner_schema(), "$ref": f"#/$defs/{kind}"})
+
+
+ANSWER, HELLO = valid("answer"), valid("hello")
 
 TEXTS = st.text(max_size=8)
 JSON = st.recursive(
@@ -66,7 +75,7 @@ OUTCOMES = st.builds(
 def test_an_outcome_and_its_answer_are_inverse(outcome):
     """Through the line of a runner, and by the schema."""
     value = parse(encode({"id": 1, **as_json(outcome)}))
-    jsonschema.validate(value, {**runner_schema(), "$ref": "#/$defs/answer"})
+    ANSWER.validate(value)
     answer = read_answer(value)
     assert answer.outcome == outcome
     assert answer.absent == frozenset()
@@ -88,10 +97,9 @@ def test_a_crash_is_the_first_error():
 
 @pytest.mark.parametrize("level", ["bytes", "payloads"])
 def test_what_mockllm_sends_is_in_the_schema(level):
-    schema = runner_schema()
-    jsonschema.validate(question("chat", level), {**schema, "$ref": "#/$defs/question"})
+    valid("question").validate(question("chat", level))
     message = {"id": 1, **case_json(case(CALL, "chat"), level)}
-    jsonschema.validate(message, {**schema, "$ref": "#/$defs/case"})
+    valid("case").validate(message)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +122,7 @@ def test_an_answer_of_another_form_names_the_field(value, field):
     with pytest.raises(InvalidMessageError, match=f"^{field}"):
         read_answer(value)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"id": 1, **value}, {**runner_schema(), "$ref": "#/$defs/answer"})
+        ANSWER.validate({"id": 1, **value})
 
 
 @pytest.mark.parametrize(
@@ -133,4 +141,13 @@ def test_a_hello_of_another_form(value):
     with pytest.raises(InvalidMessageError):
         read_hello(value)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(value, {**runner_schema(), "$ref": "#/$defs/hello"})
+        HELLO.validate(value)
+
+
+@pytest.mark.parametrize(
+    ("id", "found"), [(3, 3), (True, 0), ("3", 0), ([], 0), ({}, 0), (3.5, 0), (None, 0)]
+)
+def test_only_a_whole_number_is_an_id(id, found):
+    """A list cannot be looked up, and True equals 1 in Python."""
+    assert sent_id({"id": id}) == found
+    assert sent_id({}) == 0

@@ -11,7 +11,7 @@ from mockllm.checking.cases.compile import case, cases, quirk_cases
 from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance.piped import Piped
 from mockllm.conformance.pool import PipeRunner
-from mockllm.errors import ProbeError
+from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.timeouts import GIVE_UP
 
@@ -32,6 +32,12 @@ def quirks():
 
 def pipe(*faults, level="bytes", limit=GIVE_UP, **settings):
     return PipeRunner([*RUNNER, *faults], "chat", level, limit=limit, **settings)
+
+
+def varied():
+    found = list(cases("chat", SAMPLES.values(), variations=1, quirks=False))
+    assert len(found) > 25
+    return found
 
 
 def verdicts(report):
@@ -85,6 +91,63 @@ def test_one_case_ends_the_runner_and_it_alone_is_a_crash(samples, fault):
     assert set(others.values()) == {"right"}
 
 
+@pytest.mark.parametrize("window", [1, 64])
+def test_a_case_that_follows_one_that_ends_the_runner_is_not_blamed(samples, window):
+    """It dies after its answer, with the next case in flight: that one alone ends no runner."""
+    with pipe("late-death", window=window) as runner:
+        found = runner.examine(samples, Policy())
+        assert runner.restarts >= 1
+        assert runner.unexplained >= 1
+        assert not [one for one in runner.answers.values() if one.ended]
+    assert found.good
+
+
+def test_a_runner_that_ends_after_some_cases(samples):
+    """No case does that: each is answered by a process of its own, and the ends are counted."""
+    with pipe("tired") as runner:
+        found = runner.examine(samples, Policy())
+        assert runner.restarts >= 2
+        assert runner.unexplained >= 1
+    assert found.good
+    assert found.runs == len(samples)
+
+
+def test_a_runner_that_never_answers_is_given_up():
+    found = varied()
+    with pipe("mute-death") as runner, pytest.raises(ProbeError, match="has answered no case"):
+        runner.examine(found, Policy())
+
+
+def test_few_cases_that_all_end_the_runner_are_crashes(samples):
+    with pipe("mute-death") as runner:
+        found = runner.examine(samples[:2], Policy())
+        assert {one.ended for one in runner.answers.values()} == {
+            "the runner ended with exit code 6"
+        }
+    assert set(verdicts(found).values()) == {"crash"}
+
+
+def test_a_runner_that_cannot_be_started_again(samples, tmp_path):
+    """Every case that waits gets the reason; nothing waits for an answer that cannot come."""
+    with (
+        pipe("die", f"once={tmp_path / 'started'}") as runner,
+        pytest.raises(ProbeError, match="ended with exit code 9 before its hello"),
+    ):
+        runner.examine(samples, Policy())
+
+
+def test_a_runner_that_was_closed(samples):
+    with pipe() as runner:
+        pass
+    with pytest.raises(ProbeError, match="was closed"):
+        runner.outcome(samples[0])
+
+
+def test_no_such_api():
+    with pytest.raises(UsageError, match="there is no API 'chatty'; there are: chat"):
+        PipeRunner(RUNNER, "chatty")
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -109,7 +172,8 @@ def test_a_program_that_there_is_not():
         ("shout", "standard output is for answers alone"),
         ("text-id", "the id '1' of an answer is none that was sent"),
         ("other-id", "the id 1001 of an answer is none that was sent"),
-        ("twice", "the id 1 of an answer answered twice"),
+        ("list-id", r"the id \[1\] of an answer is none that was sent"),
+        ("twice", "the id 1 of an answer is answered twice"),
     ],
 )
 def test_a_runner_that_breaks_the_protocol_is_not_judged(samples, fault, message):
@@ -138,6 +202,17 @@ def test_a_runner_as_a_probe_of_the_kit():
     try:
         report = check(piped, api="chat", level="bytes")
         assert report.runs > 5
+        assert piped.unsupported == frozenset()
+    finally:
+        piped.close()
+
+
+def test_a_broken_runner_is_no_probe(samples):
+    """The mistake is the runner's, and the client is not judged."""
+    piped = Piped([*RUNNER, "wrong-type"], "chat", limit=GIVE_UP)
+    try:
+        with pytest.raises(ProbeError, match="tool_calls: must be a list"):
+            examine(piped, samples[:1], level="bytes")
     finally:
         piped.close()
 
@@ -172,6 +247,8 @@ def test_many_processes_end_with_the_runner(samples):
 
 
 def test_cases_with_variations_go_through(samples):
-    found = list(cases("chat", [], variations=1, quirks=False))
+    found = varied()
     with pipe() as runner:
-        assert runner.examine(found, Policy()).good
+        report = runner.examine(found, Policy())
+    assert report.good
+    assert report.runs == len(found)

@@ -31,6 +31,10 @@ def test_a_good_runner_has_no_problem(level):
         ("version", "the hello is not valid: mockllm: this mockllm speaks version 1"),
         ("no-name", 'the hello is not valid: client: must be an object with a "name"'),
         ("shout", "a line is no JSON"),
+        ("endless", "a line is no JSON"),
+        ("list-id", "the id [7] was not sent"),
+        ("text-id", "the id '7' was not sent"),
+        ("other-id", "the id 1007 was not sent"),
         ("twice", "the id 7 is answered twice"),
         ("wrong-type", "an answer is not valid: tool_calls: must be a list"),
         ("nothing", "an answer has no field of an outcome"),
@@ -41,17 +45,20 @@ def test_each_fault_is_named(fault, problem):
     assert any(one.startswith(problem) for one in problems(fault))
 
 
+def test_a_problem_of_every_answer_is_shown_once():
+    found = problems("shout", "wrong-type")
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
         ("silent", "there is no answer to the cases with the ids 7, 3, 4000000011, 5"),
-        ("text-id", "the id '7' was not sent"),
-        ("other-id", "the id 1007 was not sent"),
-        ("stays", "the runner goes on 3 s after the end of its standard input"),
+        ("stays", "the runner goes on 2 s after the end of its standard input"),
     ],
 )
 def test_what_shows_after_the_limit(fault, problem):
-    assert any(one.startswith(problem) for one in problems(fault, limit=3.0))
+    assert any(one.startswith(problem) for one in problems(fault, limit=2.0))
 
 
 def test_no_such_program():

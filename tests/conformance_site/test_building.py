@@ -125,6 +125,7 @@ def test_no_value_of_results_becomes_markup(tmp_path: Path):
     assert "\\ud800" in cell
 
 
+@pytest.mark.slow
 def test_a_page_that_stands_alone_is_at_most_one_megabyte():
     """Mistakes are left out, the worst last, and counted."""
     cases = [

@@ -14,7 +14,7 @@ import pytest
 import mockllm.conformance
 from mockllm.checking.cases.compile import case
 from mockllm.cli.runner_templates import runners_folder
-from mockllm.conformance.http_cases import case_message
+from mockllm.conformance.http_sessions import case_message
 from mockllm.conformance.messages import (
     case_json,
     question,

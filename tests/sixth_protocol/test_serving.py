@@ -114,6 +114,18 @@ def test_the_base_url_is_known(hall):
     assert session["base_urls"]["echo"] == f"{one.thread.url}/s/mine/echo"
 
 
+def test_a_further_path_and_a_session_of_its_own(hall):
+    """A path of `--path` leads to the API, and so does a session that has its own scenario."""
+    one = hall(paths=(("echo", "/halls/{hall}/stage"),))
+    body = {"speaker": "narrator-1", "dialogue": [{"who": "human", "line": "anything"}]}
+    scenario = {"scenario": "own", "turns": [{"reply": {"text": "Our own."}}]}
+    made = one.http.post("/_mockllm/sessions", json={"scenarios": scenario}).json()
+    url = f"{made['url']}/halls/red/stage"
+    assert made["paths"] == [{"api": "echo", "url": f"{made['url']}/halls/{{hall}}/stage"}]
+    assert spoken(one.http.post(url, json={**body, "live": True}).text) == "Our own."
+    assert one.http.post(f"{made['base_urls']['echo']}/v2/speak", json=body).status_code == 200
+
+
 def test_an_error_in_the_stream(hall):
     """An error ends the stream in the shape of the API."""
     error = "{error: {message: The roof fell in, type: collapse, code: e7}}"

@@ -249,7 +249,7 @@ def _steps(failed: Sequence[Row], at: int | None) -> dict[str, str]:
 
 
 def _worst_rank(line: dict[str, Any]) -> int:
-    return min(row.mark.rank for row in line["cells"] if row is not None)
+    return min(int(row.mark.rank) for row in line["cells"] if row is not None)
 
 
 def _alike(rows: Sequence[Row]) -> list[tuple[Row, int]]:
