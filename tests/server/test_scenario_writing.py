@@ -76,6 +76,33 @@ def test_all_are_written_in_their_order(tmp_path):
     assert not list(writing.folder.glob(".recording-*/*.jsonl"))
 
 
+def test_a_tape_without_a_scenario_does_not_count_as_written(tmp_path):
+    """A recorder that is killed between the tape and the YAML leaves a tape that no scenario names.
+    The next one writes the exchange, which is still put aside."""
+    writing = Writing(tmp_path / "recorded")
+    exchange = answer([user("hello")], "answer to hello")
+    writing.pending.put(exchange)
+    writing.pending.close()
+    ((captured, file),) = Pending(writing.folder).left()
+    copy = file.read_bytes()
+    writing.writing.add(captured, file, lambda: None)
+    writing.writing.close()
+    file.write_bytes(copy)  # as if it had been killed before
+    os.utime(file, ns=(0, 0))
+    tapes = list(writing.folder.glob("hello*.jsonl"))
+    assert tapes
+    (writing.folder / "hello.yaml").unlink()
+    next_one = ScenarioWriting(
+        Setup(writing.folder, Rules(), MatchRule(), False, frozenset()),
+        Redactor(Rules()),
+        writing.sent.append,
+    )
+    next_one.add_left([(captured, file)])
+    next_one.close()
+    assert [one.name for one in load([writing.folder])] == ["hello"]
+    assert not file.exists()
+
+
 def test_the_end_of_an_answer_waits_while_too_many_wait(tmp_path, monkeypatch):
     """While nothing can be written, only so many answers may end; the others end when there is
     room."""

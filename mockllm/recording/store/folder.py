@@ -98,9 +98,16 @@ class Folder:
             return None
 
     def exchanges_since(self, moment: int) -> Iterator[Captured]:
-        """What the tapes hold that were written since a moment, in nanoseconds, as file times."""
+        """What the tapes of scenarios hold that were written since a moment, in nanoseconds, as
+        file times. A tape that no scenario names was left by a recorder that was killed before it
+        wrote the scenario: its exchange is not written.
+
+        Raises:
+            ScenarioError: with every problem of every file.
+        """
+        named = set().union(*map(_tapes, self.scenarios()))
         for file in self.path.glob("*.jsonl"):
-            if file.stat().st_mtime_ns >= moment:
+            if file.name in named and file.stat().st_mtime_ns >= moment:
                 tape = self.tape(Recorded(file.name))
                 if tape is not None:
                     yield captured_of(tape)
