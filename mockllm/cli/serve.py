@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import click
 
+from mockllm.cli.faults import fault_options
 from mockllm.cli.listening import (
     Loop,
     cannot_listen,
@@ -21,6 +22,7 @@ from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
 from mockllm.cli.reloading import check_watchable
 from mockllm.errors import UsageError
+from mockllm.replay.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
 
 __all__ = ["cannot_listen", "serve"]
@@ -61,6 +63,7 @@ __all__ = ["cannot_listen", "serve"]
     help="Where recordings go; default: the folder that is served.",
 )
 @recording_options
+@fault_options
 def serve(
     paths: tuple[Path, ...],
     host: str,
@@ -82,6 +85,7 @@ def serve(
     loop: Loop,
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
+    faults: FaultPlan,
     **recording: Any,
 ) -> None:
     """Serve the scenarios of files and folders.
@@ -96,6 +100,7 @@ def serve(
       mockllm serve weather.yaml --reload --speed 0
       mockllm serve scenarios/ --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
+      mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
     """
     if not paths:
@@ -138,6 +143,7 @@ def serve(
             paths=api_paths + agui_paths,
             log=None if quiet else report.exchange,
             record=record,
+            faults=faults,
         )
         target = record.folder if record is not None else None
         server = MockServer(_scenarios(paths, target), options)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["TimedBytes"]
+__all__ = ["Ending", "TimedBytes"]
+
+Ending = Literal["complete", "closed", "reset", "chunk", "open"]
+"""How the bytes of an answer end: as HTTP ends them; or before that, when the connection is
+`closed` (FIN) or `reset` (RST), when the HTTP `chunk` that began breaks off and the connection is
+closed, or not at all: it stays `open` until the client leaves."""
 
 
 @dataclass(frozen=True, slots=True)

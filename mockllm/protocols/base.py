@@ -28,6 +28,7 @@ from mockllm.protocols.records import (
     Environment,
     FallbackRoute,
     Normalisation,
+    ServiceError,
     StoredAnswers,
     StreamEvents,
 )
@@ -156,6 +157,20 @@ class Route:
     header: str | None = None
 
 
+SERVICE_ERRORS: Mapping[str, ServiceError] = {
+    "overloaded": ServiceError(
+        503, StreamError("The service is overloaded. Please try again later.", None, "overloaded")
+    ),
+    "rate_limit": ServiceError(
+        429, StreamError("Rate limit reached. Please try again later.", None, "rate_limit")
+    ),
+    "server_error": ServiceError(
+        500, StreamError("The server had an error.", None, "server_error")
+    ),
+}
+"""The errors of a service that documents none."""
+
+
 @dataclass(frozen=True, slots=True)
 class WireProtocol:
     """Everything that the rest of mockllm knows of one protocol.
@@ -201,6 +216,8 @@ class WireProtocol:
         finish_values: by neutral finish reason, the values on the wire that mean it, the usual one
             first.
         role: the role of an answer on the wire.
+        service_errors: the errors of the service that have nothing to do with the request, by
+            `overloaded`, `rate_limit` and `server_error`.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
         join_usage: the same for a frame and one with nothing but usage after it, where the API
             sends two, and some services one.
@@ -240,5 +257,6 @@ class WireProtocol:
     end_data: str | None = None
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     role: str = "assistant"
+    service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
     join: Callable[[Frame, Frame], Frame | None] | None = None
     join_usage: Callable[[Frame, Frame], Frame | None] | None = None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm.core.events import Start
+from mockllm.core.events import Start, StreamError
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.core.turn import ToolCall, Turn
@@ -25,6 +25,7 @@ __all__ = [
     "FallbackRoute",
     "Json",
     "Normalisation",
+    "ServiceError",
     "StoredAnswers",
     "StreamEvents",
     "identity",
@@ -122,6 +123,19 @@ class Detection:
     likely_request: Callable[[Mapping[str, Any]], bool] = lambda _: False
     any_path: bool = False
     identity: Callable[[Mapping[str, Any]], Start] = identity
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceError:
+    """An error of a service that has nothing to do with the request.
+
+    Args:
+        status: of an HTTP answer with it.
+        error: as a stream has it.
+    """
+
+    status: int
+    error: StreamError
 
 
 @dataclass(frozen=True, slots=True)

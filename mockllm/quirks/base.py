@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mockllm.core.frame import Frame
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
@@ -56,10 +56,6 @@ TOPICS = (
     "other",
 )
 """What quirks are about, in the order of reports."""
-
-Ending = Literal["complete", "closed", "reset"]
-"""How the HTTP answer ends: properly, with the connection closed before the last chunk, or with
-the connection reset."""
 
 
 @dataclass(slots=True)

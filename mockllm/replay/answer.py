@@ -12,18 +12,18 @@ from typing import Any
 
 from mockllm.core.http_status import reason_phrase
 from mockllm.core.seeded import derive
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import apply_to_body
-from mockllm.quirks.base import Ending
 from mockllm.scenario.model import Http
 
 __all__ = [
     "CORS",
     "LAST_CHUNK",
+    "FaultNote",
     "HttpAnswer",
     "bytes_answer",
     "chunk",
@@ -36,6 +36,32 @@ __all__ = [
 
 
 _NO_EXTRA: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class FaultNote:
+    """The faults of an answer, as they are sent.
+
+    Args:
+        text: the faults as they are written, for the journal.
+        struck: the bytes of the body that are sent before the first one strikes; None: none does.
+        missed: why one does not strike; "" where each does.
+        head_at: when status and headers are sent, in microseconds after the request.
+        has_head: whether anything is sent at all.
+        end_at: when the ending comes, if it is later than the last part; in microseconds.
+        retry_at: the time that `retry-after` names as an HTTP date, in microseconds after the
+            answer; None without one.
+        idle_closed: whether the connection is closed when the next request comes on it.
+    """
+
+    text: str
+    struck: int | None = None
+    missed: str = ""
+    head_at: int = 0
+    has_head: bool = True
+    end_at: int = 0
+    retry_at: int | None = None
+    idle_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,8 @@ class HttpAnswer:
         bodiless: whether no body can follow, as after HEAD; such an answer is not `streamed`.
         length: the `content-length` where it is not the size: of an answer that breaks off, or
             has no body.
+        fault: what breaks on its way; None for an answer without a fault. One with a fault is
+            `segmented`.
     """
 
     status: int
@@ -77,6 +105,7 @@ class HttpAnswer:
     trailers: tuple[tuple[str, str], ...] = ()
     bodiless: bool = False
     length: int | None = None
+    fault: FaultNote | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -93,11 +122,18 @@ class HttpAnswer:
         """Whether the connection is closed after it."""
         return self.ending != "complete"
 
-    def head(self, *, http_1_0: bool = False, close: bool = False) -> bytes:
-        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
+    def head(
+        self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
+    ) -> bytes:
+        """The status line and the headers; an HTTP/1.0 client gets no chunk framing.
+
+        Args:
+            more: further lines.
+        """
         reason = reason_phrase(self.status) if self.reason is None else self.reason
         lines = [f"HTTP/1.1 {self.status} {reason}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
+        lines += more
         if self.length is not None:
             lines.append(f"content-length: {self.length}")
         elif self.bodiless:

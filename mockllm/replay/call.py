@@ -42,6 +42,7 @@ class Call:
         headers: of the request, names in lower case.
         session: the one that the request belongs to.
         exchange: the entry of the journal, with the body; the outcome is written into it.
+        path: as it was sent, with the query; "" where nothing was sent.
         tapes: the outcomes of reading tapes: functions that return what was read, or raise.
             None where the player reads tapes itself when it needs them.
     """
@@ -52,6 +53,7 @@ class Call:
     session: Session
     exchange: Exchange
     tapes: Mapping[Hashable, Callable[[], Any]] | None = None
+    path: str = ""
 
     def read(self, key: Hashable, read: Callable[[], _Read]) -> _Read:
         """What `read` returns, called now or, where this call has `tapes`, before.

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
@@ -23,7 +23,6 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import apply_to_body
-from mockllm.quirks.base import Ending
 from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer, error_answer
 from mockllm.replay.autoreply import auto_parts
 from mockllm.replay.cache import byte_bounded
@@ -49,16 +48,21 @@ class Replayer:
         request: Request,
         protocol: WireProtocol,
         quirks: tuple[str, ...] = (),
+        *,
+        tried: TurnSpec | None = None,
+        attempt: int = 0,
     ) -> HttpAnswer:
-        """The answer that a turn gives to a request.
+        """The answer that a turn gives to a request, without its faults.
 
         Args:
             quirks: in addition to those of the turn's `wire`.
+            tried: the turn as an earlier try gets it; None: as the last one does.
+            attempt: the number of an earlier try, from 1.
 
         Raises:
             RequestError: the turn is `auto`, and has no reply to this request.
         """
-        spec = turn_at(selection.scenario, selection.position, protocol.name)
+        spec = tried or turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
@@ -73,6 +77,7 @@ class Replayer:
             options,
             auto,
             quirks,
+            attempt,
         )
         found = self._answers.get(key)
         if found is not None:
@@ -81,7 +86,8 @@ class Replayer:
         if quirks:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
-        answer = _compile(selection, request, protocol, options, replace(spec, wire=wire), auto)
+        spec = replace(spec, wire=wire)
+        answer = _compile(selection, request, protocol, options, spec, auto, attempt)
         self._answers[key] = answer
         return answer
 
@@ -93,10 +99,12 @@ def _compile(
     options: Hashable,
     spec: TurnSpec,
     auto: Sequence[AnyPart],
+    attempt: int,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
-    turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto)
-    seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), length=32)
+    turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto, spec=spec)
+    tried = (f"try {attempt}",) if attempt else ()
+    seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), *tried, length=32)
     reply = Reply(
         seed=seed,
         token=mint_token(scenario, position),

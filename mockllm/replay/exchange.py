@@ -47,6 +47,11 @@ class Exchange:
             where the client went away earlier.
         clock: when the request arrived, in seconds of a monotonic clock: for the order of
             exchanges, not for the time of day.
+        fault: what broke on the way of the answer, as it is written; "" for nothing.
+        struck: when it struck, in seconds after the request's arrival; None: it did not.
+        struck_after: the bytes of the body that were sent before.
+        connection: the client's port, by which its open connections can be told apart; 0 where it
+            is not known.
         quirks: of the stream, besides those of the scenario: the server's and the request's.
         recorded: whether the recording of the turn was played (`exact`) or why not, as in
             `mockllm.replay.tape_player.Why`; "" for a turn without a recording.
@@ -83,6 +88,10 @@ class Exchange:
     duration: float = 0.0
     ended: float | None = None
     quirks: tuple[str, ...] = ()
+    fault: str = ""
+    struck: float | None = None
+    struck_after: int | None = None
+    connection: int = 0
     recorded: str = ""
     repeated: bool = False
     answer_id: str | None = None

@@ -10,6 +10,7 @@ from os import PathLike
 
 from mockllm.errors import UsageError
 from mockllm.scenario import load as language
+from mockllm.scenario.locate import KeyPath
 from mockllm.scenario.model import Scenario
 
 __all__ = ["VOCABULARY", "load", "loads", "loads_sent"]
@@ -32,6 +33,11 @@ class _Installed:
         except UsageError as error:
             return str(error)
         return None
+
+    def fault_mistakes(self, scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
+        from mockllm.replay.fault_places import fault_mistakes
+
+        return fault_mistakes(scenario)
 
 
 VOCABULARY = _Installed()

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.errors import NoMatchError, RequestError, UsageError
+from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.naming import named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
-from mockllm.quirks import find
 from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer
 from mockllm.replay.autoreply import lacks_content
 from mockllm.replay.body import parse_object
@@ -27,17 +26,20 @@ from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.request_cache import Decision, RequestCache
+from mockllm.replay.requested import (
+    FAULT_HEADER,
+    QUIRK_HEADER,
+    requested_faults,
+    requested_quirks,
+)
 from mockllm.replay.session import Exchange, Session
-from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
+from mockllm.scenario.model import AutoPart, Fault, Http, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.replay.routes import RoutePlayer
     from mockllm.replay.tape_player import Recordings
 
 __all__ = ["FALLBACK", "QUIRK_HEADER", "Player"]
-
-QUIRK_HEADER = "x-mockllm-quirk"
-"""The request header with the names of quirks for the answer, separated by commas."""
 
 FALLBACK = Scenario(
     name="fallback-auto",
@@ -60,6 +62,7 @@ class Player:
         fallback: answer requests that no scenario answers with a reply made from the request.
         quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
         named: the name of the scenario that answers every request that names none.
+        speed: of the pauses of answers with faults; the faults' own pauses stay.
     """
 
     def __init__(
@@ -70,7 +73,9 @@ class Player:
         fallback: bool = False,
         quirks: Iterable[str] = (),
         named: str | None = None,
+        speed: float = 1.0,
     ) -> None:
+        self.speed = speed
         self.served = (
             scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
         )
@@ -84,7 +89,7 @@ class Player:
         self._replayer = Replayer()
         self.lookups = Lookups(self.served, self._replayer)
         self._cache = RequestCache()
-        self._headers = (*self.served.headers, QUIRK_HEADER)
+        self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
     def play(self, call: Call) -> HttpAnswer:
         """The answer to a request; its outcome is written into its exchange.
@@ -138,7 +143,7 @@ class Player:
         if failure is not None and failure is not decision.spec.http:
             answer = tries[exchange.attempt - 1]
             if answer is None:
-                answer = http_error_answer(protocol, failure, selection, exchange.attempt)
+                answer = self._tried(decision, failure, call)
             else:
                 exchange.recorded = "exact"
         else:
@@ -184,17 +189,51 @@ class Player:
         if answer is None and decision.spec.http is not None:
             exchange.recorded, exchange.problems = decision.recorded, decision.problems
             failure = decision.spec.http
-            return http_error_answer(protocol, failure, decision.selection, exchange.attempt)
+            error = http_error_answer(protocol, failure, decision.selection, exchange.attempt)
+            return self._broken(error, decision.spec.fault, decision, protocol)
         if answer is None:
             answer = self._replayer.answer(
                 decision.selection, decision.request, protocol, decision.quirks
             )
+            answer = self._broken(answer, decision.spec.fault, decision, protocol)
         if answer.size <= _MAX_KEPT:
             decision.answer = answer
         exchange.recorded, exchange.problems = decision.recorded, decision.problems
         if decision.request.stream and decision.recorded != "exact":
             exchange.quirks = decision.quirks
         return answer
+
+    def _tried(self, decision: Decision, failure: Http, call: Call) -> HttpAnswer:
+        """What an earlier try gets: an error, or an answer of its own."""
+        protocol, attempt = call.protocol, call.exchange.attempt
+        spec = decision.spec.tried(failure)
+        if spec.http is not None:
+            answer = http_error_answer(protocol, spec.http, decision.selection, attempt)
+        else:
+            answer = self._replayer.answer(
+                decision.selection,
+                decision.request,
+                protocol,
+                decision.quirks,
+                tried=spec,
+                attempt=attempt,
+            )
+        return self._broken(answer, spec.fault + decision.faults, decision, protocol)
+
+    def _broken(
+        self,
+        answer: HttpAnswer,
+        faults: tuple[Fault, ...],
+        decision: Decision,
+        protocol: WireProtocol,
+    ) -> HttpAnswer:
+        """An answer with its faults. Their modules are imported with the first ones."""
+        if not faults:
+            return answer
+        from mockllm.replay.broken import broken, circumstances
+
+        around = circumstances(protocol, decision.request, decision.path)
+        return broken(answer, faults, around, self.speed)
 
     def _recorded(self, decision: Decision, call: Call) -> HttpAnswer | None:
         selection = decision.selection
@@ -210,7 +249,9 @@ class Player:
             read=call.read,
         )
         decision.recorded, decision.problems = played.why, played.problems
-        return played.answer
+        if played.answer is None:
+            return None
+        return self._broken(played.answer, decision.spec.fault, decision, call.protocol)
 
     def _recorded_tries(self, decision: Decision, call: Call) -> tuple[HttpAnswer | None, ...]:
         """The recorded answers of the tries before a turn; None for one without a recording."""
@@ -289,8 +330,13 @@ class Player:
             protocol.parse(request.body, call.target, True)
         if spec.request is not None:
             check_expectations(selection, spec, request, protocol)
-        quirks = self._requested_quirks(call.headers.get(QUIRK_HEADER))
-        return Decision(request, selection, spec, quirks, lasting)
+        quirks = self._quirks + requested_quirks(call.headers.get(QUIRK_HEADER))
+        faults = requested_faults(call.headers.get(FAULT_HEADER))
+        if faults:
+            spec = replace(spec, fault=spec.fault + faults)
+        if spec.fault:  # a redirect names the path of the request, which is no part of the key
+            lasting = lasting and all(fault.name != "redirect" for fault in spec.fault)
+        return Decision(request, selection, spec, quirks, lasting, path=call.path, faults=faults)
 
     def _accepted_upstream(self, refusal: RequestError, call: Call) -> Decision:
         """The decision for a request that the API refuses but a recorded service accepted.
@@ -337,18 +383,6 @@ class Player:
             return id
         scenario = self.served.by_name.get(known.scenario or "")
         return id if scenario is None else mint_token(scenario, known.position)
-
-    def _requested_quirks(self, header: str | None) -> tuple[str, ...]:
-        """The quirks of this player, and those in the header of a request."""
-        if header is None:
-            return self._quirks
-        names = tuple(name.strip() for name in header.split(",") if name.strip())
-        for name in names:
-            try:
-                find(name)
-            except UsageError as error:
-                raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
-        return self._quirks + names
 
     def look_up(self, call: Call, operation: Operation) -> HttpAnswer:
         """The answer to an operation besides `generate`."""

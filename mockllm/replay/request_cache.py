@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
 from mockllm.replay.answer import HttpAnswer
-from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.model import Fault, TurnSpec
 
 __all__ = ["Decision", "RequestCache"]
 
@@ -22,6 +22,8 @@ class Decision:
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
         recorded, problems: of the answer, as in `Exchange`.
+        path: of the request, with its query.
+        faults: those that the request asks for; the turn's own are in `spec`, too.
     """
 
     request: Request
@@ -32,6 +34,8 @@ class Decision:
     answer: HttpAnswer | None = None
     recorded: str = ""
     problems: tuple[str, ...] = ()
+    path: str = ""
+    faults: tuple[Fault, ...] = ()
 
 
 class RequestCache:

@@ -59,17 +59,19 @@ def resolve(
     prefix: str,
     *,
     auto: Sequence[AnyPart] = (),
+    spec: TurnSpec | None = None,
 ) -> Turn:
     """The neutral turn at a position of a scenario's conversation.
 
     Args:
         prefix: of derived tool call ids.
         auto: the parts that replace an `auto: true` part.
+        spec: the turn of an earlier try; None: that of the scenario.
 
     Raises:
         LookupError: the scenario has no turn there, or the turn is an HTTP error.
     """
-    spec = turn_at(scenario, position, api)
+    spec = spec or turn_at(scenario, position, api)
     if spec is None or spec.http is not None:
         raise LookupError(f"{scenario.name} has no reply at position {position}")
     resolver = _Resolver(scenario, position, prefix, spec.timing or Timing())

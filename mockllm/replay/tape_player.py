@@ -16,12 +16,12 @@ from typing import Literal
 from cachetools import LRUCache
 
 from mockllm.core.events import Start
+from mockllm.core.timed_bytes import Ending
 from mockllm.errors import MockLLMError, Problem, ScenarioError
 from mockllm.framing.content_coding import decompressed
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.quirks.base import Ending
 from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.cache import byte_bounded
 from mockllm.scenario.model import Recorded, TurnSpec

@@ -182,6 +182,7 @@ def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
         attempts=[_attempt(http) for http in turn.attempts] or None,
         wire=wire,
         extra=extra,
+        fault=dump_faults(turn.fault),
         expect=_outcome(turn.expect),
         repeat=turn.repeat,
     )
@@ -214,10 +215,25 @@ def _http(http: m.Http | None) -> Any:
     return {"status": http.status, **more} if more else http.status
 
 
+def dump_faults(faults: tuple[m.Fault, ...]) -> Any:
+    """Faults as YAML has them."""
+    if len(faults) == 1 and not faults[0].parameters():
+        return faults[0].name
+    return {
+        one.name: FlowMap(one.parameters()) if one.parameters() else None for one in faults
+    } or None
+
+
 def _attempt(http: m.Http) -> dict[str, Any]:
+    if http.reply is not None:
+        return _turn_keys(http.reply)
     status = {} if http.status < 400 else {"http": http.status}
     extra = {name: _extra(fields) for name, fields in http.extra} or None
-    return status | _http_more(http) | given(recorded=_recorded(http.recorded), extra=extra)
+    return (
+        status
+        | _http_more(http)
+        | given(recorded=_recorded(http.recorded), extra=extra, fault=dump_faults(http.fault))
+    )
 
 
 def _http_more(http: m.Http) -> dict[str, Any]:

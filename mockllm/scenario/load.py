@@ -174,7 +174,10 @@ class _Loading:
             for path in _named_files(scenario):
                 message = "names a file, and scenarios that are sent have no files"
                 self.problems.append(_problem(file, locate_path(root, path), message))
-        for path, message in check(scenario, self.schemas):
+        mistakes = check(scenario, self.schemas)
+        if not mistakes and not findings.found and any(_has_fault(turn) for turn in scenario.turns):
+            mistakes = list(self.vocabulary.fault_mistakes(scenario))
+        for path, message in mistakes:
             self.problems.append(_problem(file, locate_path(root, path), message))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
         name, match = (_mark(root, key) for key in ("scenario", matched))
@@ -251,6 +254,13 @@ class _Loading:
                     self.problems.append(one.problem(one.match, one.matched, message))
                     break
             others.append(one)
+
+
+def _has_fault(turn: TurnSpec) -> bool:
+    """Whether a turn, one of its variants, or an earlier try has a fault."""
+    if turn.fault or any(_has_fault(variant) for _, variant in turn.variants):
+        return True
+    return any(one.fault or (one.reply is not None and one.reply.fault) for one in turn.attempts)
 
 
 def _named_files(scenario: Scenario) -> Iterator[KeyPath]:

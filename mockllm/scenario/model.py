@@ -8,10 +8,11 @@ Durations are whole microseconds. JSON values are plain Python values that no on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from mockllm.core.request import OfferedTool
+from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model_parts import (
     AnyPart,
     Api,
@@ -48,6 +49,7 @@ __all__ = [
     "ErrorPart",
     "ErrorSpec",
     "Expect",
+    "Fault",
     "FramePart",
     "Http",
     "InterleavedPart",
@@ -203,6 +205,9 @@ class Http:
         recorded: of an earlier try only: its exact answer, which may also be one that was broken
             off, with a `status` below 400.
         extra: of an earlier try only: as of `TurnSpec`.
+        reply: of an earlier try only: the answer that it gets in place of an error; one without a
+            `reply` of its own has that of the turn.
+        fault: of an earlier try only: what breaks on the way of its error; an answer has its own.
     """
 
     status: int
@@ -211,6 +216,8 @@ class Http:
     error: ErrorSpec | None = None
     recorded: Recorded | None = None
     extra: tuple[tuple[Api, Any], ...] = ()
+    reply: TurnSpec | None = None
+    fault: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +349,7 @@ class TurnSpec:
         recorded: of the turn itself; variants have none.
         extra: by protocol, fields of its frames that have no neutral form, as
             `mockllm.protocols.extra` describes them.
+        fault: what breaks on the way, in this order.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -359,6 +367,17 @@ class TurnSpec:
     variants: tuple[tuple[Api, TurnSpec], ...] = ()
     answer: RouteAnswer | None = None
     extra: tuple[tuple[Api, Any], ...] = ()
+    fault: tuple[Fault, ...] = ()
+
+    def tried(self, attempt: Http) -> TurnSpec:
+        """The turn as an earlier try gets it: with the answer of the try in place of its own."""
+        own = attempt.reply
+        if own is None:
+            return replace(self, reply=(), answer=None, http=attempt, fault=attempt.fault)
+        if not own.reply:
+            changed = {key: value for key in _OF_TRIES if (value := getattr(own, key)) is not None}
+            return replace(self, attempts=(), recorded=None, fault=own.fault, **changed)
+        return own
 
     def recordings(self) -> Iterator[Recorded]:
         """The recordings of the turn and of the tries before it."""
@@ -378,6 +397,10 @@ class TurnSpec:
     def extra_for(self, api: str) -> Any:
         """The fields of protocol `api` without a neutral form; {} if there are none."""
         return dict(self.extra).get(api, {})
+
+
+_OF_TRIES = ("finish", "finish_raw", "usage", "timing", "wire")
+"""What an earlier try may change of the turn's own reply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from mockllm.scenario import model as m
 from mockllm.scenario.conditions import expectation, header_value, headers
 from mockllm.scenario.extra import TABLES as EXTRA_TABLES
 from mockllm.scenario.extra import extra
+from mockllm.scenario.faults import TABLES as FAULT_TABLES
+from mockllm.scenario.faults import faults
 from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.parts import ends, error, reply, tool_name
 from mockllm.scenario.reading import (
@@ -42,10 +44,6 @@ _NO_API: Any = ""
 
 _finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
 _ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
-
-
-def _not_playable_yet(node: Node, findings: Findings) -> None:
-    findings.add(node, "is part of the language, but this version cannot play it yet")
 
 
 USAGE: Table = dict.fromkeys(("input", "output", "reasoning", "cached"), integer(0, 10**9))
@@ -104,30 +102,6 @@ def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
     return None if values is None else m.Recorded(**values)
 
 
-ATTEMPT: Table = {
-    "http": http,
-    **{key: HTTP[key] for key in HTTP if key != "status"},
-    "recorded": _recorded,
-    "extra": extra,
-}
-
-
-def _attempt(node: Node, findings: Findings) -> m.Http | None:
-    """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none."""
-    values = fields(node, findings, ATTEMPT)
-    if values is None or not isinstance(node, Mapping):
-        return None
-    inner = node.entries.get("http")
-    if inner is None and values.keys() != {"recorded"}:
-        findings.add(node, "needs 'http', the status of the error; a recorded try may do without")
-        return None
-    for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
-        findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
-    answer: m.Http = values.pop("http", m.Http(200))
-    known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
-    return m.Http(answer.status, **(known | values))
-
-
 COMMENTS: Table = {"every": integer(1, 10**6), "text": text}
 SEGMENTS = ends(_MAX_SEGMENT)
 _segment = integer(1, _MAX_SEGMENT)
@@ -168,6 +142,51 @@ WIRE: Table = {
     "segments": _segments,
     "quirks": listing(_quirk, "names of quirks"),
 }
+
+# What an earlier try with an answer may have, and one with an error.
+_ANSWERED: Table = {
+    "reply": reply,
+    "finish": _ending,
+    "finish_raw": text,
+    "usage": usage,
+    "timing": record(m.Timing, TIMING),
+    "wire": record(m.Wire, WIRE),
+    "fault": faults,
+}
+_FAILED: Table = {
+    "http": http,
+    **{key: HTTP[key] for key in HTTP if key != "status"},
+    "recorded": _recorded,
+    "extra": extra,
+}
+ATTEMPT: Table = _FAILED | _ANSWERED
+
+
+def _attempt(node: Node, findings: Findings) -> m.Http | None:
+    """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none.
+    `{reply: [...], fault: ...}` is an answer; without a `reply` it is that of the turn."""
+    values = fields(node, findings, ATTEMPT)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    inner = node.entries.get("http")
+    if inner is None and not node.entries.keys() & _FAILED.keys():
+        return m.Http(200, reply=m.TurnSpec(**values)) if values else None
+    if inner is None and values.keys() != {"recorded"}:
+        findings.add(
+            node,
+            "needs 'http', the status of the error, or 'reply' or 'fault' for an answer; a "
+            "recorded try may do without",
+        )
+        return None
+    for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
+        findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
+    for key in [key for key in _ANSWERED if key in node.entries and key != "fault"]:
+        findings.add(node, f"{key!r} is part of an answer, and this try gets an error; keep one")
+        values.pop(key, None)
+    answer: m.Http = values.pop("http", m.Http(200))
+    known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
+    return m.Http(answer.status, **(known | values))
+
 
 CALL: Table = {"id": line, "name": tool_name, "arguments": json_value}
 MISTAKE: Table = {
@@ -220,16 +239,11 @@ _TURN_KEYS: Table = {
     "request": expectation,
     "reply": reply,
     "http": http,
-    "finish": _ending,
-    "finish_raw": text,
-    "usage": usage,
-    "timing": record(m.Timing, TIMING),
+    **_ANSWERED,
     "attempts": listing(_attempt, "answers to earlier tries"),
-    "wire": record(m.Wire, WIRE),
     "expect": record(m.Outcome, OUTCOME),
     "repeat": boolean,
     "extra": extra,
-    "fault": _not_playable_yet,
 }
 TURN: Table = {**_TURN_KEYS, "answer": answer, "recorded": _recorded, "when": _as_node}
 
@@ -312,6 +326,7 @@ TABLES: dict[str, Table] = {
     "recorded": RECORDED,
     "text_file": TEXT_FILE,
     **EXTRA_TABLES,
+    **FAULT_TABLES,
     "wire": WIRE,
     "comments": COMMENTS,
     "segments": SEGMENTS,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mockllm.scenario.locate import KeyPath
+    from mockllm.scenario.model import Scenario
 
 __all__ = ["Vocabulary"]
 
@@ -21,4 +26,8 @@ class Vocabulary(Protocol):
 
     def quirk_problem(self, name: str) -> str | None:
         """Why there is no quirk with this name; None where there is one."""
+        ...
+
+    def fault_mistakes(self, scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
+        """The faults of a scenario that cannot strike: where each is, and why."""
         ...

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from aiohttp import (
     ClientError,
@@ -25,9 +26,12 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
+from mockllm.server.admission import Admission, LimitedConnection
+
 __all__ = [
     "BodyError",
     "ServiceConnection",
+    "close_at_next_request",
     "connection_of",
     "drain",
     "give_what_arrived",
@@ -44,7 +48,11 @@ _TAIL = 16 * 1024
 
 
 def low_level_server(
-    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, max_body: int
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    *,
+    max_body: int,
+    limit: int | None = None,
+    waits: bool = False,
 ) -> web.Server:
     """A server without an application, with a bound for the bodies of its requests.
 
@@ -56,6 +64,8 @@ def low_level_server(
         max_body: in bytes. `BaseRequest.read` raises `web.HTTPRequestEntityTooLarge` for a body
             that is at least two bytes longer, and may raise it for one that is one byte longer:
             aiohttp 3.14 began to allow bodies of just `client_max_size` bytes.
+        limit: how many connections are served at the same time; None: any number.
+        waits: whether further connections wait until another one ends; otherwise they are reset.
     """
     loop = asyncio.get_running_loop()
 
@@ -70,13 +80,26 @@ def low_level_server(
             message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
         )
 
-    return web.Server(
+    kind = web.Server if limit is None else partial(_LimitedServer, Admission(limit, waits))
+    return kind(
         handler,
         request_factory=make_request,
         handler_cancellation=True,
         access_log=None,
         logger=_logger,
     )
+
+
+class _LimitedServer(web.Server):
+    """A server with a bound for its connections. `web.Server` is documented as a factory of
+    protocols for `loop.create_server`; that a subclass may wrap them is not."""
+
+    def __init__(self, admission: Admission, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._admission = admission
+
+    def __call__(self) -> Any:
+        return LimitedConnection(super().__call__(), self._admission)
 
 
 class _WithoutRequest(logging.Filter):
@@ -135,6 +158,40 @@ def written_response(*, keep_alive: bool) -> web.StreamResponse:
         keep_alive: whether the connection stays open for another request.
     """
     return _Written(keep_alive=keep_alive)
+
+
+class _ClosedAtData(asyncio.Protocol):
+    """Takes the place of a connection's handler until the client sends something."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        handler: asyncio.BaseProtocol,
+        closed: Callable[[], None],
+    ) -> None:
+        self._transport, self._handler, self._closed = transport, handler, closed
+
+    def data_received(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._closed()
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._handler.connection_lost(exc)
+
+
+def close_at_next_request(request: web.BaseRequest, closed: Callable[[], None]) -> None:
+    """Closes the connection of a request as soon as another one comes on it, without an answer.
+
+    A service closes idle connections like this: the client cannot know it when it sends. Of aiohttp
+    only `BaseRequest.transport` is used; the handler of the connection hears of its end.
+
+    Args:
+        closed: called when the other request comes.
+    """
+    transport = request.transport
+    if isinstance(transport, asyncio.Transport) and not transport.is_closing():
+        transport.set_protocol(_ClosedAtData(transport, transport.get_protocol(), closed))
 
 
 async def drain(request: web.BaseRequest) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from mockllm.replay.fault_plan import read_plan
 from mockllm.scenario.model import Scenario
 from mockllm.server.aiohttp_internals import low_level_server, take_no_more_requests
 from mockllm.server.options import RecordOptions, ServerOptions
@@ -87,6 +88,9 @@ class MockServer:
         quirks: Iterable[str] = (),
         record: RecordOptions | None = None,
         in_order: bool = False,
+        faults: Iterable[str] = (),
+        fault_rate: float = 1.0,
+        fault_seed: str = "0",
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -97,12 +101,23 @@ class MockServer:
                 that as it is. What is recorded does not answer before it is assigned. It ends
                 with `end_recording`. To be called in the event loop.
             in_order: recordings of the same requests are played one after the other.
+            faults: what breaks on the way of its answers, as `mockllm serve --fault` has it; one of
+                them is drawn for each answer.
+            fault_rate: the share of the answers with a fault.
+            fault_seed: of the draw.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
+            UsageError: a fault is wrong.
         """
         self._handler.assigned.assign(
-            session, scenarios, named=named, quirks=quirks, record=record, in_order=in_order
+            session,
+            scenarios,
+            named=named,
+            quirks=quirks,
+            record=record,
+            in_order=in_order,
+            faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
         )
 
     async def end_recording(self, session: str) -> None:
@@ -130,7 +145,10 @@ class MockServer:
             _ = self._handler  # it checks them
         if self.options.record is not None:
             self._handler.start_recording(self.options.record)
-        self._server = low_level_server(self._handle, max_body=self.options.max_body)
+        faults = self.options.faults
+        self._server = low_level_server(
+            self._handle, max_body=self.options.max_body, limit=faults.limit, waits=faults.waits
+        )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.options.host, self.options.port, backlog=1024)

@@ -7,32 +7,29 @@ requests and manages the connection. Its own responses would cost as much as the
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.quirks.base import Ending
 from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.session import Exchange
-from mockllm.server.aiohttp_internals import drain, written_response
+from mockllm.server.aiohttp_internals import written_response
+from mockllm.server.broken_delivery import deliver_broken
+from mockllm.server.sending import break_off, drained, send
 
-if sys.platform == "linux":
-    import fcntl
-    import termios
-
-__all__ = ["CLOSE", "KEEP_ALIVE", "break_off", "deliver", "send"]
+__all__ = ["CLOSE", "KEEP_ALIVE", "deliver"]
 
 _WATER = 64 * 1024
-_PATIENCE = 0.005
 
 
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
+
+
+def _nothing() -> None:
+    """The usual `stalled`."""
 
 
 async def deliver(
@@ -43,6 +40,7 @@ async def deliver(
     speed: float = 1.0,
     by_event: bool = False,
     close: bool = False,
+    stalled: Callable[[], None] = _nothing,
 ) -> web.StreamResponse:
     """Sends an answer, and notes in the exchange how much of it was sent.
 
@@ -50,6 +48,7 @@ async def deliver(
         speed: of timed answers; 0 removes the pauses.
         by_event: write each chunk by itself, also where one write would do.
         close: close the connection afterwards.
+        stalled: called when nothing more will come of an answer that stays open.
     """
     keep_alive = request.keep_alive and not close
     http_1_0 = request.version <= HttpVersion10
@@ -70,8 +69,12 @@ async def deliver(
             )
         exchange.bytes_sent = answer.size
         if transport.get_write_buffer_size() > _WATER:
-            await _drain(request, exchange)
+            await drained(request, exchange)
         return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
+    if answer.fault is not None:
+        return await deliver_broken(
+            request, answer, answer.fault, exchange, keep_alive=keep_alive, stalled=stalled
+        )
     head = answer.head(http_1_0=http_1_0, close=not keep_alive)
     framed = answer.streamed and not http_1_0
     if answer.streamed:
@@ -93,40 +96,6 @@ async def deliver(
     if framed:
         await send(request, answer.last_chunk, exchange)
     return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
-
-
-async def break_off(request: web.BaseRequest, ending: Ending) -> None:
-    """Ends the connection in the middle of an answer; the bytes written before arrive."""
-    if ending == "reset":
-        await _acknowledged(request)
-    transport = request.transport
-    if transport is None or transport.is_closing():
-        return
-    if ending == "closed":
-        transport.close()
-        return
-    # SO_LINGER with a time of 0: closing sends a reset (RST) in place of FIN.
-    sock = transport.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
-
-
-async def _acknowledged(request: web.BaseRequest) -> None:
-    """Waits until the other side has all bytes, or is gone: a reset discards those on their way."""
-    while (transport := request.transport) is not None and not transport.is_closing():
-        sock = transport.get_extra_info("socket")
-        if not transport.get_write_buffer_size() and not _unacknowledged(sock.fileno()):
-            return
-        await asyncio.sleep(_PATIENCE)
-
-
-def _unacknowledged(descriptor: int) -> int:
-    """The bytes that a socket sent without acknowledgement; 0 where the system cannot say."""
-    if sys.platform != "linux":
-        return 0
-    count: int
-    (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4))
-    return count
 
 
 def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
@@ -157,26 +126,3 @@ async def _send_timed(
         await send(request, chunk(timed.data) if framed else head + timed.data, exchange)
         head = b""
         exchange.bytes_sent += len(timed.data)
-
-
-async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
-    """Writes bytes of an answer; waits while the client reads more slowly.
-
-    Raises:
-        ConnectionResetError: the client is gone; the exchange says so.
-    """
-    transport = request.transport
-    if transport is None or transport.is_closing():
-        exchange.client_gone = True
-        raise ConnectionResetError("the client closed the connection")
-    transport.write(data)
-    if transport.get_write_buffer_size() > _WATER:
-        await _drain(request, exchange)
-
-
-async def _drain(request: web.BaseRequest, exchange: Exchange) -> None:
-    try:
-        await drain(request)
-    except ConnectionError:
-        exchange.client_gone = True
-        raise

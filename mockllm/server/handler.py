@@ -22,6 +22,8 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
 from mockllm.replay.answer import HttpAnswer, in_list, json_answer, without_body
 from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario
@@ -45,6 +47,13 @@ if TYPE_CHECKING:
 __all__ = ["Handler"]
 
 _Answer = TypeVar("_Answer")
+
+
+def _port(request: web.BaseRequest) -> int:
+    """The port of the client."""
+    transport = request.transport
+    peer = None if transport is None else transport.get_extra_info("peername")
+    return 0 if peer is None else int(peer[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,26 @@ class Handler:
         scenarios: Iterable[Scenario] | ScenarioIndex,
         named: str | None = None,
         quirks: Iterable[str] = (),
-        kind: type[Player] = Player,
+        in_order: bool = False,
+        faults: FaultPlan | None = None,
     ) -> Player:
+        """A player with the options of the server.
+
+        Args:
+            named, quirks: as of `Player`.
+            in_order: whether recordings of the same request are played in their order.
+            faults: None: those of the server.
+        """
         options = self.options
-        return kind(
+        return make_player(
             scenarios,
             strict=options.strict,
             fallback=options.fallback,
             quirks=(*options.quirks, *quirks),
             named=named,
+            speed=options.speed,
+            in_order=in_order,
+            plan=options.faults if faults is None else faults,
         )
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
@@ -145,6 +165,7 @@ class Handler:
             at=time.time(),
             clock=began,
             in_use=True,
+            connection=_port(request),
         )
         if path.startswith(CONTROL_PREFIX):
             named = target != request.raw_path or SESSION_HEADER in headers
@@ -181,6 +202,7 @@ class Handler:
                 speed=self.options.speed,
                 by_event=self.options.flush == "event",
                 close=close,
+                stalled=partial(self.streaming.discard, task),
             )
         except asyncio.CancelledError:
             exchange.client_gone = True
@@ -242,7 +264,7 @@ class Handler:
                 protocol.guard(headers, target)
         except RequestError as error:
             return player.refuse(protocol, error, exchange), error.status == 413
-        call = Call(protocol, target, headers, session, exchange, NO_TAPES)
+        call = Call(protocol, target, headers, session, exchange, NO_TAPES, request.raw_path)
         if endpoint.operation == "generate":
             try:
                 answer = player.play(call)

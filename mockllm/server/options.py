@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
@@ -72,6 +74,7 @@ class ServerOptions:
         paths: further paths, each with the name of its API: `{name}` in one is any one segment.
         log: called with each exchange when it is over.
         record: what is recorded from real services; None for nothing.
+        faults: what breaks on the way of answers, and of connections.
     """
 
     host: str = "127.0.0.1"
@@ -88,3 +91,4 @@ class ServerOptions:
     paths: tuple[tuple[str, str], ...] = ()
     log: Callable[[Exchange], None] | None = None
     record: RecordOptions | None = None
+    faults: FaultPlan = NO_PLAN

@@ -22,8 +22,9 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.answer import CORS, LAST_CHUNK, chunk, error_answer
 from mockllm.replay.session import Exchange
 from mockllm.server.copying import AnswerCopy, Upload
-from mockllm.server.delivery import CLOSE, KEEP_ALIVE, break_off, deliver, send
+from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.recorder import Recorder, Written
+from mockllm.server.sending import break_off, send
 from mockllm.server.services import Services, shown_url
 from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 

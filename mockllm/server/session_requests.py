@@ -14,12 +14,22 @@ from typing import Any
 
 from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
 from mockllm.replay.body import parse_object
+from mockllm.replay.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
 from mockllm.server.request_target import SESSION_NAME
 
 __all__ = ["SessionRequest", "SessionRequestError", "as_yaml", "read_session_request"]
 
-_KEYS = ("session", "scenarios", "quirks", "match", "served", "fault")
+_KEYS = (
+    "session",
+    "scenarios",
+    "quirks",
+    "match",
+    "served",
+    "fault",
+    "fault_rate",
+    "fault_seed",
+)
 _MATCH_KEYS = ("scenario", "in_order")
 
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -38,6 +48,7 @@ class SessionRequest:
         served: whether the scenarios of the server answer, too.
         has_setup: whether the session is to differ from one that its first request makes.
         size: of the body, in bytes.
+        faults: of its answers; None: those of the server.
     """
 
     name: str | None = None
@@ -48,6 +59,7 @@ class SessionRequest:
     served: bool = True
     has_setup: bool = False
     size: int = 0
+    faults: FaultPlan | None = None
 
 
 class SessionRequestError(RequestError):
@@ -92,8 +104,7 @@ def read_session_request(
     scenarios = _scenarios(fields.get("scenarios"), problems)
     readable = len(problems.found) == before
     quirks = _quirks(fields.get("quirks"), problems)
-    if fields.get("fault") is not None:
-        problems.add("fault", _no_faults())
+    faults = _faults(fields, problems)
     own = fields.get("scenarios") is not None
     with_served = _flag(fields.get("served"), "served", not own, problems)
     if not own and not with_served:
@@ -107,8 +118,9 @@ def read_session_request(
     if named is None and own and not with_served:
         named = _only(scenarios)
     setup = any(fields.get(key) is not None for key in _KEYS if key != "session")
+    size = len(body) if setup else 0
     return SessionRequest(
-        name, scenarios, quirks, named, in_order, with_served, setup, len(body) if setup else 0
+        name, scenarios, quirks, named, in_order, with_served, setup, size, faults
     )
 
 
@@ -168,19 +180,30 @@ def _quirks(value: object, problems: _Problems) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str))
 
 
-def _no_faults() -> str:
-    from mockllm.quirks import QUIRKS
-
-    cuts = ", ".join(
-        f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-        for quirk in QUIRKS.values()
-        for variant in quirk.variants
-        if variant.ending != "complete"
-    )
-    return (
-        "is not known to this version. In 'scenarios', 'http' and 'attempts' of a turn play HTTP "
-        f"errors, and 'error' in its reply one inside the stream; these 'quirks' cut it off: {cuts}"
-    )
+def _faults(fields: Mapping[str, Any], problems: _Problems) -> FaultPlan | None:
+    """The faults of a session: a text or a list of texts, a share of its answers, and a seed."""
+    value = fields.get("fault")
+    rate, seed = fields.get("fault_rate", 1), fields.get("fault_seed", "0")
+    if value is None:
+        for key in ("fault_rate", "fault_seed"):
+            if fields.get(key) is not None:
+                problems.add(key, "needs 'fault'")
+        return None
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        problems.add("fault", "must be a text such as 'cut:after=3 events', or a list of them")
+        return None
+    if type(rate) not in (int, float) or not 0 <= rate <= 1:
+        problems.add("fault_rate", "must be a number from 0 to 1, the share of answers")
+        return None
+    try:
+        plan = read_plan(texts, rate=rate, seed=str(seed))
+    except UsageError as error:
+        problems.add("fault", f"is wrong: {error}")
+        return None
+    if plan.limit is not None:
+        problems.add("fault", "names a fault of connections, which only a whole server can have")
+    return plan
 
 
 def _match(

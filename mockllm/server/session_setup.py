@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockllm.errors import RequestError
+from mockllm.replay.fault_plan import FaultPlan
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key
@@ -52,14 +53,22 @@ class SessionSetups:
 
     Args:
         make: a player with the options of the server, of scenarios or the index of another player,
-            the one that is named if any is, further quirks, and the kind of player.
+            the one that is named if any is, further quirks, whether recordings are played in their
+            order, and the faults in place of the server's, if any.
         max_bytes: of the bodies that made the sessions over HTTP.
     """
 
     def __init__(
         self,
         make: Callable[
-            [Iterable[Scenario] | ScenarioIndex, str | None, Iterable[str], type[Player]], Player
+            [
+                Iterable[Scenario] | ScenarioIndex,
+                str | None,
+                Iterable[str],
+                bool,
+                FaultPlan | None,
+            ],
+            Player,
         ],
         *,
         max_bytes: int = _MOST_BYTES,
@@ -81,6 +90,7 @@ class SessionSetups:
         quirks: Iterable[str] = (),
         record: RecordOptions | None = None,
         in_order: bool = False,
+        faults: FaultPlan | None = None,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on; the arguments
         are those of `MockServer.assign`.
@@ -95,7 +105,7 @@ class SessionSetups:
             from mockllm.server.proxy import Proxy
 
             proxy = Proxy(record, None, [scenario.name for scenario in served])
-        player = self._make(served, named, quirks, _kind(in_order))
+        player = self._make(served, named, quirks, in_order, faults)
         self.release(session)
         self._setups[session] = SessionSetup(player, proxy)
 
@@ -105,13 +115,12 @@ class SessionSetups:
         Args:
             served: the player of the server.
         """
-        kind = _kind(request.in_order)
         own: Iterable[Scenario] | ScenarioIndex = request.scenarios
         if request.served and not request.scenarios and not request.in_order:
             own = served.served
         elif request.served:
             own = _mixed(request.scenarios, served.served.scenarios)
-        return self._make(own, request.named, request.quirks, kind)
+        return self._make(own, request.named, request.quirks, request.in_order, request.faults)
 
     def add(self, session: str, request: SessionRequest, player: Player, served: Player) -> None:
         """Sets up a session that was requested over HTTP; it has no setup yet.
@@ -188,11 +197,3 @@ def _mixed(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Sce
         for one in served
         if one.name not in names and not any(map(one.shares_api, keys.get(scenario_key(one), ())))
     )
-
-
-def _kind(in_order: bool) -> type[Player]:
-    if not in_order:
-        return Player
-    from mockllm.replay.ordered import OrderedPlayer
-
-    return OrderedPlayer

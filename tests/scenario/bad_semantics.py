@@ -74,9 +74,18 @@ SEMANTICS: list[Row] = [
     ),
     (
         "fault",
-        turn("{reply: {text: a}, fault: {cut: {after: 3 events}}}"),
+        turn("{reply: {text: a}, fault: {cut: {after: 50 events}}}"),
         [
-            "3:31: turns[0].fault: is part of the language, but this version cannot play it yet",
+            "3:31: turns[0].fault: cannot strike: over chat, cut:after=50 events: nothing is after 50 events: the answer has 1349 bytes and 5 events",
+        ],
+    ),
+    (
+        "fault of a try",
+        turn(
+            "{reply: {text: a}, attempts: [{reply: {text: b}, fault: {error: {inside: call_1 arguments}}}]}"
+        ),
+        [
+            "3:61: turns[0].attempts[0].fault: cannot strike: over chat, error:inside=call_1 arguments: nothing is inside call_1 arguments: the answer has 1349 bytes and 5 events",
         ],
     ),
     (

@@ -7,10 +7,89 @@ from tests.scenario.documents import Row, turn, two
 
 TURNS: list[Row] = [
     (
+        "fault unknown",
+        turn("{reply: {text: a}, fault: cutt}"),
+        [
+            "3:31: turns[0].fault: there is no fault 'cutt'; did you mean 'cut'?",
+        ],
+    ),
+    (
+        "fault of connections",
+        turn("{reply: {text: a}, fault: {limit: {number: 2}}}"),
+        [
+            "3:32: turns[0].fault: limit is a fault of a server's connections, such as `mockllm serve --fault limit:number=2`",
+        ],
+    ),
+    (
+        "fault without a place",
+        turn("{reply: {text: a}, fault: cut}"),
+        [
+            "3:31: turns[0].fault: needs one of 'after', 'inside', 'before', such as after: 3 events",
+        ],
+    ),
+    (
+        "fault at two places",
+        turn("{reply: {text: a}, fault: {cut: {after: 1 event, before: done}}}"),
+        [
+            "3:37: turns[0].fault.cut: strikes at one place; keep one of after, before",
+        ],
+    ),
+    (
+        "fault at no place",
+        turn("{reply: {text: a}, fault: {cut: {after: 3}, stall: {inside: it}}}"),
+        [
+            "3:45: turns[0].fault.cut.after: must be a place such as '3 events', '120 bytes' or '1.2s', got 3",
+            "3:65: turns[0].fault.stall.inside: must be 'event 3', 'character', 'text', 'reasoning', 'refusal' or 'ID arguments', got it",
+        ],
+    ),
+    (
+        "fault of two speeds",
+        turn("{reply: {text: a}, fault: {drip: {rate: 5, every: 1s}}}"),
+        [
+            "3:38: turns[0].fault.drip: has one speed; keep 'rate' or 'every'",
+        ],
+    ),
+    (
+        "fault key",
+        turn("{reply: {text: a}, fault: {burst: {pauze: 1s}}}"),
+        [
+            "3:39: turns[0].fault.burst: needs 'pause', such as pause: 300ms",
+            "3:40: turns[0].fault.burst: unknown key 'pauze'; did you mean 'pause'?",
+        ],
+    ),
+    (
+        "fault list",
+        turn("{reply: {text: a}, fault: [refuse]}"),
+        [
+            "3:31: turns[0].fault: must be the name of a fault, or such as {cut: {after: 3 events}}, got a list",
+        ],
+    ),
+    (
+        "fault for",
+        turn("{reply: {text: a}, fault: {stall: {for: 5}}}"),
+        [
+            "3:45: turns[0].fault.stall.for: must be a duration such as 300ms, 2s, 500us or 1m, got 5; say the unit",
+        ],
+    ),
+    (
+        "try with both",
+        turn("{reply: {text: a}, attempts: [{http: 429, reply: {text: b}}]}"),
+        [
+            "3:35: turns[0].attempts[0]: 'reply' is part of an answer, and this try gets an error; keep one",
+        ],
+    ),
+    (
+        "try with parts of both",
+        turn("{reply: {text: a}, attempts: [{retry_after: 1s, reply: {text: b}}]}"),
+        [
+            "3:35: turns[0].attempts[0]: needs 'http', the status of the error, or 'reply' or 'fault' for an answer; a recorded try may do without",
+        ],
+    ),
+    (
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, extra, fault, answer, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, wire, fault, attempts, expect, repeat, extra, answer, recorded, when, got hello",
         ],
     ),
     (
@@ -45,7 +124,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, expect, repeat, extra, fault",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, wire, fault, attempts, expect, repeat, extra",
         ],
     ),
     (
@@ -129,7 +208,7 @@ TURNS: list[Row] = [
         "attempts",
         turn("{reply: {text: a}, attempts: [429]}"),
         [
-            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, got 429",
+            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, reply, finish, finish_raw, usage, timing, wire, fault, got 429",
         ],
     ),
     (

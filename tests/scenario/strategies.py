@@ -13,6 +13,7 @@ from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.resolve import resolve
 from mockllm.scenario import model as m
+from mockllm.scenario.fault_model import Place
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
@@ -272,6 +273,74 @@ def replies(
     return tuple(own)
 
 
+def fault_values(**values: list[Any]) -> st.SearchStrategy[Any]:
+    """Some of the parameters of a fault, in their order."""
+    chosen = [
+        st.none() | st.tuples(st.just(key), st.sampled_from(own)) for key, own in values.items()
+    ]
+    return st.tuples(*chosen).map(lambda pairs: tuple(pair for pair in pairs if pair is not None))
+
+
+def fault_of(
+    name: str,
+    place: st.SearchStrategy[Any] = st.none(),  # noqa: B008 - it is not changed
+    **values: list[Any],
+) -> st.SearchStrategy[m.Fault]:
+    """A fault with some parameters; `for` is written `for_`."""
+    own = {key.rstrip("_"): options for key, options in values.items()}
+    return st.builds(m.Fault, st.just(name), place, fault_values(**own))
+
+
+# These strike in every answer.
+first = st.sampled_from(
+    [Place("before", name="first"), Place("events", 0), Place("bytes", 0), Place("time", 0)]
+)
+places = first | st.one_of(
+    st.builds(Place, st.just("events") | st.just("bytes"), st.integers(0, 10**9)),
+    st.builds(Place, st.just("time"), st.integers(0, 10**9)),
+    st.builds(Place, st.just("in event"), st.integers(1, 10**9)),
+    st.just(Place("in character")),
+    st.builds(Place, st.just("in content"), name=st.sampled_from(["text", "reasoning", "refusal"])),
+    st.builds(Place, st.just("in call"), name=st.from_regex(r"[!-+.-:<-~]{1,9}", fullmatch=True)),
+    st.builds(Place, st.just("before"), name=st.sampled_from(["finish", "usage", "done"])),
+)
+
+
+def all_faults(place: st.SearchStrategy[Place]) -> st.SearchStrategy[m.Fault]:
+    """Every fault of an answer, with some of its parameters."""
+    return st.one_of(
+        fault_of("refuse", end=["close", "reset"]),
+        fault_of(
+            "status",
+            status=[429, 503],
+            body=["html", "empty", "json", "other"],
+            retry_after=[50_000, 0],
+            retry_form=["seconds", "date", "ms"],
+            should_retry=[True, False],
+        ),
+        fault_of("cut", place, end=["close", "reset", "chunk", "orderly"]),
+        fault_of("stall", st.none() | place, for_=["ever", 70_000]),
+        st.just(m.Fault("drip", values=(("every", 2_000),))),
+        st.just(m.Fault("drip", values=(("rate", 200),))),
+        st.just(m.Fault("burst", values=(("pause", 300_000),))),
+        fault_of("garble", what=["content-type", "html", "gzip", "empty"]),
+        fault_of("error", st.none() | place, kind=["rate_limit", "server_error"]),
+        fault_of("redirect", status=[307, 308], circle=[True, False]),
+        st.just(m.Fault("keepalive-closed")),
+    )
+
+
+faults = st.lists(all_faults(first), max_size=2, unique_by=lambda one: one.name).map(tuple)
+tries = st.builds(
+    lambda fault, finish, reply: m.Http(
+        200, reply=m.TurnSpec(reply=reply, finish=finish, fault=fault)
+    ),
+    all_faults(first).map(lambda one: (one,)),
+    st.none() | finishes,
+    st.just(()) | st.just((m.TextPart("Sorry"),)),
+)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -291,8 +360,9 @@ def turns(
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
         timing=draw(st.none() | timings),
-        attempts=tuple(draw(st.lists(https, max_size=2))),
+        attempts=tuple(draw(st.lists(https | tries, max_size=2))),
         wire=draw(st.none() | wires),
+        fault=draw(faults),
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),

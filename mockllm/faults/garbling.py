@@ -1,0 +1,92 @@
+"""Answers that are not what their status and their headers promise."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.faults.events import seen_events
+from mockllm.faults.transmission import Transmission
+from mockllm.protocols.base import WireProtocol
+
+__all__ = ["garbled"]
+
+_PAGE = b"""<!DOCTYPE html>
+<html>
+<head><title>Sign in to this network</title></head>
+<body><h1>Sign in</h1><p>You need to sign in before you can use this network.</p></body>
+</html>
+"""
+
+
+def garbled(
+    answer: Transmission, what: str, number: int, protocol: WireProtocol
+) -> tuple[Transmission | None, str]:
+    """The answer with something that cannot be read, or None and why there is nothing to change.
+
+    Args:
+        what: `json`, `content-type`, `html`, `gzip` or `empty`.
+        number: of the event that is no JSON, from 1; 0: the last one with JSON.
+    """
+    match what:
+        case "json":
+            return _broken_json(answer, number, protocol)
+        case "content-type":
+            return _with_type(answer, "text/html; charset=utf-8"), ""
+        case "html":
+            page = (TimedBytes(_due(answer), _PAGE),)
+            typed = _with_type(answer, "text/html; charset=utf-8")
+            return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
+        case "gzip":
+            return _broken_gzip(answer), ""
+    return replace(answer, parts=(), streamed=False, struck=0, length=None), ""
+
+
+def _due(answer: Transmission) -> int:
+    return answer.parts[0].at if answer.parts else 0
+
+
+def _with_type(answer: Transmission, value: str) -> Transmission:
+    others = tuple(pair for pair in answer.headers if pair[0] != "content-type")
+    return replace(answer, headers=(("content-type", value), *others), struck=0)
+
+
+def _broken_json(
+    answer: Transmission, number: int, protocol: WireProtocol
+) -> tuple[Transmission | None, str]:
+    """Without the last brace of an event, or of a body that is not streamed."""
+    body = answer.body
+    begin, end = 0, len(body)
+    if answer.streamed:
+        events = seen_events(protocol, body)
+        objects = [event for event in events if event.data.startswith("{")]
+        if number > len(events) or not objects:
+            return None, f"the answer has {len(events)} events"
+        event = events[number - 1] if number else objects[-1]
+        begin, end = event.begin, event.end
+    at = body.rfind(b"}", begin, end)
+    if at < 0:
+        return None, f"event {number} has no JSON object"
+    parts: list[TimedBytes] = []
+    position = 0
+    for part in answer.parts:
+        inside = position <= at < position + len(part.data)
+        cut = at - position
+        data = part.data[:cut] + part.data[cut + 1 :] if inside else part.data
+        position += len(part.data)
+        if data:
+            parts.append(TimedBytes(part.at, data))
+    return replace(answer, parts=tuple(parts), struck=begin), ""
+
+
+def _broken_gzip(answer: Transmission) -> Transmission:
+    """Compressed, with bytes in the middle that are not."""
+    data = bytearray(gzip.compress(answer.body, mtime=0))
+    middle = max(10, len(data) // 2)
+    data[middle : middle + 8] = b"\xff" * 8
+    due = answer.parts[-1].at if answer.parts else 0
+    headers = (*answer.headers, ("content-encoding", "gzip"))
+    return replace(
+        answer, headers=headers, parts=(TimedBytes(due, bytes(data)),), struck=0, length=None
+    )

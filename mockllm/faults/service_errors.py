@@ -1,0 +1,42 @@
+"""The error of a service in the middle of a stream, as the service would send it there."""
+
+from __future__ import annotations
+
+from mockllm.core.events import Event, Start, StreamError, Timed
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
+from mockllm.errors import MockLLMError
+from mockllm.faults.transmission import Circumstances
+from mockllm.framing.sse import decode, encode
+from mockllm.protocols.base import WireProtocol
+
+__all__ = ["error_frames"]
+
+
+def error_frames(around: Circumstances, before: bytes, error: StreamError) -> bytes:
+    """The bytes of an error after the bytes of a stream: numbers and open items go on from there.
+
+    Args:
+        before: the stream so far, cut between two events.
+    """
+    protocol = around.protocol
+    turn, events = _so_far(protocol, before)
+    encoder = protocol.encoder(turn, around.reply)
+    for event in events:
+        encoder.encode(event)
+    return b"".join(encode(frame, protocol.line_end) for frame in encoder.encode(error))
+
+
+def _so_far(protocol: WireProtocol, before: bytes) -> tuple[Turn, list[Event]]:
+    """The turn so far and its events; of a stream that cannot be read only the beginning."""
+    decoder = protocol.decoder()
+    seen: list[Timed] = []
+    try:
+        for frame in decode(before):
+            seen += [Timed(0, event) for event in decoder.decode(frame)]
+        turn = fold(seen)
+    except (MockLLMError, ValueError):
+        return Turn(), [Start()]
+    if not before:
+        return turn, []
+    return turn, [timed.event for timed in expand(turn)]

@@ -1,0 +1,71 @@
+"""What travels to a client, before and after a fault. Only data may live here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mockllm.core.timed_bytes import Ending, TimedBytes
+from mockllm.protocols.base import Reply, WireProtocol
+
+__all__ = ["Circumstances", "Transmission"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transmission:
+    """An answer on its way.
+
+    Args:
+        headers: names in lower case, without those of the framing.
+        parts: of the body, none of them empty.
+        streamed: whether the body is sent in HTTP chunks, without its length.
+        ending: how it ends.
+        length: the `content-length` where it is not the size of what is sent.
+        head_at: when status and headers are sent, in microseconds after the request.
+        has_head: whether anything is sent at all.
+        end_at: when the ending comes, if it is later than the last part; in microseconds.
+        retry_at: the time that `retry-after` names as an HTTP date, in microseconds after the
+            answer; None without one.
+        idle_closed: whether the connection is closed when the next request comes on it.
+        struck: the bytes of the body that are sent before the fault strikes; None: it has not.
+        missed: why a fault does not strike; "" where each does.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    parts: tuple[TimedBytes, ...]
+    streamed: bool
+    ending: Ending = "complete"
+    length: int | None = None
+    head_at: int = 0
+    has_head: bool = True
+    end_at: int = 0
+    retry_at: int | None = None
+    idle_closed: bool = False
+    struck: int | None = None
+    missed: str = ""
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        return b"".join(part.data for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Of the body, in bytes."""
+        return sum(len(part.data) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a fault needs to know besides the answer.
+
+    Args:
+        reply: for the service's errors.
+        path: of the request, with its query.
+        redirected: whether the request follows a redirect of this fault.
+    """
+
+    protocol: WireProtocol
+    reply: Reply
+    path: str = ""
+    redirected: bool = False

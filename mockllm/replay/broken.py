@@ -1,0 +1,97 @@
+"""HTTP answers with faults: from `mockllm.faults` to what the server sends. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import MockLLMError
+from mockllm.faults.breaking import REDIRECTED, break_answer
+from mockllm.faults.transmission import Circumstances, Transmission
+from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.replay.answer import FaultNote, HttpAnswer, bytes_answer
+from mockllm.scenario.fault_model import Fault, faults_text
+
+__all__ = ["broken", "circumstances", "is_redirected"]
+
+
+def circumstances(
+    protocol: WireProtocol, request: Request | None, path: str, *, seed: str = ""
+) -> Circumstances:
+    """What faults need to know of a request.
+
+    Args:
+        request: None for one that could not be read.
+        path: with its query.
+        seed: of the values that a service generates for an error.
+    """
+    options: Hashable = None if request is None else protocol.options(request)
+    reply = Reply(
+        seed=derive(seed, "fault", path, length=32),
+        token=derive(seed, "fault", "token", length=40, hex=True),
+        model="" if request is None else request.model,
+        options=options,
+    )
+    return Circumstances(protocol, reply, path, is_redirected(path))
+
+
+def is_redirected(path: str) -> bool:
+    """Whether a path is one that a redirect of a fault led to."""
+    return f"{REDIRECTED}/" in path.partition("?")[0]
+
+
+def broken(
+    answer: HttpAnswer, faults: tuple[Fault, ...], around: Circumstances, speed: float = 1.0
+) -> HttpAnswer:
+    """The answer with faults; the id of an answer stays as it is.
+
+    Args:
+        speed: of the answer's own pauses, not of those of the faults; 0 removes them.
+
+    Raises:
+        MockLLMError: the answer has faults already.
+    """
+    if answer.fault is not None:
+        raise MockLLMError("an answer with faults cannot get further ones")
+    changed = break_answer(_transmission(answer, speed), faults, around)
+    note = FaultNote(
+        faults_text(faults),
+        changed.struck,
+        changed.missed,
+        changed.head_at,
+        changed.has_head,
+        changed.end_at,
+        changed.retry_at,
+        changed.idle_closed,
+    )
+    plain = bytes_answer(
+        changed.status,
+        changed.headers,
+        changed.parts,
+        streamed=changed.streamed,
+        segmented=True,
+        ending=changed.ending,
+        id=answer.id,
+        reason=answer.reason if changed.status == answer.status else None,
+        trailers=answer.trailers if changed.streamed else (),
+        bodiless=answer.bodiless and not changed.parts,
+        length=changed.length,
+    )
+    return replace(plain, fault=note)
+
+
+def _transmission(answer: HttpAnswer, speed: float) -> Transmission:
+    parts = answer.chunks
+    if speed != 1:
+        parts = tuple(TimedBytes(round(one.at / speed) if speed else 0, one.data) for one in parts)
+    return Transmission(
+        answer.status,
+        answer.headers,
+        parts,
+        answer.streamed,
+        answer.ending,
+        answer.length,
+    )

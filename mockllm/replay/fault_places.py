@@ -1,0 +1,82 @@
+"""Finds faults that cannot strike: their place does not come in the answer of their turn. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.faults.breaking import break_answer
+from mockllm.faults.transmission import Transmission
+from mockllm.matching.select import Selection
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+from mockllm.replay.broken import circumstances
+from mockllm.replay.client_requests import first_request
+from mockllm.replay.compile import Replayer
+from mockllm.scenario.locate import KeyPath
+from mockllm.scenario.model import AutoPart, Fault, Scenario, TurnSpec
+
+__all__ = ["fault_mistakes"]
+
+
+def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    """The faults of a scenario that strike over none of its APIs: where each is, and why.
+
+    Answers that depend on the request (`auto`) or were recorded are not known here: when they are
+    played, the journal says that a fault did not strike.
+    """
+    if scenario.route is not None:
+        return
+    for index, turn in enumerate(scenario.turns):
+        base: KeyPath = ("turns", index)
+        apis = [name for name in PROTOCOLS if scenario.plays_over(name)]
+        own = [name for name, _ in turn.variants]
+        yield from _mistakes(scenario, index, turn, base, [one for one in apis if one not in own])
+        for number, (name, variant) in enumerate(turn.variants):
+            if variant.fault != turn.fault or variant.reply != turn.reply:
+                yield from _mistakes(scenario, index, variant, (*base, "when", number), [name])
+
+
+def _mistakes(
+    scenario: Scenario, index: int, turn: TurnSpec, path: KeyPath, apis: list[str]
+) -> Iterator[tuple[KeyPath, str]]:
+    if turn.fault and turn.recorded is None and turn.http is None:
+        yield from _of_answer(scenario, index, turn, turn.fault, path, apis)
+    for number, attempt in enumerate(turn.attempts):
+        if attempt.reply is not None and attempt.reply.fault:
+            tried = turn.tried(attempt)
+            where = (*path, "attempts", number)
+            yield from _of_answer(scenario, index, tried, attempt.reply.fault, where, apis)
+
+
+def _of_answer(
+    scenario: Scenario,
+    index: int,
+    turn: TurnSpec,
+    faults: tuple[Fault, ...],
+    path: KeyPath,
+    apis: list[str],
+) -> Iterator[tuple[KeyPath, str]]:
+    if any(isinstance(part, AutoPart) for part in turn.reply):
+        return
+    reasons = {api: _missed(scenario, index, turn, faults, PROTOCOLS[api]) for api in apis}
+    if reasons and all(reasons.values()):
+        api, reason = next(iter(reasons.items()))
+        yield (*path, "fault"), f"cannot strike: over {api}, {reason}"
+
+
+def _missed(
+    scenario: Scenario,
+    index: int,
+    turn: TurnSpec,
+    faults: tuple[Fault, ...],
+    protocol: WireProtocol,
+) -> str:
+    """Why a fault does not strike in the streamed answer of a turn; "" where each does."""
+    request = first_request(protocol, scenario, "Hello", "model")
+    answer = Replayer().answer(
+        Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
+    )
+    parts = tuple(map(TimedBytes, answer.times, answer.data))
+    sent = Transmission(answer.status, answer.headers, parts, answer.streamed, answer.ending)
+    return break_answer(sent, faults, circumstances(protocol, request, "")).missed

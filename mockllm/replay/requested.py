@@ -1,0 +1,55 @@
+"""What the headers of a request ask for: quirks and faults of its answer. Pure."""
+
+from __future__ import annotations
+
+from mockllm.errors import RequestError, UsageError
+from mockllm.quirks import find
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.faults import OF_SERVERS, parse_faults
+
+__all__ = ["FAULT_HEADER", "QUIRK_HEADER", "requested_faults", "requested_quirks"]
+
+QUIRK_HEADER = "x-mockllm-quirk"
+"""The request header with the names of quirks for the answer, separated by commas."""
+
+FAULT_HEADER = "x-mockllm-fault"
+"""The request header with the faults of the answer, as `mockllm serve --fault` has them."""
+
+
+def requested_quirks(header: str | None) -> tuple[str, ...]:
+    """The quirks that a header names.
+
+    Raises:
+        RequestError: there is no such quirk.
+    """
+    if header is None:
+        return ()
+    names = tuple(name.strip() for name in header.split(",") if name.strip())
+    for name in names:
+        try:
+            find(name)
+        except UsageError as error:
+            raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
+    return names
+
+
+def requested_faults(header: str | None) -> tuple[Fault, ...]:
+    """The faults that a header names.
+
+    Raises:
+        RequestError: what is wrong with them.
+    """
+    if header is None:
+        return ()
+    try:
+        faults = parse_faults(header)
+    except UsageError as error:
+        raise RequestError(f"{FAULT_HEADER}: {error}", code="unknown_fault") from None
+    for fault in faults:
+        if fault.name in OF_SERVERS:
+            raise RequestError(
+                f"{FAULT_HEADER}: {fault.name} is a fault of a server's connections; start it "
+                f"with `mockllm serve --fault {fault}`",
+                code="unknown_fault",
+            )
+    return faults

@@ -1,0 +1,93 @@
+"""A bound for the connections of a server: further ones wait, or are reset."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import deque
+
+__all__ = ["Admission", "LimitedConnection"]
+
+
+class Admission:
+    """The connections of a server.
+
+    Args:
+        limit: how many are served at the same time.
+        waits: whether further ones wait until another one ends; otherwise they are reset.
+    """
+
+    def __init__(self, limit: int, waits: bool) -> None:
+        self._limit = limit
+        self.waits = waits
+        self._open = 0
+        self._waiting: deque[LimitedConnection] = deque()
+
+    def admit(self, connection: LimitedConnection) -> bool:
+        """Whether a connection is served now; one that is not waits its turn, or is refused."""
+        if self._open < self._limit:
+            self._open += 1
+            return True
+        if self.waits:
+            self._waiting.append(connection)
+        return False
+
+    def leave(self, connection: LimitedConnection) -> None:
+        """Ends a connection that was served; the one that has waited longest is served."""
+        self._open -= 1
+        while self._waiting and self._open < self._limit:
+            other = self._waiting.popleft()
+            if not other.gone:
+                self._open += 1
+                other.begin()
+
+
+class LimitedConnection(asyncio.Protocol):
+    """A connection that is handled once it is admitted.
+
+    Args:
+        handler: of the connection.
+    """
+
+    def __init__(self, handler: asyncio.Protocol, admission: Admission) -> None:
+        self._handler, self._admission = handler, admission
+        self._transport: asyncio.Transport | None = None
+        self._admitted = self.gone = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if self._admission.admit(self):
+            self.begin()
+        elif self._admission.waits:
+            transport.pause_reading()
+        else:
+            sock = transport.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+
+    def begin(self) -> None:
+        """Serves the connection."""
+        assert self._transport is not None
+        self._admitted = True
+        self._handler.connection_made(self._transport)
+        self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._handler.eof_received() if self._admitted else None
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._handler.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.gone = True
+        if self._admitted:
+            self._admission.leave(self)
+            self._handler.connection_lost(exc)

@@ -1,0 +1,160 @@
+"""Writes answers with faults onto a client's connection: late, cut, slow, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from math import ceil
+
+from aiohttp import HttpVersion10, web
+
+from mockllm.core.timed_bytes import Ending
+from mockllm.replay.answer import FaultNote, HttpAnswer, chunk
+from mockllm.replay.session import Exchange
+from mockllm.server.aiohttp_internals import close_at_next_request, written_response
+from mockllm.server.sending import break_off, send
+
+__all__ = ["deliver_broken"]
+
+_KEEP_ALIVE = written_response(keep_alive=True)
+_CLOSE = written_response(keep_alive=False)
+
+_PROMISED = 64
+"""How many more bytes an HTTP chunk promises that breaks off."""
+
+
+async def deliver_broken(
+    request: web.BaseRequest,
+    answer: HttpAnswer,
+    note: FaultNote,
+    exchange: Exchange,
+    *,
+    keep_alive: bool,
+    stalled: Callable[[], None],
+) -> web.StreamResponse:
+    """Sends an answer with a fault, and notes in the exchange when it struck.
+
+    Args:
+        note: the faults of the answer.
+        keep_alive: whether the connection may stay open.
+        stalled: called when nothing more will come of an answer that stays open.
+    """
+    _note(answer, note, exchange)
+    sending = _Sending(request, answer, note, exchange)
+    await sending.head(close=not keep_alive)
+    await sending.body()
+    ending = answer.ending
+    if ending == "open":
+        stalled()
+        await asyncio.Event().wait()  # the handler is cancelled when the client leaves
+    if ending != "complete":
+        await _end(request, sending, ending)
+        return _CLOSE
+    if sending.framed:
+        await send(request, answer.last_chunk, exchange)
+    stays = keep_alive and request.version > HttpVersion10
+    if note.idle_closed and stays:
+        close_at_next_request(request, sending.struck)
+    return _KEEP_ALIVE if stays else _CLOSE
+
+
+def _note(answer: HttpAnswer, note: FaultNote, exchange: Exchange) -> None:
+    exchange.fault = note.text
+    exchange.ended = None
+    exchange.status = answer.status if note.has_head else 0
+    if note.struck is not None:
+        exchange.complete = False
+    if note.missed:
+        exchange.problems += (f"a fault did not strike: {note.missed}",)
+
+
+async def _end(request: web.BaseRequest, sending: _Sending, ending: Ending) -> None:
+    if ending == "chunk" and sending.framed:
+        promised = b"%x\r\n" % (len(sending.last) + _PROMISED)
+        await send(request, promised + sending.last, sending.exchange)
+        await break_off(request, "closed")
+    else:
+        await break_off(request, "closed" if ending == "chunk" else ending)
+
+
+class _Sending:
+    """One answer while it is sent."""
+
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        answer: HttpAnswer,
+        note: FaultNote,
+        exchange: Exchange,
+    ) -> None:
+        self._request, self._answer, self._note = request, answer, note
+        self.exchange = exchange
+        self._http_1_0 = request.version <= HttpVersion10
+        self._loop = asyncio.get_running_loop()
+        self._start = self._loop.time()
+        self._head = b""
+        self.framed = answer.streamed and not self._http_1_0
+        self.last = b""
+        """The end of the body that is held back, to be sent in a chunk that breaks off."""
+
+    async def head(self, *, close: bool) -> None:
+        """Sends status and headers, where the answer has them, or keeps them for its body."""
+        note, answer = self._note, self._answer
+        if note.struck == 0 and (not note.has_head or note.head_at):
+            self.struck()
+        if not note.has_head:
+            return
+        await self._until(note.head_at)
+        more = []
+        if note.retry_at is not None:
+            # A date has no fractions: the next second, so that it is never too early.
+            date = formatdate(ceil(time.time() + note.retry_at / 1_000_000), usegmt=True)
+            more = [f"retry-after: {date}"]
+        leaves = close or not self._request.keep_alive
+        self._head = answer.head(http_1_0=self._http_1_0, close=leaves, more=more)
+        waits = bool(answer.times) and answer.times[0] > note.head_at and answer.streamed
+        if answer.streamed or waits or not answer.data:
+            await send(self._request, self._head, self.exchange)
+            self._head = b""
+
+    async def body(self) -> None:
+        """Sends the parts at their times, and waits until the ending is due."""
+        note, answer, exchange = self._note, self._answer, self.exchange
+        parts = list(answer.chunks)
+        broken = answer.ending == "chunk" and self.framed and parts
+        if broken:
+            self.last = parts.pop().data
+        for part in parts:
+            self._check()
+            await self._until(part.at)
+            data = chunk(part.data) if self.framed else self._head + part.data
+            self._head = b""
+            await send(self._request, data, exchange)
+            exchange.bytes_sent += len(part.data)
+            await asyncio.sleep(0)  # the loop sends it before the next is written
+        if broken:
+            await self._until(answer.times[-1])
+        exchange.bytes_sent += len(self.last)
+        self._check()
+        await self._until(note.end_at)
+        if answer.ending != "open":
+            exchange.ended = time.perf_counter() - exchange.clock
+
+    def struck(self) -> None:
+        """Notes that the fault strikes now."""
+        exchange = self.exchange
+        if exchange.struck is None:
+            exchange.struck = time.perf_counter() - exchange.clock
+            exchange.struck_after = exchange.bytes_sent
+
+    def _check(self) -> None:
+        struck = self._note.struck
+        if struck is not None and self.exchange.bytes_sent >= struck:
+            self.struck()
+
+    async def _until(self, at: int) -> None:
+        wait = self._start + at / 1_000_000 - self._loop.time() if at else 0
+        if wait > 0:
+            await asyncio.sleep(wait)

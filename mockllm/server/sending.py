@@ -1,0 +1,85 @@
+"""Writes bytes onto a client's connection, waits while the client reads slowly, and breaks off."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import sys
+
+from aiohttp import web
+
+from mockllm.core.timed_bytes import Ending
+from mockllm.replay.session import Exchange
+from mockllm.server.aiohttp_internals import drain
+
+if sys.platform == "linux":
+    import fcntl
+    import termios
+
+__all__ = ["break_off", "drained", "send"]
+
+_WATER = 64 * 1024
+_PATIENCE = 0.005
+
+
+async def break_off(request: web.BaseRequest, ending: Ending) -> None:
+    """Ends the connection in the middle of an answer; the bytes written before arrive."""
+    if ending == "reset":
+        await _acknowledged(request)
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        return
+    if ending == "closed":
+        transport.close()
+        return
+    # SO_LINGER with a time of 0: closing sends a reset (RST) in place of FIN.
+    sock = transport.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+async def _acknowledged(request: web.BaseRequest) -> None:
+    """Waits until the other side has all bytes, or is gone: a reset discards those on their way."""
+    while (transport := request.transport) is not None and not transport.is_closing():
+        sock = transport.get_extra_info("socket")
+        if not transport.get_write_buffer_size() and not _unacknowledged(sock.fileno()):
+            return
+        await asyncio.sleep(_PATIENCE)
+
+
+def _unacknowledged(descriptor: int) -> int:
+    """The bytes that a socket sent without acknowledgement; 0 where the system cannot say."""
+    if sys.platform != "linux":
+        return 0
+    count: int
+    (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4))
+    return count
+
+
+async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
+    """Writes bytes of an answer; waits while the client reads more slowly.
+
+    Raises:
+        ConnectionResetError: the client is gone; the exchange says so.
+    """
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        exchange.client_gone = True
+        raise ConnectionResetError("the client closed the connection")
+    transport.write(data)
+    if transport.get_write_buffer_size() > _WATER:
+        await drained(request, exchange)
+
+
+async def drained(request: web.BaseRequest, exchange: Exchange) -> None:
+    """Waits while the client reads more slowly.
+
+    Raises:
+        ConnectionError: the client is gone; the exchange says so.
+    """
+    try:
+        await drain(request)
+    except ConnectionError:
+        exchange.client_gone = True
+        raise
