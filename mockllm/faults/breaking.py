@@ -55,7 +55,7 @@ def located(
         at = in_plain_body(place, body)
         return (at if at <= len(body) else None), []
     events = seen_events(around.protocol, body)
-    finder = Finder(place)
+    finder = Finder(place, around.call_names)
     found = finder.begin()
     for event in events:
         if found is not None:
@@ -323,8 +323,13 @@ def _moved(
     at = own[-1].at
     joined = b"".join(part.data for part in own)
     size = first.end - first.begin
-    pieces = move(joined[:size], joined[size:])
-    parts = (*before, *(TimedBytes(at, piece) for piece in pieces if piece), *after)
+    gap = second.begin - first.end if second is not first else 0
+    between = joined[size : size + gap]
+    if twice and body.lstrip().startswith(b"["):
+        between = b","
+    pieces = move(joined[:size], joined[size + gap :])
+    moved = (pieces[0], between, pieces[1])
+    parts = (*before, *(TimedBytes(at, piece) for piece in moved if piece), *after)
     return replace(answer, parts=parts, struck=_struck(answer, first.begin))
 
 

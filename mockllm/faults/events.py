@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 
 from mockllm.core.events import Event
+from mockllm.core.frame import Frame
 from mockllm.errors import MockLLMError
+from mockllm.framing.json_array import ElementScanner
 from mockllm.framing.sse import Decoder
 from mockllm.protocols.base import WireProtocol
 
@@ -46,7 +48,8 @@ class SeenEvent:
 
 
 class EventReader:
-    """Reads the events of one stream. Comments and empty blocks are no events.
+    """Reads the events of one stream: those of an event stream, without comments and empty blocks,
+    or the elements of a JSON array.
 
     Args:
         protocol: the API of the stream.
@@ -59,17 +62,40 @@ class EventReader:
         self._begin = 0
         self._complete = False
         self._readable = True
+        self._elements: ElementScanner | None = None
+        self._begun = False
+        self._scanned = 0
 
     def read(self, data: bytes) -> list[SeenEvent]:
         """The events that these bytes complete."""
         self._held += data
-        return self._blocks(final=False)
+        if not self._begun and (first := self._held.lstrip()[:1]):
+            self._begun = True
+            self._elements = ElementScanner() if first == b"[" else None
+        if not self._begun:
+            return []
+        return self._blocks(final=False) if self._elements is None else self._found_elements()
 
     def close(self) -> list[SeenEvent]:
         """The event that ends with the stream and not with a blank line, if there is one."""
+        if self._elements is not None:
+            return []
         found = self._blocks(final=True)
         if self._held.strip():
             found += self._block(self._held)
+        return found
+
+    def _found_elements(self) -> list[SeenEvent]:
+        assert self._elements is not None
+        spans = self._elements.read(self._held[self._scanned :])
+        found: list[SeenEvent] = []
+        for begin, end in spans:
+            text = self._held[begin - self._begin : end - self._begin].decode(errors="replace")
+            found.append(self._event(begin, end, [Frame(text)]))
+        if spans:
+            self._held = self._held[spans[-1][1] - self._begin :]
+            self._begin = spans[-1][1]
+        self._scanned = len(self._held)
         return found
 
     def _blocks(self, *, final: bool) -> list[SeenEvent]:
@@ -87,8 +113,9 @@ class EventReader:
         begin, self._begin = self._begin, self._begin + len(block)
         frames = Decoder().decode(block if block[-1:] in b"\r\n" else block + b"\n\n")
         frames = [frame for frame in frames if frame.data is not None]
-        if not frames:
-            return []
+        return [self._event(begin, self._begin, frames)] if frames else []
+
+    def _event(self, begin: int, end: int, frames: list[Frame]) -> SeenEvent:
         events: list[Event] = []
         before = self._complete
         for frame in frames:
@@ -99,10 +126,9 @@ class EventReader:
                 self._readable = False  # of an answer that is broken already
         self._complete = self._readable and self._decoder.complete
         data = frames[-1].data or ""
-        ends = self._complete and not before
-        return [
-            SeenEvent(begin, self._begin, tuple(events), self._finishes(data), ends, data),
-        ]
+        end_data = self._protocol.end_data
+        ends = data == end_data if end_data is not None else self._complete and not before
+        return SeenEvent(begin, end, tuple(events), self._finishes(data), ends, data)
 
     def _finishes(self, data: str) -> bool:
         if data == self._protocol.end_data:

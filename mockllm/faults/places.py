@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mockllm.core import events as ev
 from mockllm.faults.events import SeenEvent
 from mockllm.scenario.fault_model import Place
@@ -19,10 +21,12 @@ class Finder:
 
     Args:
         place: any but one `after` a time.
+        call_names: the names of calls by their ids, which some services do not send.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, call_names: Mapping[str, str]) -> None:
         self._place = place
+        self._names = {place.name, call_names.get(place.name, place.name)}
         self._count = 0
         self._held: SeenEvent | None = None
         self._calls: dict[int, tuple[str, str]] = {}
@@ -74,7 +78,8 @@ class Finder:
         if self._place.kind == "in call":
             if not isinstance(event, ev.ToolArgs) or not event.text:
                 return False
-            return self._place.name in self._calls.get(event.part, ())
+            id, name = self._calls.get(event.part, ("", ""))
+            return self._place.name in (id, name) or (not id and name in self._names)
         return isinstance(event, _CONTENT[self._place.name])
 
 

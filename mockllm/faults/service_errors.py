@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.core.events import Event, Start, StreamError, Timed
+from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError
+from mockllm.faults.events import seen_events
 from mockllm.faults.transmission import Circumstances
-from mockllm.framing.sse import decode, encode
+from mockllm.framing.sse import encode
 from mockllm.protocols.base import WireProtocol
 
 __all__ = ["error_frames"]
@@ -20,23 +24,25 @@ def error_frames(around: Circumstances, before: bytes, error: StreamError) -> by
         before: the stream so far, cut between two events.
     """
     protocol = around.protocol
-    turn, events = _so_far(protocol, before)
-    encoder = protocol.encoder(turn, around.reply)
+    frames = [Frame(event.data) for event in seen_events(protocol, before)]
+    turn, events = _so_far(protocol, frames)
+    encoder = protocol.encoder(replace(turn, finish=None, error=error), around.reply)
     for event in events:
         encoder.encode(event)
-    return b"".join(encode(frame, protocol.line_end) for frame in encoder.encode(error))
+    errors = encoder.encode(error)
+    if protocol.numbered is not None:
+        errors = protocol.numbered(errors, len(frames))
+    return b"".join(encode(frame, protocol.line_end) for frame in errors)
 
 
-def _so_far(protocol: WireProtocol, before: bytes) -> tuple[Turn, list[Event]]:
+def _so_far(protocol: WireProtocol, frames: list[Frame]) -> tuple[Turn, list[Event]]:
     """The turn so far and its events; of a stream that cannot be read only the beginning."""
     decoder = protocol.decoder()
     seen: list[Timed] = []
     try:
-        for frame in decode(before):
+        for frame in frames:
             seen += [Timed(0, event) for event in decoder.decode(frame)]
         turn = fold(seen)
     except (MockLLMError, ValueError):
         return Turn(), [Start()]
-    if not before:
-        return turn, []
-    return turn, [timed.event for timed in expand(turn)]
+    return turn, [timed.event for timed in expand(turn)] if frames else []

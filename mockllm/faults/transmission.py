@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.protocols.base import Reply, WireProtocol
 
-__all__ = ["Circumstances", "Transmission"]
+__all__ = ["NO_CALLS", "Circumstances", "Transmission"]
+
+NO_CALLS: Mapping[str, str] = {}
+"""Of an answer without calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Circumstances:
     Args:
         reply: for the service's errors.
         path: of the request, with its query.
+        call_names: the names of the calls in the answer by their ids: some services send no ids.
         redirected: whether the request follows a redirect of this fault.
     """
 
@@ -69,3 +74,4 @@ class Circumstances:
     reply: Reply
     path: str = ""
     redirected: bool = False
+    call_names: Mapping[str, str] = field(default_factory=dict)

@@ -218,6 +218,8 @@ class WireProtocol:
         role: the role of an answer on the wire.
         service_errors: the errors of the service that have nothing to do with the request, by
             `overloaded`, `rate_limit` and `server_error`.
+        numbered: frames with the numbers that they have after so many others; None if the events
+            of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
         join_usage: the same for a frame and one with nothing but usage after it, where the API
             sends two, and some services one.
@@ -258,5 +260,6 @@ class WireProtocol:
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     role: str = "assistant"
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
+    numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     join_usage: Callable[[Frame, Frame], Frame | None] | None = None

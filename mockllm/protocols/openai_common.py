@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive, derive_int
 from mockllm.protocols.openai_refusals import invalid_type, kind, missing
+from mockllm.protocols.records import ServiceError
 
 __all__ = [
+    "SERVICE_ERRORS",
     "VERSION",
     "answer_headers",
     "check_schema",
@@ -26,6 +29,30 @@ __all__ = [
     "is_tool_name",
     "text_of",
 ]
+
+
+SERVICE_ERRORS: Mapping[str, ServiceError] = {
+    "overloaded": ServiceError(
+        503,
+        StreamError(
+            "The server is currently overloaded with other requests. Sorry about that!",
+            "service_unavailable_error",
+            "server_is_overloaded",
+        ),
+    ),
+    "rate_limit": ServiceError(
+        429, StreamError("Rate limit reached for requests.", "requests", "rate_limit_exceeded")
+    ),
+    "server_error": ServiceError(
+        500,
+        StreamError(
+            "The server had an error while processing your request. Sorry about that!",
+            "server_error",
+            "server_error",
+        ),
+    ),
+}
+"""The errors that do not depend on the request."""
 
 VERSION = "2020-10-01"
 """The value of the `openai-version` header, the same for years."""

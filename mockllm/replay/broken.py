@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from mockllm.core.request import Request
@@ -10,22 +10,30 @@ from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError
 from mockllm.faults.breaking import REDIRECTED, break_answer
-from mockllm.faults.transmission import Circumstances, Transmission
+from mockllm.faults.transmission import NO_CALLS, Circumstances, Transmission
+from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.answer import FaultNote, HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault, faults_text
+from mockllm.scenario.model import Scenario
 
-__all__ = ["broken", "circumstances", "is_redirected"]
+__all__ = ["broken", "call_names", "circumstances", "is_redirected"]
 
 
 def circumstances(
-    protocol: WireProtocol, request: Request | None, path: str, *, seed: str = ""
+    protocol: WireProtocol,
+    request: Request | None,
+    path: str,
+    *,
+    call_names: Mapping[str, str] = NO_CALLS,
+    seed: str = "",
 ) -> Circumstances:
     """What faults need to know of a request.
 
     Args:
         request: None for one that could not be read.
         path: with its query.
+        call_names: the names of the calls in the answer by their ids.
         seed: of the values that a service generates for an error.
     """
     options: Hashable = None if request is None else protocol.options(request)
@@ -35,7 +43,13 @@ def circumstances(
         model="" if request is None else request.model,
         options=options,
     )
-    return Circumstances(protocol, reply, path, is_redirected(path))
+    return Circumstances(protocol, reply, path, is_redirected(path), call_names)
+
+
+def call_names(scenario: Scenario, position: int, protocol: WireProtocol) -> dict[str, str]:
+    """The names of the calls of a turn by their ids, as `circumstances` takes them."""
+    planned = planned_calls(scenario, position, protocol.name, protocol.call_prefix)
+    return {call.id: call.name for call in planned or ()}
 
 
 def is_redirected(path: str) -> bool:

@@ -10,7 +10,7 @@ from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.broken import circumstances
+from mockllm.replay.broken import call_names, circumstances
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compile import Replayer
 from mockllm.scenario.locate import KeyPath
@@ -79,4 +79,6 @@ def _missed(
     )
     parts = tuple(map(TimedBytes, answer.times, answer.data))
     sent = Transmission(answer.status, answer.headers, parts, answer.streamed, answer.ending)
-    return break_answer(sent, faults, circumstances(protocol, request, "")).missed
+    names = call_names(scenario, index, protocol)
+    around = circumstances(protocol, request, "", call_names=names)
+    return break_answer(sent, faults, around).missed

@@ -7,7 +7,7 @@ from typing import Any
 from mockllm.errors import RequestError
 from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.body import parse_object
-from mockllm.replay.broken import broken, circumstances
+from mockllm.replay.broken import broken, call_names, circumstances
 from mockllm.replay.call import Call
 from mockllm.replay.fault_plan import FaultPlan
 from mockllm.replay.ordered import OrderedPlayer
@@ -38,7 +38,12 @@ class FaultyPlayer(Player):
             request = protocol.parse(parse_object(call.exchange.body), call.target, False)
         except RequestError:
             request = None
-        return broken(answer, faults, circumstances(protocol, request, call.path), self.speed)
+        scenario = self.served.by_name.get(call.exchange.scenario or "")
+        names = {}
+        if scenario is not None and call.exchange.position is not None:
+            names = call_names(scenario, call.exchange.position, protocol)
+        around = circumstances(protocol, request, call.path, call_names=names)
+        return broken(answer, faults, around, self.speed)
 
 
 _PLAYED = ("played", "error")

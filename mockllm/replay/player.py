@@ -230,9 +230,11 @@ class Player:
         """An answer with its faults. Their modules are imported with the first ones."""
         if not faults:
             return answer
-        from mockllm.replay.broken import broken, circumstances
+        from mockllm.replay.broken import broken, call_names, circumstances
 
-        around = circumstances(protocol, decision.request, decision.path)
+        selection = decision.selection
+        names = call_names(selection.scenario, selection.position, protocol)
+        around = circumstances(protocol, decision.request, decision.path, call_names=names)
         return broken(answer, faults, around, self.speed)
 
     def _recorded(self, decision: Decision, call: Call) -> HttpAnswer | None:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 from collections import deque
+from typing import cast
 
 __all__ = ["Admission", "LimitedConnection"]
 
@@ -56,7 +57,7 @@ class LimitedConnection(asyncio.Protocol):
         self._admitted = self.gone = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast("asyncio.Transport", transport)  # of uvloop it is none, and has the same
         self._transport = transport
         if self._admission.admit(self):
             self.begin()

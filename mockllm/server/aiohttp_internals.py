@@ -190,7 +190,7 @@ def close_at_next_request(request: web.BaseRequest, closed: Callable[[], None]) 
         closed: called when the other request comes.
     """
     transport = request.transport
-    if isinstance(transport, asyncio.Transport) and not transport.is_closing():
+    if transport is not None and not transport.is_closing():  # of uvloop it is no asyncio.Transport
         transport.set_protocol(_ClosedAtData(transport, transport.get_protocol(), closed))
 
 

@@ -130,6 +130,18 @@ class MockServer:
         self._handler.assigned.release(session)
         self.sessions.delete(session)
 
+    def break_off(self, session: str) -> None:
+        """Ends the connections on which an answer of a session is not over. To be called in the
+        event loop."""
+        found = self.sessions.find(session)
+        if found is None or self._server is None:
+            return
+        ports = {one.connection for one in found.journal if one.in_use}
+        for connection in tuple(self._server.connections):
+            transport = connection.transport
+            if transport is not None and transport.get_extra_info("peername")[1] in ports:
+                transport.abort()
+
     def player_of(self, session: str) -> Player:
         """What decides about the answers in a session."""
         return self._handler.player_of(session)

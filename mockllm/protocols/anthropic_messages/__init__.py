@@ -20,6 +20,7 @@ from mockllm.protocols.anthropic_messages.losses import LOSSES, project
 from mockllm.protocols.anthropic_messages.normalize import NORMALISATION
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.anthropic_messages.service import (
+    SERVICE_ERRORS,
     VERSION_HEADER,
     answer_headers,
     count_tokens,
@@ -58,6 +59,7 @@ PROTOCOL = WireProtocol(
     answer_id=message_id,
     error_body=error_body,
     error_headers=error_headers,
+    service_errors=SERVICE_ERRORS,
     headers=answer_headers,
     project=project,
     client=CLIENT,

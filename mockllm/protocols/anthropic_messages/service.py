@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from mockllm.core.events import StreamError
 from mockllm.core.seeded import tokens
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
 from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int, dumps
+from mockllm.protocols.records import ServiceError
 
 __all__ = [
+    "SERVICE_ERRORS",
     "VERSION_HEADER",
     "answer_headers",
     "count_tokens",
@@ -28,6 +31,17 @@ __all__ = [
     "model",
     "models",
 ]
+
+
+SERVICE_ERRORS: Mapping[str, ServiceError] = {
+    "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),
+    "rate_limit": ServiceError(
+        429,
+        StreamError("Number of request tokens has exceeded your rate limit.", "rate_limit_error"),
+    ),
+    "server_error": ServiceError(500, StreamError("Internal server error", "api_error")),
+}
+"""The errors that do not depend on the request."""
 
 VERSION_HEADER = "anthropic-version"
 

@@ -24,7 +24,13 @@ from mockllm.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.protocols.gemini.detect import DETECTION
 from mockllm.protocols.gemini.encoder import Encoder, response_id
 from mockllm.protocols.gemini.env import ENVIRONMENT
-from mockllm.protocols.gemini.errors import answer_headers, error_body, error_headers, guard
+from mockllm.protocols.gemini.errors import (
+    SERVICE_ERRORS,
+    answer_headers,
+    error_body,
+    error_headers,
+    guard,
+)
 from mockllm.protocols.gemini.events import EVENTS
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import API, Options
@@ -139,6 +145,7 @@ PROTOCOL = WireProtocol(
     answer_id=response_id,
     error_body=error_body,
     error_headers=error_headers,
+    service_errors=SERVICE_ERRORS,
     headers=answer_headers,
     project=project,
     client=CLIENT,

@@ -15,10 +15,12 @@ from mockllm.core.events import StreamError
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive_int
+from mockllm.protocols.records import ServiceError
 from mockllm.protocols.values import mapping, string
 
 __all__ = [
     "NO_MESSAGE",
+    "SERVICE_ERRORS",
     "answer_headers",
     "error_body",
     "error_headers",
@@ -28,6 +30,20 @@ __all__ = [
     "status_of",
     "unfit",
 ]
+
+
+SERVICE_ERRORS: Mapping[str, ServiceError] = {
+    "overloaded": ServiceError(
+        503, StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE")
+    ),
+    "rate_limit": ServiceError(
+        429, StreamError("Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED")
+    ),
+    "server_error": ServiceError(
+        500, StreamError("An internal error has occurred. Please retry.", "INTERNAL")
+    ),
+}
+"""The errors that do not depend on the request."""
 
 NO_MESSAGE = "the stream reports an error"
 

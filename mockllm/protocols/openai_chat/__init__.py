@@ -27,7 +27,12 @@ from mockllm.protocols.openai_chat.joining import join, join_usage
 from mockllm.protocols.openai_chat.losses import LOSSES, project
 from mockllm.protocols.openai_chat.normalize import NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
-from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
+from mockllm.protocols.openai_common import (
+    SERVICE_ERRORS,
+    answer_headers,
+    error_body,
+    error_headers,
+)
 
 __all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "Options", "project"]
 
@@ -80,6 +85,7 @@ PROTOCOL = WireProtocol(
     answer_id=answer_id,
     error_body=error_body,
     error_headers=error_headers,
+    service_errors=SERVICE_ERRORS,
     headers=answer_headers,
     project=project,
     client=CLIENT,

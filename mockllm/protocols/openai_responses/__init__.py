@@ -13,7 +13,12 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, Route, WireProtocol
-from mockllm.protocols.openai_common import answer_headers, error_body, error_headers
+from mockllm.protocols.openai_common import (
+    SERVICE_ERRORS,
+    answer_headers,
+    error_body,
+    error_headers,
+)
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.detect import DETECTION
@@ -24,6 +29,7 @@ from mockllm.protocols.openai_responses.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
 from mockllm.protocols.openai_responses.normalize import NORMALISATION
+from mockllm.protocols.openai_responses.numbers import numbered
 from mockllm.protocols.openai_responses.objects import API, item_of, response_id, token_of
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.stored import STORED_ANSWERS
@@ -107,6 +113,8 @@ PROTOCOL = WireProtocol(
     answer_id=_answer_id,
     error_body=error_body,
     error_headers=error_headers,
+    service_errors=SERVICE_ERRORS,
+    numbered=numbered,
     headers=answer_headers,
     project=project,
     client=CLIENT,

@@ -1,0 +1,55 @@
+"""The elements of a JSON array that arrives in pieces (RFC 8259, section 5)."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ElementScanner"]
+
+_TOKEN = re.compile(rb'["\\{}\[\],]')
+
+
+class ElementScanner:
+    """Finds where the elements of one array begin and end in its bytes.
+
+    It trusts that the bytes are JSON; in others it finds elements that are none.
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._depth = 0
+        self._in_string = self._escaped = False
+        self._begin: int | None = None
+
+    def read(self, data: bytes) -> list[tuple[int, int]]:
+        """The objects and arrays that these bytes complete: the bytes at which each begins and
+        ends. Elements of other kinds are left out."""
+        found: list[tuple[int, int]] = []
+        skipped = -1
+        if self._escaped:
+            self._escaped, skipped = not data, 0
+        for token in _TOKEN.finditer(data):
+            if token.start() == skipped:
+                continue
+            if self._in_string:
+                if token[0] == b"\\":
+                    skipped = token.start() + 1
+                    self._escaped = skipped == len(data)
+                self._in_string = token[0] != b'"'
+                continue
+            self._structure(token[0], self._size + token.start(), found)
+        self._size += len(data)
+        return found
+
+    def _structure(self, token: bytes, at: int, found: list[tuple[int, int]]) -> None:
+        if token == b'"':
+            self._in_string = True
+        elif token in b"{[":
+            if self._depth == 1:
+                self._begin = at
+            self._depth += 1
+        elif token in b"}]":
+            self._depth -= 1
+            if self._depth == 1 and self._begin is not None:
+                found.append((self._begin, at + 1))
+                self._begin = None
