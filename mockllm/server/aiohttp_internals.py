@@ -26,12 +26,11 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
-from mockllm.server.admission import Admission, LimitedConnection
+from mockllm.server.connection_faults import Admission, LimitedConnection
 
 __all__ = [
     "BodyError",
     "ServiceConnection",
-    "close_at_next_request",
     "connection_of",
     "drain",
     "give_what_arrived",
@@ -158,40 +157,6 @@ def written_response(*, keep_alive: bool) -> web.StreamResponse:
         keep_alive: whether the connection stays open for another request.
     """
     return _Written(keep_alive=keep_alive)
-
-
-class _ClosedAtData(asyncio.Protocol):
-    """Takes the place of a connection's handler until the client sends something."""
-
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        handler: asyncio.BaseProtocol,
-        closed: Callable[[], None],
-    ) -> None:
-        self._transport, self._handler, self._closed = transport, handler, closed
-
-    def data_received(self, data: bytes) -> None:
-        if not self._transport.is_closing():
-            self._closed()
-            self._transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._handler.connection_lost(exc)
-
-
-def close_at_next_request(request: web.BaseRequest, closed: Callable[[], None]) -> None:
-    """Closes the connection of a request as soon as another one comes on it, without an answer.
-
-    A service closes idle connections like this: the client cannot know it when it sends. Of aiohttp
-    only `BaseRequest.transport` is used; the handler of the connection hears of its end.
-
-    Args:
-        closed: called when the other request comes.
-    """
-    transport = request.transport
-    if transport is not None and not transport.is_closing():  # of uvloop it is no asyncio.Transport
-        transport.set_protocol(_ClosedAtData(transport, transport.get_protocol(), closed))
 
 
 async def drain(request: web.BaseRequest) -> None:

@@ -13,7 +13,8 @@ from aiohttp import HttpVersion10, web
 from mockllm.core.timed_bytes import Ending
 from mockllm.replay.answer import FaultNote, HttpAnswer, chunk
 from mockllm.replay.session import Exchange
-from mockllm.server.aiohttp_internals import close_at_next_request, written_response
+from mockllm.server.aiohttp_internals import written_response
+from mockllm.server.connection_faults import close_at_next_request
 from mockllm.server.sending import break_off, send
 
 __all__ = ["deliver_broken"]

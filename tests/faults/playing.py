@@ -57,7 +57,7 @@ class Received:
     whole: bool
 
 
-def request_bytes(api: str, *, stream: bool = True, path: str = "", **headers: str) -> bytes:
+def request_bytes(api: str, *, stream: bool = True, path: str = "", **headers: Any) -> bytes:
     """A first request, as its client writes it."""
     protocol = PROTOCOLS[api]
     body: dict[str, Any] = dict(protocol.client.first_request("mock-model", "Hello"))
@@ -153,7 +153,7 @@ def _dechunked(wire: bytes) -> tuple[bytes, bool]:
 
 def ask(thread: ServerThread, api: str, fault: str = "", **options: Any) -> Received:
     """One request on a connection of its own."""
-    headers = {"x_mockllm_fault": fault} if fault else {}
+    headers: dict[str, Any] = {"x_mockllm_fault": fault} if fault else {}
     with connect(thread) as sock:
         sock.sendall(request_bytes(api, **options, **headers))
         return receive(sock)

@@ -39,13 +39,13 @@ INTERNALS = SOURCES / "server" / "aiohttp_internals.py"
 PRIVATE = {"_eof", "_exception", "_factory", "_payload", "_protocol"}
 """The private attributes of aiohttp's objects that are used."""
 
-OWN = {"_awaits_head", "_parse", "_stays"}
+OWN = {"_admission", "_awaits_head", "_parse", "_stays"}
 """The private attributes of our classes; aiohttp has no such names."""
 
 HOOKS = {"request_factory", "pre_shutdown", "writer"}
 """The names without an underscore that are not documented either."""
 
-OVERRIDDEN = {"connection_lost", "data_received", "keep_alive", "prepare", "write_eof"}
+OVERRIDDEN = {"__call__", "connection_lost", "data_received", "keep_alive", "prepare", "write_eof"}
 """The methods of aiohttp's classes that ours replace."""
 
 UNDOCUMENTED_MODULES = {"aiohttp.client_proto", "aiohttp.http"}

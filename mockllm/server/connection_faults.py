@@ -1,4 +1,4 @@
-"""A bound for the connections of a server: further ones wait, or are reset."""
+"""Faults of connections: a bound for their number, and idle ones that are closed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable
 from typing import cast
 
-__all__ = ["Admission", "LimitedConnection"]
+from aiohttp import web
+
+__all__ = ["Admission", "LimitedConnection", "close_at_next_request"]
 
 
 class Admission:
@@ -92,3 +95,37 @@ class LimitedConnection(asyncio.Protocol):
         if self._admitted:
             self._admission.leave(self)
             self._handler.connection_lost(exc)
+
+
+class _ClosedAtData(asyncio.Protocol):
+    """Takes the place of a connection's handler until the client sends something."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        handler: asyncio.BaseProtocol,
+        closed: Callable[[], None],
+    ) -> None:
+        self._transport, self._handler, self._closed = transport, handler, closed
+
+    def data_received(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._closed()
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._handler.connection_lost(exc)
+
+
+def close_at_next_request(request: web.BaseRequest, closed: Callable[[], None]) -> None:
+    """Closes the connection of a request as soon as another one comes on it, without an answer.
+
+    A service closes idle connections like this: the client cannot know it when it sends. The
+    handler of the connection is called when it ends.
+
+    Args:
+        closed: called when the other request comes.
+    """
+    transport = request.transport
+    if transport is not None and not transport.is_closing():  # of uvloop it is no asyncio.Transport
+        transport.set_protocol(_ClosedAtData(transport, transport.get_protocol(), closed))
