@@ -310,6 +310,13 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
+def _struck(exchange: Exchange) -> str:
+    if exchange.struck is None:
+        return ""
+    after = f" after {exchange.struck_after} bytes" if exchange.struck_after else ""
+    return f" at {_milliseconds(exchange.struck)}{after}"
+
+
 def _notes(exchange: Exchange) -> list[str]:
     """The notes on one request, in one line."""
     notes = []
@@ -317,6 +324,8 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append(f"{exchange.method} {exchange.path}")
     if exchange.attempt > 1:
         notes.append(f"try {exchange.attempt}")
+    if exchange.fault:
+        notes.append(f"fault {exchange.fault}{_struck(exchange)}")
     if exchange.recorded not in ("", "exact"):
         notes.append(f"not as recorded: {exchange.recorded}")
     if exchange.repeated:

@@ -16,8 +16,9 @@ from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
+    from mockllm.core.timed_bytes import Ending
     from mockllm.protocols.base import WireProtocol
-    from mockllm.replay.answer import HttpAnswer
+    from mockllm.replay.answer import FaultNote, HttpAnswer
     from mockllm.replay.tape_player import Played
 
 __all__ = ["scenario_named", "scenario_names", "show"]
@@ -153,6 +154,26 @@ def _print(answer: HttpAnswer, timing: bool) -> None:
     if not answer.streamed and sys.stdout.isatty():
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
+    if answer.fault is not None:
+        click.echo(f"mockllm: {_fault_line(answer, answer.fault)}", err=True)
+
+
+_ENDINGS: dict[Ending, str] = {
+    "complete": "the answer ends in order",
+    "closed": "the connection is closed",
+    "reset": "the connection is reset",
+    "chunk": "the connection is closed in an HTTP chunk that is longer than what came",
+    "open": "nothing more comes, and the connection stays open",
+}
+
+
+def _fault_line(answer: HttpAnswer, note: FaultNote) -> str:
+    """What a fault does to an answer."""
+    if note.missed:
+        return f"the fault does not strike: {note.missed}"
+    if not note.has_head:
+        return f"fault {note.text}: no answer is sent; {_ENDINGS[answer.ending]}"
+    return f"fault {note.text}: {answer.size} bytes are sent; {_ENDINGS[answer.ending]}"
 
 
 def _samples(name: str) -> tuple[Scenario, ...]:
@@ -218,26 +239,31 @@ def _answer(
     from mockllm.replay.answer import http_error_answer
     from mockllm.replay.client_requests import client_target, first_body, user_text
     from mockllm.replay.compile import Replayer
+    from mockllm.replay.tries import broken_answer, try_answer
 
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
         raise UsageError(_too_few(scenario, position + 1))
     selection = Selection(scenario, position, index)
-    tried = _tried(spec, attempt)
-    failure = spec.http
-    if tried < len(spec.attempts):
-        failure = spec.attempts[tried]
-    elif scenario.turns[index].recorded is not None:
-        recorded = _recorded(scenario, index, protocol, stream=stream, quirks=bool(quirks))
-        if recorded is not None:
-            return recorded
-    if failure is not None:
-        return http_error_answer(protocol, failure, selection, tried + 1)
     model = f"mock/{scenario.name}"
     body = {**first_body(protocol, model, user_text(scenario)), **fields}
     target = client_target(protocol, model, stream=stream)
     request = replace(protocol.parse(body, target, False), stream=stream)
-    return Replayer().answer(selection, request, protocol, quirks)
+    tried = _tried(spec, attempt)
+    replayer, faults = Replayer(), spec.fault
+    answer = None
+    if tried < len(spec.attempts):
+        failure, number = spec.attempts[tried], tried + 1
+        answer, faults = try_answer(
+            replayer, selection, request, protocol, spec, failure, number, quirks
+        )
+    elif scenario.turns[index].recorded is not None:
+        answer = _recorded(scenario, index, protocol, stream=stream, quirks=bool(quirks))
+    if answer is None and spec.http is not None:
+        answer = http_error_answer(protocol, spec.http, selection, tried + 1)
+    if answer is None:
+        answer = replayer.answer(selection, request, protocol, quirks)
+    return broken_answer(answer, faults, selection, request, protocol)
 
 
 def _recorded_over(scenario: Scenario, position: int) -> str | None:

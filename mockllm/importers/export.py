@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.request import Request
+from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
@@ -30,8 +31,9 @@ from mockllm.redaction.credentials import header_is_secret
 from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compile import Replayer
-from mockllm.scenario.model import Api, Http, Recorded, ResultCondition, Scenario, TurnSpec
-from mockllm.tapes.captured import Captured
+from mockllm.replay.tries import broken_answer, try_answer
+from mockllm.scenario.model import Api, Fault, Recorded, ResultCondition, Scenario, TurnSpec
+from mockllm.tapes.captured import Captured, Cut
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
@@ -196,11 +198,22 @@ class _Client:
         spec = self.scenario.turns[position].for_api(self.protocol.name)
         self.body = self._next(spec, position) if position else self._first()
         selection = Selection(self.scenario, position, position)
-        for attempt, failure in enumerate((*spec.attempts, spec.http), 1):
-            if failure is not None:
-                yield self._failed(failure, selection, attempt)
-        if spec.http is None:
-            yield self._played(selection)
+        for attempt, failure in enumerate(spec.attempts, 1):
+            answer, faults = try_answer(
+                self.replayer,
+                selection,
+                self._request(),
+                self.protocol,
+                spec,
+                failure,
+                attempt,
+            )
+            yield self._failed(answer, faults, selection)
+        if spec.http is not None:
+            answer = http_error_answer(self.protocol, spec.http, selection, len(spec.attempts) + 1)
+            yield self._failed(answer, spec.fault, selection)
+        else:
+            yield self._played(selection, spec.fault)
 
     def _first(self) -> Json:
         text = user_text(self.scenario)
@@ -228,21 +241,32 @@ class _Client:
         user = expected.user.value if expected and expected.user else "Go on."
         return client.next_message(self.body, self.answer_id, self.text, user)
 
-    def _failed(self, failure: Http, selection: Selection, attempt: int) -> Captured:
-        self.calls, self.text, self.answer_id = (), "", ""
-        return self._captured(
-            http_error_answer(self.protocol, failure, selection, attempt), selection
-        )
-
-    def _played(self, selection: Selection) -> Captured:
+    def _request(self) -> Request:
         target = client_target(self.protocol, _MODEL)
-        request = replace(self.protocol.parse(self.body, target, False), stream=True)
-        answer = self.replayer.answer(selection, request, self.protocol)
+        return replace(self.protocol.parse(self.body, target, False), stream=True)
+
+    def _failed(
+        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
+    ) -> Captured:
+        self.calls, self.text, self.answer_id = (), "", ""
+        return self._captured(answer, faults, selection)
+
+    def _played(self, selection: Selection, faults: tuple[Fault, ...]) -> Captured:
+        answer = self.replayer.answer(selection, self._request(), self.protocol)
         turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
         self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
-        return self._captured(answer, selection)
+        return self._captured(answer, faults, selection)
 
-    def _captured(self, answer: HttpAnswer, selection: Selection) -> Captured:
+    def _captured(
+        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
+    ) -> Captured:
+        source = f"{self.scenario.name} turn {selection.position + 1}"
+        answer = broken_answer(answer, faults, selection, self._request(), self.protocol)
+        if answer.fault is not None and not answer.fault.has_head:
+            raise UsageError(
+                f"{source}: with the fault {answer.fault.text} no answer is sent, which no export "
+                "can express; take the fault away, or export another scenario"
+            )
         client = self.protocol.client
         kept = {
             name: value
@@ -259,8 +283,18 @@ class _Client:
                 (name, value) for name, value in answer.headers if not name.startswith("access-")
             ),
             (TimedBytes(0, b"".join(answer.data)),) if answer.size else (),
-            source=f"{self.scenario.name} turn {selection.position + 1}",
+            cut=_CUTS[answer.ending],
+            source=source,
         )
+
+
+_CUTS: dict[Ending, Cut] = {
+    "complete": "",
+    "closed": "upstream",
+    "reset": "reset",
+    "chunk": "upstream",
+    "open": "client",
+}
 
 
 def _result(condition: ResultCondition | None) -> str:

@@ -33,6 +33,7 @@ from mockllm.replay.requested import (
     requested_quirks,
 )
 from mockllm.replay.session import Exchange, Session
+from mockllm.replay.tries import broken_answer, try_answer
 from mockllm.scenario.model import AutoPart, Fault, Http, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
@@ -205,20 +206,17 @@ class Player:
 
     def _tried(self, decision: Decision, failure: Http, call: Call) -> HttpAnswer:
         """What an earlier try gets: an error, or an answer of its own."""
-        protocol, attempt = call.protocol, call.exchange.attempt
-        spec = decision.spec.tried(failure)
-        if spec.http is not None:
-            answer = http_error_answer(protocol, spec.http, decision.selection, attempt)
-        else:
-            answer = self._replayer.answer(
-                decision.selection,
-                decision.request,
-                protocol,
-                decision.quirks,
-                tried=spec,
-                attempt=attempt,
-            )
-        return self._broken(answer, spec.fault + decision.faults, decision, protocol)
+        answer, faults = try_answer(
+            self._replayer,
+            decision.selection,
+            decision.request,
+            call.protocol,
+            decision.spec,
+            failure,
+            call.exchange.attempt,
+            decision.quirks,
+        )
+        return self._broken(answer, faults + decision.faults, decision, call.protocol)
 
     def _broken(
         self,
@@ -227,15 +225,15 @@ class Player:
         decision: Decision,
         protocol: WireProtocol,
     ) -> HttpAnswer:
-        """An answer with its faults. Their modules are imported with the first ones."""
-        if not faults:
-            return answer
-        from mockllm.replay.broken import broken, call_names, circumstances
-
-        selection = decision.selection
-        names = call_names(selection.scenario, selection.position, protocol)
-        around = circumstances(protocol, decision.request, decision.path, call_names=names)
-        return broken(answer, faults, around, self.speed)
+        return broken_answer(
+            answer,
+            faults,
+            decision.selection,
+            decision.request,
+            protocol,
+            path=decision.path,
+            speed=self.speed,
+        )
 
     def _recorded(self, decision: Decision, call: Call) -> HttpAnswer | None:
         selection = decision.selection

@@ -33,9 +33,10 @@ def single(scenario: Scenario, position: int = 0) -> Scenario:
         request=None,
         attempts=(),
         repeat=False,
+        fault=(),
         reply=tuple(map(_without_auto, turn.reply)),
         variants=tuple(
-            (api, replace(variant, request=None, attempts=(), repeat=False))
+            (api, replace(variant, request=None, attempts=(), repeat=False, fault=()))
             for api, variant in turn.variants
         ),
     )
