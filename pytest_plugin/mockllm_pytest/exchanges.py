@@ -33,7 +33,7 @@ _LONGEST_QUOTE = 70
 _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
-    "error": "the error of the scenario",
+    "error": "what the scenario has for this try",
     "forwarded": "from the service",
     "unknown route": "no scenario and no API has this route",
 }
@@ -73,6 +73,9 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
         answer.append("no service answers")
     elif exchange.outcome in _OUTCOMES:
         answer.append(_OUTCOMES[exchange.outcome])
+    if exchange.fault:
+        struck = "" if exchange.struck is not None else ", which did not strike"
+        answer.append(f"fault {exchange.fault}{struck}")
     answer += _answer_summary(exchange, scenario, request)
     if exchange.client_gone:
         answer.append("the client left before its end")

@@ -71,6 +71,7 @@ class Mark:
     speed: float | None = None
     scenarios: tuple[Any, ...] = ()
     match: bool = True
+    fault: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def read_session(
     extra_requests: bool = False,
     match: bool = True,
     quirks: str | Iterable[str] = (),
+    fault: str | Iterable[str] = (),
     speed: float | None = None,
     scenarios: Any = (),
 ) -> Mark:
@@ -141,6 +143,8 @@ def read_session(
         extra_requests: whether an answer that was given may be requested again.
         match: whether the `match` of the scenarios counts.
         quirks: the names of quirks in every streamed answer.
+        fault: what breaks on the way of every answer, as `mockllm serve --fault` has it; of
+            several, one is drawn for each answer.
         speed: of timed streams: 2 is twice as fast, 0 leaves out all pauses; default:
             `--mockllm-speed`.
         scenarios: paths of files in which the names are looked up, too; without names, all of
@@ -160,6 +164,7 @@ def read_session(
         speed,
         _several(scenarios),
         match,
+        _several(fault),
     )
 
 

@@ -50,6 +50,7 @@ class MockSession:
         self._given: dict[str, str] = {}
         self._replies = Replies()
         self._quirks = _checked(mark.quirks)
+        self._fault = mark.fault
         self.passed = False
         """Whether the test has passed."""
         self.recording_summary = ""
@@ -133,6 +134,25 @@ class MockSession:
     def quirks(self, names: Iterable[str]) -> None:
         self._quirks = _checked((names,) if isinstance(names, str) else tuple(names))
         self._assign()
+
+    @property
+    def fault(self) -> tuple[str, ...]:
+        """What breaks on the way of every answer of the session, as `mockllm serve --fault` has it;
+        of several, one is drawn for each answer. It may be set, also between two requests, to a
+        text or to several; `()` for nothing."""
+        return self._fault
+
+    @fault.setter
+    def fault(self, written: str | Iterable[str]) -> None:
+        from mockllm.errors import UsageError
+
+        before = self._fault
+        self._fault = (written,) if isinstance(written, str) else tuple(written)
+        try:
+            self._assign()
+        except UsageError:
+            self._fault = before
+            raise
 
     def use(
         self,
@@ -276,7 +296,7 @@ class MockSession:
 
         lone = answering.lone
         advice = partial(self._advice, None if lone is None else self._given.get(lone.name))
-        serve = partial(serve, quirks=self._quirks, **options)
+        serve = partial(serve, quirks=self._quirks, faults=self._fault, **options)
         self._thread.ask(serve, self._thread.server, self.session, answering, advice)
 
     def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:

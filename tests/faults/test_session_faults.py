@@ -1,0 +1,82 @@
+"""Faults in tests with `mockllm_session`, and clients that try again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockllm.errors import UsageError
+
+QUESTION: Any = [{"role": "user", "content": "Hello"}]
+
+
+def client(session: Any, **options: Any) -> Any:
+    openai = pytest.importorskip("openai")
+    return openai.OpenAI(base_url=session.openai_url, api_key="key", **options)
+
+
+def answer(openai_client: Any) -> str:
+    """The text of a streamed answer."""
+    stream = openai_client.chat.completions.create(model="m", messages=QUESTION, stream=True)
+    with stream:
+        return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+
+
+@pytest.mark.slow
+@pytest.mark.mockllm(fault="cut:after=2 events,end=reset", unplayed=True)
+def test_a_marker_breaks_answers(mockllm_session: Any) -> None:
+    """Every answer has the fault, until the test takes it away."""
+    openai = pytest.importorskip("openai")
+    mockllm_session.reply("Hello there")
+    with client(mockllm_session, max_retries=0) as sdk:
+        with pytest.raises(openai.APIConnectionError):
+            answer(sdk)
+        mockllm_session.fault = ()
+        assert answer(sdk) == "Hello there"
+    first, second = mockllm_session.journal
+    assert (first.fault, second.fault) == ("cut:after=2 events,end=reset", "")
+    assert first.struck_after == first.bytes_sent
+
+
+def test_a_wrong_fault_changes_nothing(mockllm_session: Any) -> None:
+    """The error has what there is."""
+    with pytest.raises(UsageError, match="there is no fault 'cutt'; did you mean 'cut'"):
+        mockllm_session.fault = "cutt:after=1 event"
+    assert mockllm_session.fault == ()
+
+
+DIES = """
+scenario: dies
+turns:
+  - attempts:
+      - fault: {cut: {after: 3 events, end: END}}
+    reply: {text: It works now., split: words}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["close", "reset", "chunk"])
+def test_the_stream_dies_and_the_retry_succeeds(mockllm_session: Any, end: str) -> None:
+    """With the SDK of OpenAI, which leaves the retry of a stream to its user."""
+    openai = pytest.importorskip("openai")
+    mockllm_session.add(DIES.replace("END", end))
+    with client(mockllm_session) as sdk:
+        with pytest.raises(openai.APIConnectionError):
+            answer(sdk)
+        assert answer(sdk) == "It works now."
+    assert [one.attempt for one in mockllm_session.journal] == [1, 2]
+
+
+@pytest.mark.slow
+def test_langchain_tries_again(mockllm_session: Any) -> None:
+    """`with_retry` asks again after a stream that died."""
+    langchain = pytest.importorskip("langchain_openai")
+    mockllm_session.add(DIES.replace("END", "reset"))
+    model = langchain.ChatOpenAI(
+        base_url=mockllm_session.openai_url, api_key="key", model="m", streaming=True
+    )
+    assert (
+        model.with_retry(wait_exponential_jitter=False).invoke("Hello").content == "It works now."
+    )
+    assert [one.attempt for one in mockllm_session.journal] == [1, 2]
