@@ -6,9 +6,10 @@ import gzip
 from dataclasses import replace
 
 from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
 from mockllm.faults.transmission import Transmission
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.base import WireProtocol, dumps
 
 __all__ = ["garbled"]
 
@@ -26,7 +27,7 @@ def garbled(
     """The answer with something that cannot be read, or None and why there is nothing to change.
 
     Args:
-        what: `json`, `content-type`, `html`, `gzip` or `empty`.
+        what: `json`, `content-type`, `html`, `error`, `gzip` or `empty`.
         number: of the event that is no JSON, from 1; 0: the last one with JSON.
     """
     match what:
@@ -38,9 +39,20 @@ def garbled(
             page = (TimedBytes(_due(answer), _PAGE),)
             typed = _with_type(answer, "text/html; charset=utf-8")
             return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
+        case "error":
+            data = dumps(protocol.error_body(_error(protocol))).encode()
+            typed = _with_type(answer, "application/json")
+            page = (TimedBytes(_due(answer), data),)
+            return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
         case "gzip":
             return _broken_gzip(answer), ""
     return replace(answer, parts=(), streamed=False, struck=0, length=None), ""
+
+
+def _error(protocol: WireProtocol) -> RequestError:
+    failure = protocol.service_errors["server_error"]
+    own = failure.error
+    return RequestError(own.message, status=failure.status, type=own.type, code=own.code)
 
 
 def _due(answer: Transmission) -> int:

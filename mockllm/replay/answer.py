@@ -31,6 +31,7 @@ __all__ = [
     "http_error_answer",
     "in_list",
     "json_answer",
+    "stated_wait",
     "without_body",
 ]
 
@@ -278,6 +279,16 @@ def without_body(answer: HttpAnswer) -> HttpAnswer:
         length=length,
     )
     return replace(bare, encoded=bare.head())
+
+
+def stated_wait(headers: Iterable[tuple[str, str]]) -> float | None:
+    """The seconds that the headers of an answer say to wait; None where they do not say it."""
+    own = dict(headers)
+    milliseconds, seconds = own.get("retry-after-ms", ""), own.get("retry-after", "")
+    try:
+        return float(milliseconds) / 1000 if milliseconds else float(seconds)
+    except ValueError:
+        return None
 
 
 _HTTP_MESSAGES = {

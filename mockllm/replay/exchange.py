@@ -50,6 +50,8 @@ class Exchange:
         fault: what broke on the way of the answer, as it is written; "" for nothing.
         struck: when it struck, in seconds after the request's arrival; None: it did not.
         struck_after: the bytes of the body that were sent before.
+        retry_after: how long the answer says to wait before the next try, in seconds; None where
+            it does not say it.
         connection: the client's port, by which its open connections can be told apart; 0 where it
             is not known.
         quirks: of the stream, besides those of the scenario: the server's and the request's.
@@ -91,6 +93,7 @@ class Exchange:
     fault: str = ""
     struck: float | None = None
     struck_after: int | None = None
+    retry_after: float | None = None
     connection: int = 0
     recorded: str = ""
     repeated: bool = False

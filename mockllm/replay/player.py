@@ -190,6 +190,8 @@ class Player:
         if answer is None and decision.spec.http is not None:
             exchange.recorded, exchange.problems = decision.recorded, decision.problems
             failure = decision.spec.http
+            if failure.retry_after is not None:
+                exchange.retry_after = failure.retry_after / 1_000_000
             error = http_error_answer(protocol, failure, decision.selection, exchange.attempt)
             return self._broken(error, decision.spec.fault, decision, protocol)
         if answer is None:
@@ -206,6 +208,8 @@ class Player:
 
     def _tried(self, decision: Decision, failure: Http, call: Call) -> HttpAnswer:
         """What an earlier try gets: an error, or an answer of its own."""
+        if failure.retry_after is not None:
+            call.exchange.retry_after = failure.retry_after / 1_000_000
         answer, faults = try_answer(
             self._replayer,
             decision.selection,

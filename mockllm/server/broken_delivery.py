@@ -11,7 +11,7 @@ from math import ceil
 from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import Ending
-from mockllm.replay.answer import FaultNote, HttpAnswer, chunk
+from mockllm.replay.answer import FaultNote, HttpAnswer, chunk, stated_wait
 from mockllm.replay.session import Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.connection_faults import close_at_next_request
@@ -64,6 +64,8 @@ async def deliver_broken(
 def _note(answer: HttpAnswer, note: FaultNote, exchange: Exchange) -> None:
     exchange.fault = note.text
     exchange.ended = None
+    wait = note.retry_at / 1_000_000 if note.retry_at is not None else stated_wait(answer.headers)
+    exchange.retry_after = wait if wait is not None else exchange.retry_after
     exchange.status = answer.status if note.has_head else 0
     if note.struck is not None:
         exchange.complete = False

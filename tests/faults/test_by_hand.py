@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from mockllm.replay.fault_plan import read_plan
 from mockllm.server.thread import ServerThread
 from tests.faults.playing import (
     TURNS,
     Received,
     ask,
+    connect,
     journal,
     receive,
     request_bytes,
@@ -29,13 +31,7 @@ from tests.faults.playing import (
 )
 from tests.timeouts import GIVE_UP
 
-LOOPS = [
-    "asyncio",
-    pytest.param(
-        "uvloop",
-        marks=pytest.mark.skipif(not find_spec("uvloop"), reason="uvloop is not installed"),
-    ),
-]
+NEEDS_UVLOOP = pytest.mark.skipif(not find_spec("uvloop"), reason="uvloop is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +61,28 @@ def connected(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP)
 
 
-def answered(sock: socket.socket, **headers: str) -> Received:
+def answered(sock: socket.socket, fault: str = "") -> Received:
     """What comes of one more request on a connection."""
-    try:
-        sock.sendall(request_bytes("chat", **headers))
-    except ConnectionError:
-        return Received(0, {}, b"", b"", "reset", False)
+    headers = {"x_mockllm_fault": fault} if fault else {}
+    sock.sendall(request_bytes("chat", **headers))  # type: ignore[arg-type]  # of headers
     return receive(sock)
 
 
+def is_refused(port: int) -> bool:
+    """Whether a further connection ends without an answer; its end may be seen at any step."""
+    try:
+        with connected(port) as sock:
+            return answered(sock).status == 0
+    except ConnectionError:
+        return True
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_an_idle_connection_is_closed_with_each_event_loop(tmp_path: Path, loop: str) -> None:
+@NEEDS_UVLOOP
+def test_an_idle_connection_is_closed_with_uvloop(tmp_path: Path) -> None:
     """With uvloop, whose transports are no `asyncio.Transport`, nothing happened."""
-    with serving(tmp_path, "--loop", loop) as port, connected(port) as sock:
-        first = answered(sock, x_mockllm_fault="keepalive-closed")
+    with serving(tmp_path, "--loop", "uvloop") as port, connected(port) as sock:
+        first = answered(sock, "keepalive-closed")
         assert (first.status, first.ended) == (200, "complete")
         assert answered(sock).status == 0
         with connected(port) as other:
@@ -87,29 +90,26 @@ def test_an_idle_connection_is_closed_with_each_event_loop(tmp_path: Path, loop:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_connections_are_limited_with_each_event_loop(tmp_path: Path, loop: str) -> None:
+@NEEDS_UVLOOP
+def test_connections_are_limited_with_uvloop(tmp_path: Path) -> None:
     """With uvloop, an assertion failed in each connection, also in those within the limit."""
-    with serving(tmp_path, "--loop", loop, "--fault", "limit:number=1") as port:
-        with connected(port) as first:
-            assert answered(first).status == 200
-            with connected(port) as second:
-                assert answered(second).status == 0
-            assert answered(first).status == 200
+    options = ("--loop", "uvloop", "--fault", "limit:number=1")
+    with serving(tmp_path, *options) as port, connected(port) as first:
+        assert answered(first).status == 200
+        assert is_refused(port)
+        assert answered(first).status == 200
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_connections_wait_with_each_event_loop(tmp_path: Path, loop: str) -> None:
+@NEEDS_UVLOOP
+def test_connections_wait_with_uvloop(tmp_path: Path) -> None:
     """The request of the second one is answered as soon as the first one ends."""
-    with serving(tmp_path, "--loop", loop, "--fault", "slow-accept:number=1") as port:
-        with connected(port) as second:
-            with connected(port) as first:
-                first, second = second, first  # the one that was opened first is served first
-                assert answered(first).status == 200
-                second.sendall(request_bytes("chat"))
-                first.close()
-                assert receive(second).status == 200
+    options = ("--loop", "uvloop", "--fault", "slow-accept:number=1")
+    with serving(tmp_path, *options) as port, connected(port) as first, connected(port) as second:
+        assert answered(first).status == 200
+        second.sendall(request_bytes("chat"))
+        first.close()
+        assert receive(second).status == 200
 
 
 def test_a_cut_before_done(server: ServerThread) -> None:
@@ -187,3 +187,40 @@ def test_the_json_array_of_gemini(server: ServerThread, fault: str) -> None:
     assert not journal(server)[-2].problems
     if fault.startswith("error"):
         assert json.loads(answer.body)[-1]["error"]["status"] == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
+def test_a_connection_that_is_not_reused(server: ServerThread, version: str) -> None:
+    """Where the answer ends its connection, `keepalive-closed` cannot strike, and the journal has
+    that."""
+    request = request_bytes("chat", x_mockllm_fault="keepalive-closed", connection="close")
+    with connect(server) as sock:
+        sock.sendall(request.replace(b"HTTP/1.1", version.encode(), 1))
+        while sock.recv(65536):
+            pass
+    entry = journal(server)[-1]
+    assert entry.struck is None
+    assert entry.problems
+
+
+ROUTE = """
+scenario: embeddings
+route: POST /v1/embeddings
+turns:
+  - answer: {json: {data: [1, 2, 3]}}
+    FAULT
+"""
+
+
+@pytest.mark.parametrize("where", ["turn", "header", "server"])
+def test_an_answer_to_a_route(where: str) -> None:
+    """A fault of an answer that calls no model breaks it, or is an error; it is never ignored."""
+    fault = "cut:after=5 bytes"
+    text = ROUTE.replace("FAULT", "fault: {cut: {after: 5 bytes}}" if where == "turn" else "")
+    options = {"faults": read_plan([fault])} if where == "server" else {}
+    header = f"x-mockllm-fault: {fault}\r\n" if where == "header" else ""
+    request = f"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\n{header}content-length: 2\r\n\r\n{{}}"
+    with served(text, **options) as thread, connect(thread) as sock:
+        sock.sendall(request.encode())
+        answer = receive(sock)
+        assert answer.body == b'{"dat' or answer.status == 400 or journal(thread)[-1].problems

@@ -155,7 +155,7 @@ def test_bodies_of_errors(server: ServerThread, body: str, kind: str | None, beg
 
 
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("what", ["json", "content-type", "html", "gzip", "empty"])
+@pytest.mark.parametrize("what", ["json", "content-type", "html", "error", "gzip", "empty"])
 def test_garbled(server: ServerThread, api: str, what: str) -> None:
     """Status 200, and not what it promises."""
     plain = ask(server, api)
@@ -168,6 +168,9 @@ def test_garbled(server: ServerThread, api: str, what: str) -> None:
     elif what == "content-type":
         assert answer.body == plain.body
         assert answer.headers["content-type"].startswith("text/html")
+    elif what == "error":
+        assert b"error" in answer.body
+        assert answer.headers["content-type"] == "application/json"
     elif what == "gzip":
         assert answer.headers["content-encoding"] == "gzip"
     else:

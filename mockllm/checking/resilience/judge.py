@@ -1,0 +1,261 @@
+"""The verdict of each rule in a case, from the journal and from what the client reports. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from mockllm.checking.resilience.model import ClientOutcome, FaultCase, Finding
+from mockllm.checking.resilience.outcomes import (
+    call_not_executed,
+    cause_named,
+    cut_reported,
+    is_whole,
+    nothing_left,
+    nothing_twice,
+    only_last_calls,
+    wrong_body,
+)
+from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.retries import (
+    asked_too_early,
+    different_requests,
+    useless_repeats,
+    waits,
+)
+from mockllm.replay.exchange import Exchange
+
+__all__ = ["judge"]
+
+
+def judge(
+    case: FaultCase,
+    exchanges: Sequence[Exchange],
+    outcomes: Sequence[ClientOutcome],
+    policy: ResiliencePolicy,
+) -> list[Finding]:
+    """The findings of a case, one for each rule of it.
+
+    Args:
+        exchanges: the requests of the client, in their order.
+        outcomes: what it has after each request of its user, in their order; at least one.
+    """
+    if not exchanges:
+        reason = "the client sent no request to the base URL of the case"
+        return [Finding(rule, "not judged", reason) for rule in case.rules]
+    play = _Play(case, exchanges, outcomes, policy)
+    found: list[Finding] = []
+    for rule in case.rules:
+        found += _RULES[rule](play)
+    return found
+
+
+class _Play:
+    """A case that was played."""
+
+    def __init__(
+        self,
+        case: FaultCase,
+        exchanges: Sequence[Exchange],
+        outcomes: Sequence[ClientOutcome],
+        policy: ResiliencePolicy,
+    ) -> None:
+        self.case, self.exchanges, self.outcomes = case, list(exchanges), list(outcomes)
+        self.last = outcomes[-1]
+        self.policy = policy
+        self.tries = case.tries if policy.tries is None else policy.tries
+        idle = policy.idle_timeout
+        self.idle_timeout = case.idle_timeout if idle is None else idle
+
+
+def _retry_bounded(play: _Play) -> Iterator[Finding]:
+    rule = "retry-bounded"
+    count = len(play.exchanges)
+    if count > play.tries * play.case.requests:
+        text = f"{count} requests, and it declares {play.tries} tries"
+        yield Finding(rule, "wrong", text)
+    elif not play.last.answered:
+        yield Finding(rule, "not judged", "the client had not answered by its deadline")
+    elif not play.last.failed:
+        yield Finding(rule, "wrong", f"no error after {count} requests that all failed")
+    else:
+        yield Finding(rule, "right")
+
+
+def _retry_after(play: _Play) -> Iterator[Finding]:
+    rule = "retry-after-honoured"
+    early = [text for one, two in pairwise(play.exchanges) if (text := asked_too_early(one, two))]
+    long = play.case.wait > 60
+    limit = play.policy.longest_wait
+    if early:
+        yield Finding(rule, "wrong", early[0])
+    elif long:
+        yield Finding(rule, "right")
+    elif len(play.exchanges) > 1:
+        waited = waits(play.exchanges)[0]
+        if waited > 3 * play.case.wait + 5:
+            text = f"the next request came after {waited:.1f} s, and {play.case.wait:g} s were said"
+            yield Finding(rule, "wrong", text)
+        else:
+            yield Finding(rule, "right")
+    elif limit is not None and limit < play.case.wait:
+        yield Finding(rule, "right")
+    else:
+        yield Finding(rule, "not applicable", "it does not try again after status 429")
+
+
+def _backoff(play: _Play) -> Iterator[Finding]:
+    """The last wait of a request is longer than its first, and two clients wait differently."""
+    rule = "backoff-grows"
+    requests = len(play.outcomes)
+    if len(play.exchanges) % requests:
+        yield Finding(rule, "not judged", "its two requests were tried a different number of times")
+        return
+    size = len(play.exchanges) // requests
+    if size < 2:
+        yield Finding(rule, "not applicable", "it does not try again after status 503")
+        return
+    each = [
+        waits(play.exchanges[begin : begin + size]) for begin in range(0, len(play.exchanges), size)
+    ]
+    shown = "; ".join(", ".join(f"{wait:.3f}" for wait in one) for one in each)
+    if all(wait < _AT_ONCE for one in each for wait in one):
+        yield Finding(rule, "wrong", f"it tries again at once: after {shown} s")
+    elif size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
+        yield Finding(rule, "wrong", f"its waits do not grow: {shown} s")
+    elif len(each) > 1 and all(_equal(one, two) for one, two in zip(*each[:2], strict=True)):
+        yield Finding(rule, "wrong", f"its waits are the same each time, without jitter: {shown} s")
+    elif size == 2:
+        yield Finding(rule, "not judged", "it tries once more only, so no wait can grow")
+    else:
+        yield Finding(rule, "right")
+
+
+_AT_ONCE = 0.01
+"""Seconds; a wait below is none."""
+
+_GROWS = 1.05
+
+
+def _equal(one: float, two: float) -> bool:
+    """Whether two waits are the same, but for the delays of a machine."""
+    return abs(one - two) < 0.004 + 0.004 * one
+
+
+def _no_useless_retry(play: _Play) -> Iterator[Finding]:
+    rule = "no-retry-where-useless"
+    case = play.case
+    if case.final and case.final not in play.policy.final_errors:
+        yield Finding(rule, "not applicable", f"it does not declare {case.final} as final")
+        return
+    repeats = [text for one, two in pairwise(play.exchanges) if (text := useless_repeats(one, two))]
+    if case.final and len(play.exchanges) > 1:
+        yield Finding(rule, "wrong", f"{len(play.exchanges)} requests, and {case.final} is final")
+    elif repeats:
+        yield Finding(rule, "wrong", repeats[0])
+    else:
+        yield Finding(rule, "right")
+
+
+def _same(play: _Play) -> Iterator[Finding]:
+    rule = "retry-same"
+    pairs = pairwise(play.exchanges)
+    differences = [text for one, two in pairs if (text := different_requests(one, two))]
+    if differences:
+        yield Finding(rule, "wrong", differences[0])
+    elif len(play.exchanges) < 2:
+        yield Finding(rule, "not applicable", "it does not try again")
+    else:
+        yield Finding(rule, "right")
+
+
+def _stall(play: _Play) -> Iterator[Finding]:
+    rule = "stall-times-out"
+    if not play.case.faults:  # a slow stream that still moves
+        gave_up = [one for one in play.exchanges if one.client_gone]
+        if gave_up and play.last.failed:
+            text = "it gave up a stream that had a word each 250 ms"
+            yield Finding(rule, "wrong", f"{text}: {_first_error(play.last)}")
+        elif not play.last.answered:
+            yield Finding(rule, "not judged", "the client had not answered by its deadline")
+        else:
+            yield Finding(rule, "right" if is_whole(play.case, play.last) else "not judged")
+        return
+    if not play.policy.has_idle_timeout:
+        yield Finding(rule, "wrong", "it declares that it has no idle timeout")
+    elif play.idle_timeout > play.case.deadline / 2:
+        text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
+        yield Finding(rule, "not judged", text)
+    elif not play.last.answered:
+        text = f"it waits on after {play.case.deadline:g} s without a byte"
+        yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
+    elif not play.last.failed:
+        yield Finding(rule, "wrong", "it ends without an error, although the stream stalled")
+    else:
+        yield Finding(rule, "right")
+
+
+def _first_error(outcome: ClientOutcome) -> str:
+    messages = [one.message for one in outcome.errors] or [
+        one.message for one in outcome.outcome.errors
+    ]
+    return messages[0][:120] if messages else ""
+
+
+def _cancel(play: _Play) -> Iterator[Finding]:
+    rule = "cancel-closes"
+    if any(one.client_gone for one in play.exchanges):
+        yield Finding(rule, "right")
+    elif not play.last.answered:
+        yield Finding(rule, "wrong", "it reads on after it was cancelled")
+    else:
+        yield Finding(rule, "wrong", "its connection stays open after it was cancelled")
+
+
+def _recovers(play: _Play) -> Iterator[Finding]:
+    rule = "recovers"
+    if is_whole(play.case, play.last):
+        yield Finding(rule, "right")
+    elif not play.last.answered:
+        yield Finding(rule, "wrong", "the request after the failure has no answer in time")
+    else:
+        error = _first_error(play.last)
+        text = f"the request after the failure gives {play.last.outcome.text[:80]!r}"
+        yield Finding(rule, "wrong", f"{text}: {error}" if error else text)
+
+
+def _isolated(play: _Play) -> Iterator[Finding]:
+    rule = "isolated"
+    if any(is_whole(play.case, one) for one in play.outcomes):
+        yield Finding(rule, "right")
+    elif len(play.outcomes) < play.case.requests:
+        yield Finding(rule, "not judged", "the runner does not report both requests")
+    else:
+        error = _first_error(play.last)
+        yield Finding(rule, "wrong", f"the stream beside the one that failed fails, too: {error}")
+
+
+def _of_outcome(
+    judged: Callable[[FaultCase, ClientOutcome], Iterator[Finding]],
+) -> Callable[[_Play], Iterator[Finding]]:
+    return lambda play: judged(play.case, play.last)
+
+
+_RULES: dict[str, Callable[[_Play], Iterator[Finding]]] = {
+    "cut-reported": _of_outcome(cut_reported),
+    "cut-call-not-executed": _of_outcome(call_not_executed),
+    "wrong-body-reported": lambda play: wrong_body(play.last),
+    "no-duplicate-output": _of_outcome(nothing_twice),
+    "no-phantom-call": _of_outcome(only_last_calls),
+    "retry-bounded": _retry_bounded,
+    "retry-after-honoured": _retry_after,
+    "backoff-grows": _backoff,
+    "no-retry-where-useless": _no_useless_retry,
+    "retry-same": _same,
+    "stall-times-out": _stall,
+    "cancel-closes": _cancel,
+    "error-names-cause": _of_outcome(cause_named),
+    "recovers": _recovers,
+    "isolated": _isolated,
+    "leaves-nothing": lambda play: nothing_left(play.last),
+}
