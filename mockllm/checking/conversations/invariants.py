@@ -8,6 +8,7 @@ from typing import Any
 from mockllm.checking.conversations.call_results import expected_failures
 from mockllm.checking.conversations.extra_requests import extra_requests
 from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.checking.conversations.stream_ends import (
@@ -273,7 +274,7 @@ CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], LocatedViolation
 """The judge of each invariant. `request-valid` comes last: it judges only requests for which no
 other invariant has a violation."""
 
-ON_REQUEST = frozenset(("extra-request", "text-in-history"))
+ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES))
 """The invariants that correct clients may break, so that they are judged only where they are
-required: a session that several tests share has its answers requested several times, and every
-service accepts a turn with calls and without its text."""
+required: a session that several tests share has its answers requested several times, every service
+accepts a turn with calls and without its text, and good clients differ in what they try again."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mockllm.checking.conversations.call_results import mistakes
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
 from mockllm.checking.conversations.judged import JudgedSession, Violation
+from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object
@@ -88,11 +89,12 @@ def check_names(names: Iterable[str]) -> None:
     Raises:
         UsageError: one is not; the message has the most similar name, and all names.
     """
-    for name in sorted(set(names) - CONVERSATION_INVARIANTS.keys()):
-        near = get_close_matches(name, CONVERSATION_INVARIANTS, n=1)
+    known = {**CONVERSATION_INVARIANTS, **RETRY_RULES}
+    for name in sorted(set(names) - known.keys()):
+        near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(CONVERSATION_INVARIANTS)
-        raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {known}")
+        listed = ", ".join(known)
+        raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {listed}")
 
 
 def verify(
@@ -130,7 +132,7 @@ def verify(
     # An invariant that is left out is judged, too: otherwise its violations would be attributed to
     # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
-    for name, judge in CONVERSATION_INVARIANTS.items():
+    for name, judge in {**RETRY_RULES, **CONVERSATION_INVARIANTS}.items():
         if name in ON_REQUEST - required:
             continue
         for location, violation in judge(judged):

@@ -216,6 +216,8 @@ def _recovers(play: _Play) -> Iterator[Finding]:
     rule = "recovers"
     if is_whole(play.case, play.last):
         yield Finding(rule, "right")
+    elif not play.last.answered and len(play.exchanges) < play.case.requests:
+        yield Finding(rule, "not judged", "it never came to the request after the failure")
     elif not play.last.answered:
         yield Finding(rule, "wrong", "the request after the failure has no answer in time")
     else:

@@ -1,0 +1,91 @@
+"""The rules about tries of one request that a journal alone can judge. Pure.
+
+They are judged only where they are required: good clients differ in what they try again, and a
+test may repeat a request on purpose. `mockllm.checking.resilience` judges a client by all rules.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
+from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.resilience.model import RULES
+from mockllm.checking.resilience.retries import (
+    asked_too_early,
+    different_requests,
+    useless_repeats,
+    waits,
+)
+from mockllm.replay.exchange import Exchange
+
+__all__ = ["MOST_TRIES", "RETRY_RULES"]
+
+MOST_TRIES = 10
+"""How many tries of one request are bounded for sure; a harness that knows the declared number
+judges by that."""
+
+
+def _tries(record: JudgedSession) -> Iterator[list[Exchange]]:
+    """The requests for one turn up to the answer that is whole, where there are several.
+
+    Those for the same turn in other conversations at the same time cannot be told from tries; they
+    are left out where their requests differ.
+    """
+    open_: dict[tuple[str | None, str | None, int | None], list[Exchange]] = {}
+    for exchange in record.journal:
+        if exchange.outcome not in ("played", "error") or not exchange.clock:
+            continue
+        key = exchange.api, exchange.scenario, exchange.position
+        tries = open_.setdefault(key, [])
+        tries.append(exchange)
+        if exchange.status < 400 and exchange.status and exchange.complete:
+            if len(tries) > 1:
+                yield tries
+            del open_[key]
+    yield from (tries for tries in open_.values() if len(tries) > 1)
+
+
+def _of_pairs(
+    rule: str, judged: Callable[[Exchange, Exchange], str]
+) -> Callable[[JudgedSession], LocatedViolations]:
+    def judge(record: JudgedSession) -> LocatedViolations:
+        for tries in _tries(record):
+            for one, two in itertools.pairwise(tries):
+                if text := judged(one, two):
+                    message = f"{text}; a client {RULES[rule]}"
+                    yield two.number, Violation(rule, two.number, message)
+
+    return judge
+
+
+def _bounded(record: JudgedSession) -> LocatedViolations:
+    rule = "retry-bounded"
+    for tries in _tries(record):
+        if len(tries) > MOST_TRIES:
+            last = tries[-1].number
+            message = f"{len(tries)} tries of one request; a client {RULES[rule]}"
+            yield last, Violation(rule, last, message)
+
+
+def _backoff(record: JudgedSession) -> LocatedViolations:
+    rule = "backoff-grows"
+    for tries in _tries(record):
+        stated = any(one.retry_after is not None for one in tries[:-1])
+        each = waits(tries)
+        if stated or len(each) < 2 or each[-1] > each[0] * 1.05:
+            continue
+        shown = ", ".join(f"{wait:.3f}" for wait in each)
+        last = tries[-1].number
+        message = f"the waits between tries do not grow: {shown} s; a client {RULES[rule]}"
+        yield last, Violation(rule, last, message)
+
+
+RETRY_RULES: Mapping[str, Callable[[JudgedSession], LocatedViolations]] = {
+    "retry-bounded": _bounded,
+    "retry-after-honoured": _of_pairs("retry-after-honoured", asked_too_early),
+    "backoff-grows": _backoff,
+    "no-retry-where-useless": _of_pairs("no-retry-where-useless", useless_repeats),
+    "retry-same": _of_pairs("retry-same", different_requests),
+}
+"""The judge of each rule."""
