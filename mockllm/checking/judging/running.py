@@ -26,6 +26,7 @@ __all__ = [
     "drive",
     "exception_outcome",
     "feed_arguments",
+    "new_probe",
     "run",
     "run_case",
     "run_together",
@@ -57,7 +58,7 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
     Raises:
         ProbeError: the client cannot be run.
     """
-    probe = _new_probe(factory, case)
+    probe = new_probe(factory, case)
     feeds = feed_arguments(case, level)
     watch = Watch(probe, case) if policy.intermediate else None
     at: int | None = None
@@ -146,13 +147,13 @@ def run_together(
 
     Both cases pass alone, so every difference means that streams share state.
     """
-    first, second = _new_probe(factory, one), _new_probe(factory, other)
+    first, second = new_probe(factory, one), new_probe(factory, other)
     outcomes = _alternate(
         first, second, iter(feed_arguments(one, level)), iter(feed_arguments(other, level))
     )
     abandoned = feed_arguments(one, level)
-    drive(_new_probe(factory, one), abandoned[: len(abandoned) // 2])
-    after = drive(_new_probe(factory, one), feed_arguments(one, level))
+    drive(new_probe(factory, one), abandoned[: len(abandoned) // 2])
+    after = drive(new_probe(factory, one), feed_arguments(one, level))
     found = [
         *differences(one, outcomes[0], policy),
         *differences(other, outcomes[1], policy),
@@ -212,7 +213,12 @@ class _DeferredErrors:
         return _outcome_with(self._probe, self._error)
 
 
-def _new_probe(factory: Factory, case: Case) -> Probe | ByteProbe:
+def new_probe(factory: Factory, case: Case) -> Probe | ByteProbe:
+    """A new probe, which has been offered the tools of a case.
+
+    Raises:
+        ProbeError: the client cannot be run.
+    """
     try:
         probe = factory()
     except Exception as error:

@@ -1,0 +1,207 @@
+"""Judges what a client does with one prefix of a stream. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mockllm.checking.cuts.prefixes import Prefix
+from mockllm.checking.cuts.samples import is_malformed
+from mockllm.checking.judging.difference import (
+    call_key,
+    calls_of,
+    comparable,
+    describe,
+    format_calls,
+    format_value,
+    printable,
+)
+from mockllm.checking.judging.received import received
+from mockllm.checking.outcome import Call, Outcome
+from mockllm.protocols import PROTOCOLS
+
+__all__ = [
+    "CUT_RULES",
+    "NO_PLACE",
+    "CutAnswer",
+    "CutRule",
+    "applies",
+    "judge_cut",
+    "why_not_judged",
+]
+
+CutRule = Literal["cut-reported", "cut-call-not-executed"]
+
+CUT_RULES: Mapping[CutRule, str] = {
+    "cut-reported": (
+        "a stream that was cut is reported, and does not look like an answer that is complete"
+    ),
+    "cut-call-not-executed": (
+        "no tool call is handed on whose end was not sent: neither with repaired or empty "
+        "arguments, nor with arguments that happen to be whole"
+    ),
+}
+
+NO_PLACE = "the client has no place for tool_calls"
+"""A reason why calls are not judged, which is no mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutAnswer:
+    """What a client does with a prefix.
+
+    Args:
+        outcome: after the end of its input.
+        handed_on: the calls that it handed on before the end, as complete.
+        partial: whether the client marks the outcome as that of an answer that is not complete.
+        absent: the fields of the outcome that the client has no place for.
+        unusable: why the answer cannot be judged at all; "" if it can.
+    """
+
+    outcome: Outcome
+    handed_on: tuple[Call, ...] = ()
+    partial: bool = False
+    absent: frozenset[str] = frozenset()
+    unusable: str = ""
+
+    @property
+    def normalised(self) -> CutAnswer:
+        """The answer with fields of the declared types."""
+        return replace(self, outcome=received(self.outcome)[0])
+
+
+def applies(rule: CutRule, prefix: Prefix) -> bool:
+    """Whether a rule says anything about a prefix: the one on calls needs one that has begun."""
+    return rule == "cut-reported" or prefix.begun > 0
+
+
+def judge_cut(
+    rule: CutRule, prefix: Prefix, answer: CutAnswer, whole: CutAnswer | None = None
+) -> str:
+    """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
+
+    A prefix with the whole content is never wrong.
+
+    Args:
+        whole: what the client does with the whole stream; what it reads differently there, such as
+            reasoning as text, says nothing about cuts.
+    """
+    if prefix.content_complete or not applies(rule, prefix):
+        return ""
+    answer = answer.normalised
+    if rule == "cut-reported":
+        found = _unreported(prefix, answer, "" if whole is None else whole.normalised.outcome.text)
+    else:
+        found = _handed_on(prefix, answer)
+    return printable("; ".join(found))
+
+
+def why_not_judged(rule: CutRule, whole: Prefix, answer: CutAnswer) -> str:
+    """Why a sample cannot be judged for a client, from what the client does with the whole stream;
+    "" if it can.
+
+    A client that fails at the whole stream shows nothing by failing at a part of it.
+    """
+    if answer.unusable:
+        return answer.unusable
+    if rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
+        return NO_PLACE
+    answer = answer.normalised
+    # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
+    malformed = is_malformed(whole.case)
+    failed = next((one for one in answer.outcome.errors if one.crash or not malformed), None)
+    if failed is not None:
+        return f"the client fails at the whole stream, too: {printable(failed.message)}"
+    if malformed or rule == "cut-reported":
+        return ""
+    wanted = Counter(map(_key, whole.case.expected.tool_calls))
+    if wanted != Counter(map(_key, _all_calls(answer))):
+        return "the client does not hand on the calls of the whole stream as they were sent"
+    return ""
+
+
+# cut-reported
+
+
+def _unreported(prefix: Prefix, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
+    outcome = answer.outcome
+    reported = answer.partial or any(not one.crash for one in outcome.errors)
+    if not reported and not outcome.errors:
+        yield f"no error is reported; the client has {describe(outcome)}"
+    elif not reported:
+        crash = outcome.errors[0]
+        place = f" ({crash.raised})" if crash.raised else ""
+        yield f"the client breaks instead of reporting the cut: {crash.message}{place}"
+    elif outcome.finish in _complete_finishes(prefix.case.api):
+        yield f"finish is {format_value(outcome.finish)}, although none was sent"
+    if "text" not in answer.absent:
+        yield from _invented_text(prefix, outcome.text, whole_text)
+
+
+_COMPLETE = ("stop", "tool_calls")
+"""The neutral reasons of an answer that is complete."""
+
+
+def _complete_finishes(api: str) -> set[str]:
+    values = PROTOCOLS[api].finish_values
+    return {*_COMPLETE, *(one for name in _COMPLETE for one in values.get(name, ()))}
+
+
+def _invented_text(prefix: Prefix, have: Any, whole_text: Any) -> Iterator[str]:
+    """Characters that the whole text does not have, such as U+FFFD for half of one."""
+    texts = (prefix.case.expected.text, whole_text)
+    known = {character for text in texts if isinstance(text, str) for character in text}
+    if isinstance(have, str) and set(have) - known:
+        strange = "".join(sorted(set(have) - known))
+        yield f"the text has {format_value(strange)}, which was never sent"
+
+
+# cut-call-not-executed
+
+
+def _handed_on(prefix: Prefix, answer: CutAnswer) -> Iterator[str]:
+    if "tool_calls" in answer.absent:
+        return
+    # Malformed arguments may be read in any way, once their call has ended.
+    by_name = is_malformed(prefix.case)
+    ended = Counter(key.partition(" ")[0] if by_name else key for key in prefix.ended)
+    for call in _all_calls(answer):
+        key = str(call.name) if by_name else _key(call)
+        if ended[key] > 0:
+            ended[key] -= 1
+        elif call in answer.handed_on or _is_valid(call, answer):
+            yield f"a call is handed on whose end was not sent: {format_calls([call])}"
+
+
+def _is_valid(call: Call, answer: CutAnswer) -> bool:
+    """Whether a call looks like one to run: beside an error, one whose arguments are no object
+    was kept for the record."""
+    reported = bool(answer.outcome.errors)
+    return not answer.partial and (not reported or isinstance(call.arguments, dict))
+
+
+def _all_calls(answer: CutAnswer) -> tuple[Call, ...]:
+    """The calls of the outcome, and those that were handed on before and are not in it.
+
+    A call with an id is the same as another one with this id, however often it is handed on; that
+    is for other rules to judge. Without an id, name and arguments decide.
+    """
+    calls = list(calls_of(answer.outcome))
+    ids = {call.id for call in calls if call.id}
+    without_id = Counter(_key(call) for call in calls if not call.id)
+    for call in answer.handed_on:
+        key = _key(call)
+        if call.id and call.id not in ids:
+            ids.add(call.id)
+            calls.append(call)
+        elif not call.id and not without_id[key]:
+            calls.append(call)
+        elif not call.id:
+            without_id[key] -= 1
+    return tuple(calls)
+
+
+def _key(call: Call) -> str:
+    return call_key(comparable(call))

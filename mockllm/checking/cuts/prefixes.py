@@ -1,0 +1,339 @@
+"""The prefixes of a stream, and what each of them has of the answer. Pure.
+
+A stream is complete in its content with the event that has the finish reason (or, where an API has
+none, the end of the run); see `StreamEvents.is_end`. Nothing but counts of tokens and the end
+marker may follow. Such prefixes are not made: a client may report the missing end, or accept it.
+
+An event counts as received from the moment when its data are whole, although its blank line is
+missing: the specification discards it then (HTML, 9.2.6), and many clients use it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mockllm.checking.cases.case import Case, Events
+from mockllm.checking.judging.difference import call_key, comparable
+from mockllm.checking.outcome import Call
+from mockllm.core.events import PartEnd, ToolArgs, ToolStart
+from mockllm.faults.events import SeenEvent, seen_events
+from mockllm.protocols import PROTOCOLS
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.fault_model import Place as FaultPlace
+
+__all__ = [
+    "PLACES",
+    "Level",
+    "Place",
+    "Prefix",
+    "cut_cases",
+    "prefix_at",
+    "prefixes",
+    "prefixes_at",
+]
+
+Level = Literal["payloads", "bytes", "http"]
+Ending = Literal["orderly", "close"]
+Place = Literal[
+    "before-first-event",
+    "between-events",
+    "inside-event",
+    "inside-character",
+    "before-blank-line",
+    "whole",
+]
+
+PLACES: Mapping[str, str] = {
+    "before-first-event": "nothing came",
+    "between-events": "after the blank line of an event",
+    "inside-event": "in a line of an event",
+    "inside-character": "between the bytes of one character",
+    "before-blank-line": "the data of an event are whole, its blank line is not",
+}
+"""Where streams are cut; at the level of payloads only before the first event and between two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The beginning of a stream, as far as it came.
+
+    Args:
+        case: the whole stream.
+        size: the bytes that came.
+        place: where it is cut; `whole` if it is not.
+        events: how many events came with their blank line.
+        content_complete: whether the whole content of the answer came, with its finish reason.
+        begun: how many calls have begun.
+        ended: of each call whose end was sent, name and arguments, as `call_key` has them.
+        last_event: the data of the last event that came as a whole; "" if none did.
+        rest: the bytes behind it.
+        ending: over HTTP, how the answer ends: `orderly`, with the last HTTP chunk, or `close`.
+    """
+
+    case: Case
+    size: int
+    place: Place
+    events: int = 0
+    content_complete: bool = False
+    begun: int = 0
+    ended: tuple[str, ...] = ()
+    last_event: str = ""
+    rest: bytes = b""
+    ending: Ending = "orderly"
+
+    @property
+    def chunks(self) -> tuple[bytes, ...]:
+        """The bytes, cut as the server sends them."""
+        return _cut(self.case.chunks, self.size)
+
+    @property
+    def name(self) -> str:
+        """The prefix in one word, such as `chat/cut-call@385`: the number of bytes follows `@`."""
+        ending = "+close" if self.ending == "close" else ""
+        return f"{self.case.api}/{self.case.scenario.name}@{self.size}{ending}"
+
+
+def prefixes(case: Case, level: Level = "bytes") -> list[Prefix]:
+    """The prefixes of a stream which a client has to report as cut, the shortest first.
+
+    Args:
+        case: a whole stream.
+        level: at `payloads`, a prefix ends with an event. At `http`, also in the middle of one,
+            and each has two endings: clients request different fields, so that single bytes have no
+            fixed place.
+    """
+    seen = _Seen(case)
+    if level == "bytes":
+        sizes = seen.places()
+    else:
+        sizes = seen.event_ends() | (seen.middles() if level == "http" else {})
+    found = [seen.prefix(size, place) for size, place in sorted(sizes.items())]
+    endings: tuple[Ending, ...] = ("orderly", "close") if level == "http" else ("orderly",)
+    return [
+        replace(one, ending=ending)
+        for one in found
+        if not one.content_complete
+        for ending in endings
+    ]
+
+
+def prefix_at(case: Case, size: int) -> Prefix:
+    """The prefix of so many bytes, wherever that is.
+
+    Args:
+        size: from 0 to the size of the stream.
+    """
+    return prefixes_at(case, [size])[0]
+
+
+def prefixes_at(case: Case, sizes: Iterable[int]) -> list[Prefix]:
+    """The prefixes of so many bytes each."""
+    seen = _Seen(case)
+    return [seen.prefix(size, seen.place(size)) for size in sizes]
+
+
+def cut_cases(found: Sequence[Prefix], level: Level) -> list[Case]:
+    """The prefixes as cases, which runners can be given."""
+    return [_faulty(one) if level == "http" else _case(one) for one in found]
+
+
+class _Seen:
+    """The events of a whole stream, with what they add to the answer."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._body = b"".join(case.chunks)
+        self._events = seen_events(PROTOCOLS[case.api], self._body)
+        self._whole_at = [one.begin + len(self._block(one).rstrip(b"\r\n")) for one in self._events]
+        self._calls = list(_calls(case.api, self._events))
+
+    def _block(self, event: SeenEvent) -> bytes:
+        return self._body[event.begin : event.end]
+
+    def event_ends(self) -> dict[int, Place]:
+        """The size of each prefix that ends with an event."""
+        found: dict[int, Place] = {0: "before-first-event"}
+        found |= {one.end: "between-events" for one in self._events if one.end < len(self._body)}
+        return found
+
+    def middles(self) -> dict[int, Place]:
+        """The size of each prefix that ends in the middle of an event."""
+        return {one.middle: "inside-event" for one in self._events}
+
+    def places(self) -> dict[int, Place]:
+        """The size of each prefix that ends at a place that matters."""
+        sizes = {size for event in self._events for size in self._sizes_in(event)}
+        return {size: self.place(size) for size in sizes}
+
+    def _sizes_in(self, event: SeenEvent) -> Iterator[int]:
+        block = self._block(event)
+        data = block.rstrip(b"\r\n")
+        inside = {0, 1, len(data) // 2, len(data) - 1, *range(len(data), len(block))}
+        inside |= {match.end() for match in _LINE_PARTS.finditer(data)}
+        inside |= {match.start() + 1 for match in _ESCAPES.finditer(data)}
+        inside |= {match.start() + 1 for match in _CHARACTERS.finditer(data)}
+        inside |= {match.end() - 1 for match in _CHARACTERS.finditer(data)}
+        return (event.begin + one for one in inside)
+
+    def place(self, size: int) -> Place:
+        """The kind of place at which so many bytes end."""
+        if not size:
+            return "before-first-event"
+        if size == len(self._body):
+            return "whole"
+        for event, whole_at in zip(self._events, self._whole_at, strict=True):
+            if size == event.end:
+                return "between-events"
+            if event.begin < size < event.end:
+                if size >= whole_at:
+                    return "before-blank-line"
+                continued = self._body[size] & 0xC0 == 0x80
+                return "inside-character" if continued else "inside-event"
+        return "between-events"
+
+    def prefix(self, size: int, place: Place) -> Prefix:
+        """The prefix of so many bytes."""
+        dispatched = [one for one in self._events if one.end <= size]
+        count = sum(at <= size for at in self._whole_at)
+        received = self._events[:count]
+        begun, ended = self._calls[count]
+        last = dispatched[-1] if dispatched else None
+        return Prefix(
+            case=self._case,
+            size=size,
+            place=place,
+            events=len(dispatched),
+            content_complete=any(one.finishes for one in received),
+            begun=begun,
+            ended=ended,
+            last_event=last.data if last else "",
+            rest=self._body[last.end if last else 0 : size],
+        )
+
+
+_LINE_PARTS = re.compile(rb"(?m)^[a-z]+:? ?|[\r\n]+")
+"""The name of a line with its colon and blank, and the ends of lines."""
+
+_ESCAPES = re.compile(rb"\\.")
+_CHARACTERS = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+
+
+def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The calls that have begun, and those that have ended, after each number of events."""
+    calls: dict[int, tuple[str, str]] = {}
+    ended: dict[int, str] = {}
+    whole = _whole_arguments(events)
+    yield 0, ()
+    for event in events:
+        argued = False
+        for one in event.events:
+            if isinstance(one, ToolStart):
+                calls[one.part] = (one.name or "", "")
+            elif isinstance(one, ToolArgs) and one.part in calls:
+                name, before = calls[one.part]
+                calls[one.part] = (name, before + one.text)
+                argued = True
+            elif isinstance(one, PartEnd) and one.part in calls:
+                ended[one.part] = _key(*calls[one.part])
+        if not argued:
+            # An event may repeat the arguments as a whole before the event that ends the call.
+            texts = set(_strings(_json(event.data)))
+            for part, call in calls.items():
+                if call[1] and call[1] == whole[part] and call[1] in texts:
+                    ended.setdefault(part, _key(*call))
+        yield len(calls), tuple(ended.values())
+
+
+def _whole_arguments(events: Sequence[SeenEvent]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for event in events:
+        for one in event.events:
+            if isinstance(one, ToolStart):
+                found[one.part] = ""
+            elif isinstance(one, ToolArgs):
+                found[one.part] = found.get(one.part, "") + one.text
+    return found
+
+
+def _key(name: str, arguments: str) -> str:
+    return call_key(comparable(Call(name, arguments)))
+
+
+def _json(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
+
+
+# Cases
+
+
+def _case(prefix: Prefix) -> Case:
+    """The prefix as a case."""
+    whole = prefix.case
+    chunks = prefix.chunks
+    answer = replace(whole.answer, data=chunks, times=(0,) * len(chunks), size=prefix.size)
+    return replace(
+        whole,
+        name=prefix.name,
+        scenario=replace(whole.scenario, name=prefix.name.partition("/")[2]),
+        answer=answer,
+        events=_events(prefix),
+        reaction="same" if prefix.place == "whole" else "error",
+        body=None,
+    )
+
+
+def _faulty(prefix: Prefix) -> Case:
+    """The whole stream with a fault that the server plays."""
+    whole = prefix.case
+    if prefix.place == "whole":
+        return replace(whole, name=prefix.name)
+    scenario = whole.scenario
+    if not prefix.size:
+        place = FaultPlace("before", name="first")
+    elif prefix.place == "between-events":
+        place = FaultPlace("events", prefix.events)
+    else:
+        place = FaultPlace("in event", prefix.events + 1)
+    turn = replace(scenario.turns[0], fault=(Fault("cut", place, (("end", prefix.ending),)),))
+    name = prefix.name.partition("/")[2]
+    return replace(
+        whole,
+        name=prefix.name,
+        scenario=replace(scenario, name=name, turns=(turn,)),
+        reaction="error",
+    )
+
+
+def _events(prefix: Prefix) -> Events | None:
+    """The decoded events of a prefix that ends with an event."""
+    events = prefix.case.events
+    if events is None:
+        return None
+    if prefix.place == "whole":
+        return events.copy()
+    return Events(lambda: events.copy().decoded[: prefix.events])
+
+
+def _cut(chunks: Sequence[bytes], size: int) -> tuple[bytes, ...]:
+    found = []
+    for chunk in chunks:
+        if size <= 0:
+            break
+        found.append(chunk[:size])
+        size -= len(chunk)
+    return tuple(found)

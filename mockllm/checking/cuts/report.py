@@ -1,0 +1,184 @@
+"""Counts what a client does with all prefixes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cuts.judging import (
+    CUT_RULES,
+    NO_PLACE,
+    CutAnswer,
+    CutRule,
+    applies,
+    judge_cut,
+    why_not_judged,
+)
+from mockllm.checking.cuts.prefixes import Ending, Level, Place, Prefix
+from mockllm.checking.cuts.samples import is_malformed
+from mockllm.scenario.model import Api
+
+__all__ = ["CutReport", "CutRow", "Fooled", "cut_report", "row_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fooled:
+    """A prefix that fools a client.
+
+    Args:
+        description: what is wrong, as a sentence.
+    """
+
+    prefix: Prefix
+    answer: CutAnswer
+    description: str
+
+
+@dataclass(slots=True)
+class CutRow:
+    """One sample, one kind of place and one rule.
+
+    Args:
+        judged: how many prefixes were judged.
+        wrong: how many of them fool the client.
+        shortest: the shortest of those.
+        not_judged: why prefixes were not judged, each reason with their number.
+    """
+
+    case: Case
+    place: Place
+    rule: CutRule
+    ending: Ending = "orderly"
+    judged: int = 0
+    wrong: int = 0
+    shortest: Fooled | None = None
+    not_judged: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the row: `chat/cut-call@inside-event:cut-reported`."""
+        return row_name(self.case, self.place, self.ending, self.rule)
+
+
+def row_name(case: Case, place: Place, ending: Ending, rule: CutRule) -> str:
+    """The name of a row; over HTTP, `+close` is behind the place of a connection that is closed."""
+    closed = "+close" if ending == "close" else ""
+    return f"{case.api}/{case.scenario.name}@{place}{closed}:{rule}"
+
+
+@dataclass(frozen=True, slots=True)
+class CutReport:
+    """What a client does with the prefixes of an API.
+
+    Args:
+        level: what the client was given.
+        rows: by sample, place and rule, as they came.
+        played: how many prefixes the client was given, whole streams not counted.
+    """
+
+    api: Api
+    level: Level
+    rows: tuple[CutRow, ...]
+    played: int
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing was wrong. What was not judged is counted by `not_judged`."""
+        return not any(row.wrong for row in self.rows)
+
+    @property
+    def judged(self) -> int:
+        """How many judgements there are: prefixes, each under one or two rules."""
+        return sum(row.judged for row in self.rows)
+
+    @property
+    def not_judged(self) -> dict[str, int]:
+        """Why prefixes were not judged, each reason with the number of judgements."""
+        found: dict[str, int] = {}
+        for row in self.rows:
+            for reason, count in row.not_judged.items():
+                found[reason] = found.get(reason, 0) + count
+        return found
+
+    def of(self, rule: CutRule) -> list[CutRow]:
+        """The rows of a rule."""
+        return [row for row in self.rows if row.rule == rule]
+
+    def shortest(self, rule: CutRule) -> Fooled | None:
+        """The shortest prefix that fools the client under a rule; None if none does.
+
+        The empty stream and clients that break come last: nearly every other prefix says more.
+        """
+        found = [row.shortest for row in self.of(rule) if row.shortest is not None]
+        return min(found, key=_length, default=None)
+
+
+def _length(fooled: Fooled) -> tuple[bool, bool, bool, int]:
+    prefix = fooled.prefix
+    breaks = bool(fooled.answer.normalised.outcome.errors)
+    return not prefix.size, breaks, is_malformed(prefix.case), prefix.size
+
+
+def cut_report(api: Api, level: Level, answers: Iterable[tuple[Prefix, CutAnswer]]) -> CutReport:
+    """The report on all prefixes.
+
+    Args:
+        answers: for each sample the whole stream first.
+    """
+    judging = _Judging()
+    played = 0
+    for prefix, answer in answers:
+        if prefix.place == "whole":
+            judging.whole(prefix, answer)
+        else:
+            played += 1
+            judging.prefix(prefix, answer)
+    return CutReport(api, level, tuple(judging.rows), played)
+
+
+class _Judging:
+    def __init__(self) -> None:
+        self._rows: dict[str, CutRow] = {}
+        self._reasons: dict[tuple[str, str], str] = {}
+        self._unread: dict[str, str] = {}
+        self._whole: dict[str, CutAnswer] = {}
+
+    @property
+    def rows(self) -> Sequence[CutRow]:
+        return list(self._rows.values())
+
+    def whole(self, prefix: Prefix, answer: CutAnswer) -> None:
+        """Takes what the client does with a whole stream."""
+        self._whole[prefix.case.name] = answer
+        for rule in CUT_RULES:
+            reason = why_not_judged(rule, prefix, answer)
+            if is_malformed(prefix.case):
+                # What a client does with malformed arguments is its own choice; other samples show
+                # that it reads calls at all.
+                reason = reason or self._unread.get(rule, "")
+            elif prefix.case.expected.tool_calls or rule == "cut-reported":
+                # The reason of the first sample stays until one is read as it was sent.
+                self._unread[rule] = reason and self._unread.get(rule, reason)
+            self._reasons[prefix.case.name, rule] = reason
+
+    def prefix(self, prefix: Prefix, answer: CutAnswer) -> None:
+        """Judges one prefix under each rule that applies."""
+        for rule in self._rules(prefix):
+            new = CutRow(prefix.case, prefix.place, rule, prefix.ending)
+            row = self._rows.setdefault(new.name, new)
+            reason = self._reasons[prefix.case.name, rule] or answer.unusable
+            if not reason and rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
+                reason = NO_PLACE
+            if reason:
+                row.not_judged[reason] = row.not_judged.get(reason, 0) + 1
+                continue
+            row.judged += 1
+            wrong = judge_cut(rule, prefix, answer, self._whole[prefix.case.name])
+            if wrong:
+                row.wrong += 1
+                if row.shortest is None or prefix.size < row.shortest.prefix.size:
+                    row.shortest = Fooled(prefix, answer, wrong)
+
+    def _rules(self, prefix: Prefix) -> Iterator[CutRule]:
+        return (rule for rule in CUT_RULES if applies(rule, prefix))

@@ -1,0 +1,130 @@
+"""Clients in any language and streams that are cut: the answers of a runner, and the lines of a
+results file that are made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, CutRow, Prefix, cut_cases
+from mockllm.checking.cuts.prefixes import Level
+from mockllm.checking.cuts.report import Fooled
+from mockllm.checking.cuts.report_text import prefix_lines
+from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.commands import Setting, check_command
+from mockllm.conformance.http_cases import HttpRunner
+from mockllm.conformance.measured import Measurement, json_value
+from mockllm.conformance.messages import Answer, as_json
+from mockllm.conformance.pool import PipeRunner
+from mockllm.conformance.results import CaseResult, Cost, Results, Stream, Verdict
+
+__all__ = ["CUT_GROUP", "cut_answers", "cut_results"]
+
+CUT_GROUP = "cut off"
+"""The group of these lines in a results file; `cuts` are streams that come in other pieces."""
+
+
+def cut_answers(
+    runner: PipeRunner | HttpRunner, found: Sequence[Prefix], level: Level, command: Sequence[str]
+) -> Iterator[tuple[Prefix, CutAnswer]]:
+    """What a client does with prefixes, in their order.
+
+    Args:
+        command: of the runner; an exception that its file raised is not the client's.
+
+    Raises:
+        ProbeError: the runner breaks the rules of the protocol.
+    """
+    frames = AdapterFrames(runner.hello.client.adapter, command)
+    unsupported = runner.hello.unsupported
+    answers = runner.each(cut_cases(found, level))
+    for prefix, (_, answer) in zip(found, answers, strict=True):
+        yield prefix, _cut_answer(answer, frames, unsupported)
+
+
+def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[str]) -> CutAnswer:
+    frame = frames.raised_in(answer) if any(one.crash for one in answer.outcome.errors) else ""
+    unusable = answer.invalid
+    if frame and not unusable:
+        unusable = f"{frame} raised an exception, which is in the runner and not in the client"
+    # Of an exception, an answer has the error alone: nothing else was handed on.
+    absent = frozenset[str]() if answer.outcome.errors else answer.absent
+    partial = answer.fault.partial is True
+    return CutAnswer(
+        answer.outcome, partial=partial, absent=absent | unsupported, unusable=unusable
+    )
+
+
+def cut_results(
+    report: CutReport, runner: PipeRunner | HttpRunner, measurement: Measurement
+) -> Results:
+    """The results file of a report: a line for each sample, kind of place and rule.
+
+    The stream of a line is the shortest prefix that fools the client.
+    """
+    rows = [_line(row, report.level, measurement.setting) for row in report.rows]
+    return Results(
+        client=runner.hello.client,
+        api=measurement.api,
+        level=measurement.level,
+        mockllm=measurement.mockllm,
+        date=measurement.date,
+        commit=measurement.commit,
+        arguments=json_value(measurement.arguments),
+        unsupported=tuple(sorted(runner.hello.unsupported)),
+        stopped=measurement.stopped,
+        cases=tuple(rows),
+    )
+
+
+def _line(row: CutRow, level: str, setting: Setting) -> CaseResult:
+    reasons = "; ".join(f"{count} prefixes: {why}" for why, count in row.not_judged.items())
+    line = CaseResult(
+        case=row.name,
+        group=CUT_GROUP,
+        verdict="not judged" if row.not_judged else "right",
+        invariant="",
+        reaction="error",
+        reason=reasons,
+        expected={"errors": [CUT_RULES[row.rule]]},
+        reproduce=(check_command(setting, row.name),),
+    )
+    return line if row.shortest is None else _failed(line, row, row.shortest, level)
+
+
+def _failed(line: CaseResult, row: CutRow, shortest: Fooled, level: str) -> CaseResult:
+    prefix, answer = shortest.prefix, shortest.answer
+    count = f"{row.wrong} of {row.judged} prefixes fool the client; the shortest ends"
+    where, *lines = prefix_lines(shortest, level)
+    return CaseResult(
+        case=line.case,
+        group=line.group,
+        verdict=_verdict(row, answer),
+        cost=_cost(row, answer),
+        invariant=row.rule,
+        reaction=line.reaction,
+        differences=(f"{count} {where}", *reversed(lines)),
+        reason=line.reason,
+        expected=line.expected,
+        actual=json_value(as_json(answer.outcome, answer.absent)),
+        stream=Stream(prefix.chunks, (), prefix.case.answer.headers, _ENDINGS[prefix.ending]),
+        reproduce=line.reproduce,
+    )
+
+
+_ENDINGS = {"orderly": "complete", "close": "closed"}
+"""The endings of streams, as results files have them."""
+
+
+def _verdict(row: CutRow, answer: CutAnswer) -> Verdict:
+    if row.rule == "cut-call-not-executed":
+        return "wrong"
+    if any(one.crash for one in answer.outcome.errors):
+        return "crash"
+    return "wrong" if answer.outcome.errors else "silent"
+
+
+def _cost(row: CutRow, answer: CutAnswer) -> Cost:
+    if row.rule == "cut-call-not-executed":
+        return "wrong call"
+    crash = any(one.crash for one in answer.outcome.errors)
+    return "loud failure" if crash else "data lost"

@@ -1,0 +1,101 @@
+"""What is a report of a cut, and what is a call that was handed on."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockllm.checking import Call, Outcome
+from mockllm.checking.cuts.judging import CutAnswer, judge_cut
+from mockllm.checking.cuts.prefixes import prefix_at, prefixes
+from mockllm.checking.cuts.samples import kit_samples_of
+from mockllm.checking.outcome import Trouble
+from mockllm.protocols import PROTOCOLS
+
+CRASH = Trouble("KeyError: 'finish'", crash=True, raised="client.py:3 in close")
+(CASE,) = (case for case in kit_samples_of("chat") if case.scenario.name == "cut-call")
+CUT = prefixes(CASE, "payloads")[-1]
+
+
+def judged(rule, *, partial=False, handed_on=(), absent=(), **outcome):
+    answer = CutAnswer(
+        Outcome.of(**outcome), tuple(handed_on), partial=partial, absent=frozenset(absent)
+    )
+    return judge_cut(rule, CUT, answer)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"errors": ["cut"]},
+        {"errors": [ValueError("cut")]},
+        {"errors": [CRASH, "cut"]},
+        {"partial": True},
+        {"errors": ["cut"], "finish": "interrupted"},
+        {"errors": ["cut"], "text": ""},
+    ],
+)
+def test_reports(outcome):
+    """An error of any kind, or the mark of an answer that is not complete."""
+    assert judged("cut-reported", **outcome) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ({}, "no error is reported; the client has finish missing"),
+        ({"text": "Hel", "finish": "stop"}, 'the client has text "Hel", finish "stop"'),
+        ({"errors": [CRASH]}, "breaks instead of reporting the cut: KeyError: 'finish' (client.py"),
+        ({"errors": ["cut"], "finish": "stop"}, 'finish is "stop", although none was sent'),
+        ({"errors": ["cut"], "finish": "tool_calls"}, "although none was sent"),
+        ({"errors": ["cut"], "text": "\ufffd"}, "which was never sent"),
+    ],
+)
+def test_no_reports(outcome, reason):
+    """The sentence says what the client has instead."""
+    assert reason in judged("cut-reported", **outcome)
+
+
+ORDER = Call("order", {"city": "Paris", "count": 12}, "call_A1")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "wrong"),
+    [
+        ({}, False),
+        ({"errors": ["cut"]}, False),
+        # Whole by chance: only the finish reason ends a call of Chat Completions.
+        ({"errors": ["cut"], "tool_calls": [ORDER]}, True),
+        ({"tool_calls": [ORDER]}, True),
+        ({"errors": ["cut"], "tool_calls": [("call_A1", "order", {})]}, True),
+        ({"errors": ["cut"], "tool_calls": [("call_A1", "order", {"city": "Pa"})]}, True),
+        # Kept as text for the record, beside the error.
+        ({"errors": ["cut"], "tool_calls": [("call_A1", "order", '{"city":"Pa')]}, False),
+        ({"tool_calls": [("call_A1", "order", '{"city":"Pa')]}, True),
+        ({"errors": ["cut"], "handed_on": [ORDER]}, True),
+        ({"errors": ["cut"], "handed_on": [ORDER], "tool_calls": [ORDER]}, True),
+        ({"partial": True, "tool_calls": [ORDER]}, False),
+        ({"absent": ["tool_calls"]}, False),
+    ],
+)
+def test_calls(outcome, wrong):
+    """A call may be handed on after its end only."""
+    assert bool(judged("cut-call-not-executed", **outcome)) == wrong
+
+
+def test_values_of_any_type():
+    """A client may return anything; nothing raises."""
+    strange = Outcome(text=7, tool_calls="call", errors=None, finish=[])
+    for rule in ("cut-reported", "cut-call-not-executed"):
+        judge_cut(rule, CUT, CutAnswer(strange))
+
+
+@pytest.mark.parametrize("api", sorted(PROTOCOLS))
+def test_what_is_complete_in_content_is_accepted_either_way(api):
+    """Whether the end marker is missing, a client may report that or not."""
+    for case in kit_samples_of(api):
+        whole = sum(map(len, case.chunks))
+        for size in (whole, whole - 1, whole - 2):
+            prefix = prefix_at(case, size)
+            assert prefix.content_complete
+            for answer in (CutAnswer(Outcome()), CutAnswer(Outcome.of(errors=["cut"]))):
+                assert judge_cut("cut-reported", prefix, answer) == ""
