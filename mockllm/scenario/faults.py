@@ -101,7 +101,10 @@ FAULTS: dict[str, Table] = {
     "stall": {**_PLACE, "before": _before("headers", *_BEFORE), "for": _for},
     "drip": {"rate": integer(1, _MOST), "every": duration},
     "burst": {"pause": duration},
-    "garble": {"what": choice("json", "content-type", "html", "error", "gzip", "empty"), **_EVENT_NUMBER},
+    "garble": {
+        "what": choice("json", "content-type", "html", "error", "gzip", "empty"),
+        **_EVENT_NUMBER,
+    },
     "error": {**_PLACE, "kind": choice("overloaded", "rate_limit", "server_error")},
     "duplicate": _EVENT_NUMBER,
     "reorder": _EVENT_NUMBER,

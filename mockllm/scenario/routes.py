@@ -185,6 +185,7 @@ def _not_of_turns(turn: m.TurnSpec) -> Iterator[str]:
         "expect": turn.expect is not None,
         "when": turn.variants,
         "extra": turn.extra,
+        "fault": turn.fault,
     }
     return (key for key, value in given.items() if value)
 

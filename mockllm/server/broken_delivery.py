@@ -58,6 +58,8 @@ async def deliver_broken(
     stays = keep_alive and request.version > HttpVersion10
     if note.idle_closed and stays:
         close_at_next_request(request, sending.struck)
+    elif note.idle_closed:
+        exchange.problems += ("a fault did not strike: the connection ends with the answer",)
     return _KEEP_ALIVE if stays else _CLOSE
 
 

@@ -10,6 +10,7 @@ from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import TapeNotReadError
 from mockllm.replay.fallback_routes import find_fallback
 from mockllm.replay.player import Player
+from mockllm.replay.requested import FAULT_HEADER
 from mockllm.replay.routes import RouteCall
 from mockllm.replay.session import Exchange, Session
 from mockllm.server.routing import Endpoint, Routes
@@ -51,6 +52,8 @@ class PlainRoutes:
             RequestError: several scenarios answer equally well, or the file with the body of the
                 answer cannot be read.
         """
+        if FAULT_HEADER in request.headers:
+            exchange.problems += ("a fault did not strike: the route calls no model",)
         call = RouteCall(request, session, exchange, NO_TAPES)
         try:
             return player.routes.play(call)

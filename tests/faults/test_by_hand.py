@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from mockllm.replay.fault_plan import read_plan
+from mockllm import loads
+from mockllm.errors import ScenarioError
 from mockllm.server.thread import ServerThread
 from tests.faults.playing import (
     TURNS,
@@ -208,19 +209,21 @@ scenario: embeddings
 route: POST /v1/embeddings
 turns:
   - answer: {json: {data: [1, 2, 3]}}
-    FAULT
 """
 
 
-@pytest.mark.parametrize("where", ["turn", "header", "server"])
-def test_an_answer_to_a_route(where: str) -> None:
-    """A fault of an answer that calls no model breaks it, or is an error; it is never ignored."""
-    fault = "cut:after=5 bytes"
-    text = ROUTE.replace("FAULT", "fault: {cut: {after: 5 bytes}}" if where == "turn" else "")
-    options = {"faults": read_plan([fault])} if where == "server" else {}
-    header = f"x-mockllm-fault: {fault}\r\n" if where == "header" else ""
-    request = f"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\n{header}content-length: 2\r\n\r\n{{}}"
-    with served(text, **options) as thread, connect(thread) as sock:
-        sock.sendall(request.encode())
-        answer = receive(sock)
-        assert answer.body == b'{"dat' or answer.status == 400 or journal(thread)[-1].problems
+def test_a_turn_of_a_route_has_no_fault() -> None:
+    """It is an error at load: the fault was ignored."""
+    with pytest.raises(
+        ScenarioError, match=r"turns\[0\].fault: has no meaning in a turn of a route"
+    ):
+        loads(ROUTE + "    fault: {cut: {after: 5 bytes}}")
+
+
+def test_a_request_to_a_route_gets_no_fault() -> None:
+    """The journal has that: the header was ignored."""
+    lines = ["POST /v1/embeddings HTTP/1.1", "host: x", "x-mockllm-fault: refuse"]
+    with served(ROUTE) as thread, connect(thread) as sock:
+        sock.sendall("\r\n".join([*lines, "content-length: 2", "", "{}"]).encode())
+        assert receive(sock).status == 200
+        assert "did not strike" in journal(thread)[-1].problems[0]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mockllm.errors import UsageError
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resilient_client"
 QUESTION: Any = [{"role": "user", "content": "Hello"}]
 
 
@@ -79,4 +84,35 @@ def test_langchain_tries_again(mockllm_session: Any) -> None:
     assert (
         model.with_retry(wait_exponential_jitter=False).invoke("Hello").content == "It works now."
     )
+    assert [one.attempt for one in mockllm_session.journal] == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["close", "reset", "chunk", "orderly"])
+def test_the_example_client_tries_again(
+    mockllm_session: Any, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The client of examples/resilient_client replaces what it had shown."""
+    pytest.importorskip("httpx")
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    module = importlib.import_module("client")
+    mockllm_session.add(DIES.replace("END", end))
+
+    async def shown() -> str:
+        url = mockllm_session.openai_url
+        async with module.ResilientClient("chat", url, "key", backoff=0.01) as client:
+            seen = ""
+            async with client.stream("m", "Hello") as pieces:
+                async for piece in pieces:
+                    if piece is module.RESTART:
+                        seen = ""
+                    elif isinstance(piece, str):
+                        seen += piece
+            return seen
+
+    try:
+        assert asyncio.run(shown()) == "It works now."
+    finally:
+        for name in ("client", "apis", "failures"):
+            sys.modules.pop(name, None)
     assert [one.attempt for one in mockllm_session.journal] == [1, 2]

@@ -257,6 +257,13 @@ def _waits(protocol: WireProtocol) -> Iterator[_Written]:
             {"wait": wait},
         )
     yield _Written(
+        "retry-after-overloaded",
+        "status 503 says to wait 1 s; the next request is answered",
+        ("retry-after-honoured",),
+        _tried(_WORDS, "status:status=503,retry_after=1s,retry_form=seconds"),
+        {"wait": 1.0},
+    )
+    yield _Written(
         "retry-after-too-long",
         "status 429 says to wait an hour",
         ("retry-after-honoured",),
@@ -283,6 +290,7 @@ def _bodies() -> Iterator[_Written]:
         "error": "the JSON of an error",
         "empty": "an empty body",
         "gzip": "compressed data that cannot be read",
+        "json": "a stream with an event that is not JSON",
     }
     for what, about in kinds.items():
         yield _Written(

@@ -191,8 +191,23 @@ def _stall(play: _Play) -> Iterator[Finding]:
         yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
     elif not play.last.failed:
         yield Finding(rule, "wrong", "it ends without an error, although the stream stalled")
+    elif late := _waited_too_long(play):
+        text = f"it waits for {late:.1f} s without a byte"
+        yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
     else:
         yield Finding(rule, "right")
+
+
+def _waited_too_long(play: _Play) -> float:
+    """How long it waited for the next byte of a stream, where that is far above its idle timeout;
+    otherwise 0."""
+    waited = [
+        one.duration - one.struck
+        for one in play.exchanges
+        if one.client_gone and one.struck is not None
+    ]
+    longest = max(waited, default=0.0)
+    return longest if longest > 2 * play.idle_timeout + 2 else 0.0
 
 
 def _first_error(outcome: ClientOutcome) -> str:
@@ -204,12 +219,21 @@ def _first_error(outcome: ClientOutcome) -> str:
 
 def _cancel(play: _Play) -> Iterator[Finding]:
     rule = "cancel-closes"
-    if any(one.client_gone for one in play.exchanges):
+    gone = [one.duration for one in play.exchanges if one.client_gone]
+    if gone and min(gone) < _SOON:
         yield Finding(rule, "right")
+    elif gone:
+        text = f"its connection is open for {min(gone):.1f} s after it was cancelled"
+        yield Finding(rule, "wrong", text)
     elif not play.last.answered:
         yield Finding(rule, "wrong", "it reads on after it was cancelled")
     else:
         yield Finding(rule, "wrong", "its connection stays open after it was cancelled")
+
+
+_SOON = 5.0
+"""Seconds in which a connection is to be closed; the first piece, after which the client is
+cancelled, comes at once."""
 
 
 def _recovers(play: _Play) -> Iterator[Finding]:

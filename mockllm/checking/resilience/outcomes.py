@@ -103,10 +103,12 @@ def nothing_twice(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
     rule = "no-duplicate-output"
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif case.text.startswith(outcome.shown):
-        yield Finding(rule, "right")
-    else:
+    elif not case.text.startswith(outcome.shown):
         yield Finding(rule, "wrong", f"its user saw {outcome.shown[:160]!r}")
+    elif not case.text.startswith(outcome.outcome.text):
+        yield Finding(rule, "wrong", f"its text is {outcome.outcome.text[:160]!r}")
+    else:
+        yield Finding(rule, "right")
 
 
 def only_last_calls(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:

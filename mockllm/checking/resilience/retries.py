@@ -25,7 +25,9 @@ def asked_too_early(one: Exchange, two: Exchange) -> str:
     """How a request came before the time that the answer before it says; "" where it did not."""
     if one.retry_after is None:
         return ""
-    waited = two.clock - (one.clock + one.duration)
+    # From the arrival of the first request: a busy server notes the end of its answer after the
+    # client has it.
+    waited = two.clock - one.clock
     if waited >= one.retry_after - _SLACK:
         return ""
     return (
