@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import zlib
 from dataclasses import replace
 
 from mockllm.core.timed_bytes import TimedBytes
@@ -93,12 +93,11 @@ def _broken_json(
 
 
 def _broken_gzip(answer: Transmission) -> Transmission:
-    """Compressed, with bytes in the middle that are not."""
-    data = bytearray(gzip.compress(answer.body, mtime=0))
-    middle = max(10, len(data) // 2)
-    data[middle : middle + 8] = b"\xff" * 8
+    """The first half compressed, and then a block of a kind that there is not (RFC 1951, 3.2.3)."""
+    body = answer.body
+    packer = zlib.compressobj(wbits=31)
+    data = packer.compress(body[: len(body) // 2]) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\x07"
     due = answer.parts[-1].at if answer.parts else 0
     headers = (*answer.headers, ("content-encoding", "gzip"))
-    return replace(
-        answer, headers=headers, parts=(TimedBytes(due, bytes(data)),), struck=0, length=None
-    )
+    parts = (TimedBytes(due, data),)
+    return replace(answer, headers=headers, parts=parts, struck=0, length=None)

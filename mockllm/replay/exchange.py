@@ -10,7 +10,10 @@ from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.replay.shortening import MAX_BODY, shortened_body
 
-__all__ = ["Exchange", "not_kept_whole"]
+__all__ = ["MISSED", "Exchange", "not_kept_whole"]
+
+MISSED = "a fault did not strike: "
+"""The beginning of the problem that an exchange has whose fault did not strike."""
 
 ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded", "unknown route"]
 
@@ -110,6 +113,11 @@ class Exchange:
     def size(self) -> int:
         """An estimate of the memory that a journal needs for it, in bytes."""
         return 1024 + min(len(self.body), MAX_BODY) + sum(map(len, self.problems))
+
+    @property
+    def fault_missed(self) -> bool:
+        """Whether it was to have a fault that did not strike."""
+        return any(problem.startswith(MISSED) for problem in self.problems)
 
     def settle(self) -> None:
         """Gives up what only the server needed, once the answer is over."""

@@ -12,7 +12,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import Ending
 from mockllm.replay.answer import FaultNote, HttpAnswer, chunk, stated_wait
-from mockllm.replay.session import Exchange
+from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.connection_faults import close_at_next_request
 from mockllm.server.sending import break_off, send
@@ -59,7 +59,7 @@ async def deliver_broken(
     if note.idle_closed and stays:
         close_at_next_request(request, sending.struck)
     elif note.idle_closed:
-        exchange.problems += ("a fault did not strike: the connection ends with the answer",)
+        exchange.problems += (f"{MISSED}the connection ends with the answer",)
     return _KEEP_ALIVE if stays else _CLOSE
 
 
@@ -72,7 +72,7 @@ def _note(answer: HttpAnswer, note: FaultNote, exchange: Exchange) -> None:
     if note.struck is not None:
         exchange.complete = False
     if note.missed:
-        exchange.problems += (f"a fault did not strike: {note.missed}",)
+        exchange.problems += (f"{MISSED}{note.missed}",)
 
 
 async def _end(request: web.BaseRequest, sending: _Sending, ending: Ending) -> None:

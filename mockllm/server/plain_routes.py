@@ -8,6 +8,7 @@ from mockllm.errors import NoMatchError, RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import TapeNotReadError
+from mockllm.replay.exchange import MISSED
 from mockllm.replay.fallback_routes import find_fallback
 from mockllm.replay.player import Player
 from mockllm.replay.requested import FAULT_HEADER
@@ -53,7 +54,7 @@ class PlainRoutes:
                 answer cannot be read.
         """
         if FAULT_HEADER in request.headers:
-            exchange.problems += ("a fault did not strike: the route calls no model",)
+            exchange.problems += (f"{MISSED}the route calls no model",)
         call = RouteCall(request, session, exchange, NO_TAPES)
         try:
             return player.routes.play(call)

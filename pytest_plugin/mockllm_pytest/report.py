@@ -11,6 +11,7 @@ from typing import Any
 
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.replay.exchange import MISSED
 from mockllm.replay.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.exchanges import format_exchanges
@@ -136,6 +137,9 @@ def _mistakes(
         if exchange.outcome == "error" and exchange.scenario is None:
             message = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
             yield _Mistake(number, message, "unmatched")
+    for number in found.missed_faults:
+        problem = next(one for one in exchanges[number].problems if one.startswith(MISSED))
+        yield _Mistake(number, f"request {number}: {problem}", "unplayed")
     yield from _unplayed(session, scenarios, required, found)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
 import pytest
 
+from mockllm.checking.conversations.judge import verify
 from mockllm.faults.events import seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.fault_plan import read_plan
@@ -173,6 +175,11 @@ def test_garbled(server: ServerThread, api: str, what: str) -> None:
         assert answer.headers["content-type"] == "application/json"
     elif what == "gzip":
         assert answer.headers["content-encoding"] == "gzip"
+        unpacked = zlib.decompressobj(wbits=31)
+        half = unpacked.decompress(answer.body[:-1])
+        assert half == plain.body[: len(plain.body) // 2]
+        with pytest.raises(zlib.error, match="invalid block type"):
+            unpacked.decompress(answer.body[-1:])
     else:
         assert answer.body.startswith(b"<!DOCTYPE html>") if what == "html" else not answer.body
 
@@ -275,6 +282,10 @@ def test_a_place_that_does_not_come(server: ServerThread) -> None:
     assert entry.struck is None
     reason = "did not strike: cut:after=5000 events: nothing is after 5000 events"
     assert reason in entry.problems[0]
+    session = server.ask(server.server.sessions.get, "default")
+    found = verify(session, server.server.player.served.by_name)
+    assert entry.number in found.missed_faults
+    assert not found.good
 
 
 def test_a_wrong_header_is_refused(server: ServerThread) -> None:

@@ -116,3 +116,18 @@ def test_the_example_client_tries_again(
         for name in ("client", "apis", "failures"):
             sys.modules.pop(name, None)
     assert [one.attempt for one in mockllm_session.journal] == [1, 2]
+
+
+@pytest.mark.mockllm(unplayed=True)
+def test_a_fault_that_does_not_strike_fails_the_test(mockllm_session: Any) -> None:
+    """Nothing was tested by it; `unplayed=True` allows it."""
+    httpx = pytest.importorskip("httpx")
+    mockllm_session.reply("Hello there")
+    mockllm_session.fault = "cut:after=500 events"
+    url, body = f"{mockllm_session.openai_url}/chat/completions", {"model": "m", "stream": True}
+    headers = {"authorization": "Bearer key"}
+    assert httpx.post(url, json={**body, "messages": QUESTION}, headers=headers).status_code == 200
+    with pytest.raises(AssertionError, match="request 1: a fault did not strike: cut:after=500"):
+        mockllm_session.verify()
+    mockllm_session.verify(unplayed=True)
+    mockllm_session.fault = ()

@@ -41,6 +41,9 @@ function notJudged(found) {
   if (found.not_judged.length) {
     lines.push(`too large to be kept and judged: request ${found.not_judged.join(", ")}`);
   }
+  if (found.missed_faults?.length) {
+    lines.push(`requests with a fault that did not strike: ${found.missed_faults.join(", ")}`);
+  }
   if (found.forgotten) lines.push(`requests that the server has forgotten: ${found.forgotten}`);
   if (found.evicted) {
     lines.push("the server dropped this session once; its earlier requests are not judged");

@@ -37,6 +37,7 @@ class Verification:
         unmatched: the numbers of the requests that no scenario matched, unknown routes included.
         invalid: the numbers of the requests that were rejected.
         not_judged: the numbers of the requests whose body was too large to be kept.
+        missed_faults: the numbers of the requests whose answer had a fault that did not strike.
         dropped: how many entries the journal has dropped; the verdict covers them.
         forgotten: how many of these the verdict does not cover.
         evicted: whether the server dropped an earlier session of this name, with all it knew.
@@ -50,6 +51,7 @@ class Verification:
     dropped: int = 0
     forgotten: int = 0
     evicted: bool = False
+    missed_faults: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -59,10 +61,11 @@ class Verification:
     @property
     def verdict(self) -> Literal["good", "bad", "unknown"]:
         """`bad` if there is anything to report; `unknown` if there is not, and some requests
-        could not be judged."""
+        could not be judged, or had a fault that did not strike."""
         if self.violations or self.unplayed or self.unmatched or self.invalid:
             return "bad"
-        return "unknown" if self.evicted or self.forgotten or self.not_judged else "good"
+        unknown = self.evicted or self.forgotten or self.not_judged or self.missed_faults
+        return "unknown" if unknown else "good"
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
@@ -77,6 +80,7 @@ class Verification:
             "unmatched": list(self.unmatched),
             "invalid": list(self.invalid),
             "not_judged": list(self.not_judged),
+            "missed_faults": list(self.missed_faults),
             "dropped": self.dropped,
             "forgotten": self.forgotten,
             "evicted": self.evicted,
@@ -149,6 +153,7 @@ def verify(
         session.dropped,
         session.forgotten,
         session.evicted,
+        tuple(one.number for one in journal if one.fault_missed),
     )
 
 
