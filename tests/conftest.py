@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
+from tests.sampling import is_left_out
 from tests.timeouts import GIVE_UP
 
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
@@ -57,11 +59,55 @@ def serve() -> Iterator[Callable[..., Served]]:
         yield start
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+LEFT_OUT: pytest.StashKey[int] = pytest.StashKey()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many tests were left out, also where workers ran the others."""
+    config = terminalreporter.config
+    counts = [config.stash.get(LEFT_OUT, 0), *config.stash.get(_OF_WORKERS, [])]
+    if any(counts):
+        terminalreporter.write_line(
+            f"{max(counts)} tests that repeat others were left out; MOCKLLM_ALL=1 runs them "
+            "(tests/sampling.py)"
+        )
+
+
+_OF_WORKERS: pytest.StashKey[list[int]] = pytest.StashKey()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+class _Workers:
+    """Collects what the workers of pytest-xdist left out."""
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        found = node.config.stash.setdefault(_OF_WORKERS, [])
+        found.append(getattr(node, "workeroutput", {}).get("left_out", 0))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(_Workers())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks as slow the tests with client SDKs, those that run pytest, and the modules in `SLOW`.
+    Leaves out tests that repeat others (`tests/sampling.py`).
 
     Importing an SDK takes longer than all the tests that use it.
     """
+    named = [one for one in config.args if one.partition("::")[0].endswith(".py")]
+    named = [one.partition("::")[0] for one in named]
+    left_out = [item for item in items if is_left_out(item.nodeid, named)]
+    if left_out:
+        config.stash[LEFT_OUT] = len(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_left_out(item.nodeid, named)]
     for item in items:
         runs_pytest = "pytester" in getattr(item, "fixturenames", ())
         if "clients" in item.path.parts or runs_pytest or item.path.stem in SLOW:
