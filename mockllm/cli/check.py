@@ -89,7 +89,24 @@ def _attaching(command: Any) -> Any:
             "--limit",
             type=click.FloatRange(min=0, min_open=True),
             metavar="SECONDS",
-            help="For each case. Default: 5, and 30 with --http.",
+            help="For each case. Default: 5, 30 with --http, its own with --faults.",
+        ),
+        click.option(
+            "--faults",
+            is_flag=True,
+            help="With --http: break connections and answers, and judge what the client does.",
+        ),
+        click.option(
+            "--rule",
+            "rules",
+            multiple=True,
+            metavar="NAME",
+            help="With --faults: judge this rule only; may be repeated.",
+        ),
+        click.option(
+            "--cuts",
+            is_flag=True,
+            help="Cut streams at every place, and judge whether each cut is reported.",
         ),
         click.option(
             "--self-test",
@@ -170,7 +187,9 @@ def check(context: click.Context, /, **options: Any) -> None:
       mockllm init --runner javascript runner
       mockllm check --api chat -- node runner/runner.mjs
       mockllm check --api chat --only 'sse-crlf*' -- node runner/runner.mjs
+      mockllm check --api chat --cuts -- node runner/runner.mjs
       mockllm check --api anthropic --http -- python client_runner.py
+      mockllm check --api anthropic --http --faults -- python client_runner.py
       mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
     """
     from mockllm.cli.check_options import CheckOptions

@@ -33,6 +33,9 @@ class CheckOptions:
     window: int = 64
     limit: float | None = None
     self_test: bool = False
+    cuts: bool = False
+    faults: bool = False
+    rules: tuple[str, ...] = ()
     emit: Path | None = None
     judge: Path | None = None
     results: Path | None = None
@@ -77,9 +80,27 @@ class CheckOptions:
             return "--per-case is for --http"
         if self.http and (self.level != "bytes" or self.emit or self.judge):
             return "--http goes with neither --level payloads nor --emit nor --judge"
+        others = ("emit", "judge", "self_test", "variations", "no_quirks", "choices")
+        if self.cuts and any(getattr(self, name) for name in others):
+            return (
+                "--cuts goes with none of --emit, --judge, --self-test, --variations, "
+                "--no-quirks, --policy"
+            )
+        if self.rules and not self.faults:
+            return "--rule is for --faults"
+        if self.faults and (problem := self._faults_problem()):
+            return problem
         if self.update and self.known_failing is None:
             return "--update writes the file of --known-failing, which is not given"
         return ""
+
+    def _faults_problem(self) -> str:
+        if not self.http:
+            return "--faults is for whole clients: --http --faults; for accumulators, see --cuts"
+        given = [name for name in _NOT_WITH_FAULTS if getattr(self, name)]
+        if not given:
+            return ""
+        return f"--faults does not go with --{_OPTIONS.get(given[0], given[0]).replace('_', '-')}"
 
     @property
     def measured_level(self) -> str:
@@ -90,6 +111,10 @@ class CheckOptions:
     def arguments(self) -> Mapping[str, Any]:
         """What chose the cases, for the results file."""
         found: dict[str, Any] = {"variations": self.variations, "seed": self.seed}
+        if self.cuts:
+            found = {"cuts": True}
+        if self.faults:
+            found = {"rules": list(self.rules)} if self.rules else {}
         if self.only:
             found["only"] = list(self.only)
         if self.no_quirks:
@@ -105,6 +130,8 @@ class CheckOptions:
         """The words that reproduce a case."""
         words = ["--api", self.api]
         words += ["--http"] if self.http else []
+        words += ["--faults"] if self.faults else []
+        words += ["--cuts"] if self.cuts else []
         words += ["--per-case"] if self.per_case else []
         words += ["--level", self.level] if self.level != "bytes" else []
         words += ["--variations", str(self.variations)] if self.variations else []
@@ -112,6 +139,19 @@ class CheckOptions:
         words += [word for one in self.choices for word in ("--policy", one)]
         words += ["--limit", f"{self.limit:g}"] if self.limit is not None else []
         return Setting(self.command, tuple(words), tuple(map(str, self.paths)))
+
+
+_NOT_WITH_FAULTS = (
+    "cuts",
+    "self_test",
+    "variations",
+    "paths",
+    "choices",
+    "no_quirks",
+    "badge",
+)
+_OPTIONS = {"paths": "scenarios", "choices": "policy"}
+"""The names of options that are called otherwise here."""
 
 
 def read_policy(choices: Iterable[str]) -> Policy:

@@ -37,7 +37,18 @@ from mockllm.conformance.source import source_commit
 from mockllm.conformance.terminal import exit_code, terminal_lines
 from mockllm.errors import UsageError
 
-__all__ = ["run_check"]
+__all__ = [
+    "Interruptible",
+    "Lists",
+    "measurement_of",
+    "report_results",
+    "run_check",
+    "slug",
+    "update_known",
+    "write_all",
+    "write_reports",
+    "write_text",
+]
 
 AnyRunner = PipeRunner | HttpRunner | FileRunner
 
@@ -50,20 +61,28 @@ def run_check(options: CheckOptions) -> int:
     """
     if options.self_test:
         return _self_test(options)
+    if options.faults:
+        from mockllm.cli.check_faults import run_faults
+
+        return run_faults(options)
+    if options.cuts:
+        from mockllm.cli.check_cuts import run_cuts
+
+        return run_cuts(options)
     cases = all_cases(options)
     run = chosen(cases, options.only)
-    lists = _Lists.of(options, cases)
+    lists = Lists.of(options, names_of(cases))
     if options.emit is not None:
         return _emit(options, run, options.emit)
     with _runner(options, run) as runner:
         results = _judge(options, runner, run)
         for remark in runner.remarks:
             click.echo(f"mockllm: {remark}", err=True)
-    return _report(options, results, lists)
+    return report_results(options, results, lists)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lists:
+class Lists:
     """The lists of known mistakes, and the names of all cases that they may list."""
 
     failing: KnownList
@@ -71,8 +90,8 @@ class _Lists:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, options: CheckOptions, cases: Sequence[Case]) -> _Lists:
-        names = names_of(cases)
+    def of(cls, options: CheckOptions, names: tuple[str, ...]) -> Lists:
+        """The lists of the options; each line has to match one of the names."""
         failing, flaky = options.known_failing, options.known_flaky
         found = cls(
             read_known(failing, missing=options.update) if failing else KnownList(),
@@ -126,7 +145,7 @@ def _runner(options: CheckOptions, cases: Sequence[Case]) -> AnyRunner:
 
 def _judge(options: CheckOptions, runner: AnyRunner, cases: Sequence[Case]) -> Results:
     """The results of the client; after Ctrl-C, of the cases until then."""
-    with progress_line() as line, _Interruptible() as interrupted:
+    with progress_line() as line, Interruptible() as interrupted:
         done = 0
 
         def progress(_: object) -> None:
@@ -136,14 +155,15 @@ def _judge(options: CheckOptions, runner: AnyRunner, cases: Sequence[Case]) -> R
 
         report = runner.examine(interrupted.until(cases), options.policy, progress)
         stopped = interrupted.stopped(done, len(cases)) or _unanswered(runner)
-        measurement = _measurement(options, stopped)
+        measurement = measurement_of(options, stopped)
         found = measured(report, runner, measurement, () if interrupted.happened else cases)
         if options.no_shrink or options.judge is not None or interrupted.happened:
             return found
         return _shrunk(options, runner, report, found, line)
 
 
-def _measurement(options: CheckOptions, stopped: str) -> Measurement:
+def measurement_of(options: CheckOptions, stopped: str = "") -> Measurement:
+    """What is to be known of a run besides its cases."""
     return Measurement(
         api=options.api,
         level=options.measured_level,
@@ -182,7 +202,7 @@ def _unanswered(runner: AnyRunner) -> str:
     return f"the file has no answer to {len(missing)} cases" if missing else ""
 
 
-class _Interruptible:
+class Interruptible:
     """While it is entered, the first Ctrl-C ends the list of cases, and the second the program."""
 
     def __init__(self) -> None:
@@ -216,41 +236,53 @@ class _Interruptible:
 # What is written
 
 
-def _report(options: CheckOptions, results: Results, lists: _Lists) -> int:
-    standing = Standing.of(results.cases, lists.failing, lists.flaky)
-    path = options.results or Path(
-        "mockllm-results", f"{_slug(results.client.name)}-{results.api}.json"
-    )
-    write_results(results, path)
-    if options.update and options.known_failing is not None:
-        standing = _update(options.known_failing, standing, results, lists)
+def report_results(options: CheckOptions, results: Results, lists: Lists) -> int:
+    """Writes and prints results; the exit code."""
+    standing = write_all(options, results, lists)
     for line in terminal_lines(results, standing):
         click.echo(line)
-    click.echo(f"\nRESULTS: {path}")
-    _write_reports(options, results, standing)
+    write_reports(options, results, standing)
     return exit_code(results, standing)
 
 
-def _slug(name: str) -> str:
+def write_all(options: CheckOptions, results: Results, lists: Lists) -> Standing:
+    """Writes the results file, and the list of known mistakes; how the results stand to it."""
+    standing = Standing.of(results.cases, lists.failing, lists.flaky)
+    write_results(results, results_path(options, results))
+    if options.update and options.known_failing is not None:
+        standing = update_known(options.known_failing, standing, results, lists)
+    return standing
+
+
+def results_path(options: CheckOptions, results: Results) -> Path:
+    """Where the results file goes."""
+    name = f"{slug(results.client.name)}-{results.api}.json"
+    return options.results or Path("mockllm-results", name)
+
+
+def slug(name: str) -> str:
+    """A name for a file."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "client"
 
 
-def _update(path: Path, standing: Standing, results: Results, lists: _Lists) -> Standing:
+def update_known(path: Path, standing: Standing, results: Results, lists: Lists) -> Standing:
     """Writes the list of failing cases; the comparison with the new list."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(updated(lists.failing, standing, lists.names), encoding="utf-8")
     return Standing.of(results.cases, read_known(path), lists.flaky)
 
 
-def _write_reports(options: CheckOptions, results: Results, standing: Standing) -> None:
+def write_reports(options: CheckOptions, results: Results, standing: Standing) -> None:
+    """Prints where the results file is, and writes the other reports."""
+    click.echo(f"\nRESULTS: {results_path(options, results)}")
     if options.junit is not None:
         from mockllm.conformance.junit import junit_xml
 
-        _write(options.junit, junit_xml(results, standing), "JUNIT")
+        write_text(options.junit, junit_xml(results, standing), "JUNIT")
     if options.badge is not None:
         from mockllm.conformance.badge import badge_svg
 
-        _write(options.badge, badge_svg(results), "BADGE")
+        write_text(options.badge, badge_svg(results), "BADGE")
     if options.html is not None:
         from mockllm.conformance.site import build_site
 
@@ -258,7 +290,8 @@ def _write_reports(options: CheckOptions, results: Results, standing: Standing) 
         click.echo(f"PAGES: {options.html / 'index.html'}")
 
 
-def _write(path: Path, text: str, name: str) -> None:
+def write_text(path: Path, text: str, name: str) -> None:
+    """Writes a report, and prints where it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     click.echo(f"{name}: {path}")

@@ -29,6 +29,10 @@ class AdapterFrames:
         """The innermost frame of the exception that makes a case fail, if it is in the adapter."""
         if not any(one.field in ("crash", "errors") for one in judgement.differences):
             return ""
+        return self.raised_in(answer)
+
+    def raised_in(self, answer: Answer) -> str:
+        """The innermost frame of the exception of an answer, if it is in the adapter."""
         raised = (answer.raised, *(one.raised for one in answer.outcome.errors))
         first = next(filter(None, raised), "")
         file = _base_name(re.split(r":\d+", first)[0])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec
@@ -18,7 +15,7 @@ from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.child import end_process, spawn
+from mockllm.conformance.http_programs import ProgramPerCase, StartedPrograms
 from mockllm.conformance.http_sessions import (
     ServedCase,
     requests_usage,
@@ -27,16 +24,8 @@ from mockllm.conformance.http_sessions import (
 from mockllm.conformance.messages import (
     Answer,
     Hello,
-    InvalidMessageError,
-    parse,
-    question,
-    read_answer,
 )
-from mockllm.conformance.pool import WINDOW, Progress, check_api, examined, remarks
-from mockllm.conformance.process import Job, RunnerProcess, no_answer
-from mockllm.conformance.results import Client
-from mockllm.errors import ProbeError
-from mockllm.protocols.environment import client_environment, unproxied
+from mockllm.conformance.pool import WINDOW, Progress, answered, check_api, examined, remarks
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
@@ -83,13 +72,13 @@ class HttpRunner:
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
         self._thread = ServerThread([], ServerOptions(speed=0))
-        self._clients: _Started | _PerCase
+        self._clients: StartedPrograms | ProgramPerCase
         self._thread.__enter__()
         try:
             if per_case:
-                self._clients = _PerCase(command, jobs, limit, cwd, env)
+                self._clients = ProgramPerCase(command, jobs, limit, cwd, env)
             else:
-                self._clients = _Started(command, api, jobs, limit, cwd, env)
+                self._clients = StartedPrograms(command, api, jobs, limit, cwd, env)
         except BaseException:
             self._thread.__exit__(None, None, None)
             raise
@@ -141,6 +130,14 @@ class HttpRunner:
             usage_requested=lambda case: self._requested.get(case.name, True),
         )
 
+    def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
+        """The cases in their order with their answers, which `answers` does not keep.
+
+        Raises:
+            ProbeError: the program breaks the rules of the protocol.
+        """
+        return answered(cases, self._submit, self._window)
+
     def outcome(self, case: Case) -> Outcome:
         """The outcome of one more case."""
         return self.answer(case).outcome
@@ -182,119 +179,3 @@ class HttpRunner:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _Started:
-    """Programs that are started once, and get each case as a line."""
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        api: str,
-        jobs: int,
-        limit: float,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> None:
-        self._sent = 0
-        env = dict(os.environ if env is None else env)
-        env |= unproxied(env)
-        self._processes: list[RunnerProcess] = []
-        hello = question(api, "http")
-        try:
-            for _ in range(jobs):
-                self._processes.append(RunnerProcess(command, hello, limit=limit, cwd=cwd, env=env))
-        except BaseException:
-            self.close()
-            raise
-        self.hello = self._processes[0].hello
-
-    @property
-    def restarts(self) -> int:
-        return sum(one.restarts for one in self._processes)
-
-    @property
-    def unexplained(self) -> int:
-        return sum(one.unexplained for one in self._processes)
-
-    def submit(self, message: Mapping[str, Any], served: ServedCase) -> Future[Answer]:
-        job = Job(message, again=served.open)
-        self._processes[self._sent % len(self._processes)].submit(job)
-        self._sent += 1
-        return job.done
-
-    def close(self) -> None:
-        for one in self._processes:
-            one.close()
-
-
-class _PerCase:
-    """A program that is started for each case."""
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        jobs: int,
-        limit: float,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> None:
-        self._command, self._limit, self._cwd = list(command), limit, cwd
-        self._env = dict(os.environ if env is None else env)
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="mockllm-client")
-        name = Path(self._command[0]).name
-        self.hello = Hello(Client(name, adapter=" ".join(self._command)))
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._closed = False
-        self.restarts = self.unexplained = 0
-
-    def submit(self, message: Mapping[str, Any], served: ServedCase) -> Future[Answer]:
-        return self._pool.submit(self._run, message, served.urls)
-
-    def _run(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Answer:
-        own = {f"MOCKLLM_{name.upper()}": message[name] for name in ("case", "model", "prompt")}
-        own |= {"MOCKLLM_BASE_URL": message["base_url"], "MOCKLLM_API": message["api"]}
-        own |= {"MOCKLLM_TOOLS": json.dumps(message["tools"])}
-        env = {**self._env, **unproxied(self._env), **client_environment(urls), **own}
-        try:
-            process = spawn(self._command, reads=False, cwd=self._cwd, env=env)
-        except OSError as error:
-            raise ProbeError(
-                f"{self._command[0]} cannot be started: {error.strerror or error}; "
-                "the command after `--` must be a program that can be found"
-            ) from None
-        with process:  # closes its output
-            self._running.add(process)
-            if self._closed:
-                end_process(process, at_once=True)
-            try:
-                output = process.communicate(timeout=self._limit)[0]
-            except subprocess.TimeoutExpired:
-                end_process(process, at_once=True)
-                return no_answer(f"no answer within {self._limit:g} s")
-            finally:
-                self._running.discard(process)
-        lines = output.strip().splitlines()
-        if not lines:
-            return no_answer(
-                f"the program ended with exit code {process.returncode} and no outcome"
-            )
-        return _read(lines[-1], process.returncode)
-
-    def close(self) -> None:
-        self._closed = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in tuple(self._running):
-            end_process(process, at_once=True)
-        self._pool.shutdown()
-
-
-def _read(line: bytes, status: int) -> Answer:
-    """The outcome that a program printed."""
-    try:
-        return read_answer(parse(line))
-    except InvalidMessageError as error:
-        if status:
-            return no_answer(f"the program ended with exit code {status} and no outcome")
-        reason = f"the last line of the program is no outcome: {error}"
-        return Answer(Outcome.of(errors=[reason]), invalid=reason)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
+from mockllm.conformance.fault_results import RULE_GROUP
 from mockllm.conformance.known import Standing
 from mockllm.conformance.results import CaseResult, Results
 
@@ -87,12 +88,16 @@ def _problem(case: CaseResult, standing: Standing) -> tuple[str, str, str] | Non
     if case.verdict == "not judged":
         return "skipped", "", f"not judged: {case.reason}"
     if case in standing.new:
-        return "failure", case.cost or "", message
+        return "failure", _kind(case), message
     if case.failed:
         return "skipped", "", f"known: {standing.reason(case.case) or message}"
     if case.differences:
         return "skipped", "", f"{case.reason}: {case.baseline or message}"
     return None
+
+
+def _kind(case: CaseResult) -> str:
+    return "rule" if case.group == RULE_GROUP else case.cost or ""
 
 
 def _details(case: CaseResult) -> Iterable[str]:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from mockllm.conformance.fault_results import RULE_GROUP
 from mockllm.conformance.results import CaseResult
 from mockllm.errors import UsageError
 
@@ -193,5 +194,7 @@ _LONGEST = 100
 
 def _reason(case: CaseResult) -> str:
     """What differs, in a line."""
-    text = f"{case.cost}: {case.exception or next(iter(case.differences), case.invariant)}"
+    text = case.exception or next(iter(case.differences), case.invariant)
+    if case.group != RULE_GROUP:
+        text = f"{case.cost}: {text}"
     return " ".join(text.split())[:_LONGEST]

@@ -9,12 +9,26 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage, is_kept
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage, is_kept
 from mockllm.conformance.case_names import name_of
+from mockllm.conformance.fault_fields import (
+    ANSWER_FIELDS,
+    NOTHING,
+    FaultFields,
+    read_declared,
+    read_earlier,
+    read_fault_fields,
+)
+from mockllm.conformance.message_errors import (
+    InvalidMessageError,
+    error_json,
+    read_crash,
+    read_errors,
+)
 from mockllm.conformance.results import Client
 from mockllm.scenario.model import ToolSpec
 
@@ -46,11 +60,8 @@ _TEXTS = ("text", "reasoning", "refusal")
 _OPTIONAL_TEXTS = ("finish", "role", "model", "response_id")
 _KEPT = ("role", "model", "response_id", "opaque")
 _COUNTS = ("input", "output", "reasoning", "cached")
-_KNOWN = {"id", *FIELDS, *_KEPT, "errors", "crash"}
-
-
-class InvalidMessageError(ValueError):
-    """A line that is no message of the protocol; the text begins with the name of the field."""
+_CAN_LACK = {*FIELDS, *_KEPT}
+_KNOWN = {"id", *_CAN_LACK, "errors", "crash", *ANSWER_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +71,13 @@ class Hello:
     Args:
         unsupported: the fields of an outcome that the client has no place for, in any case.
         intermediate: reserved; version 1 judges no state before the end of a stream.
+        resilience: settings of the client that the cases do not choose, as `read_declared`.
     """
 
     client: Client
     unsupported: frozenset[str] = frozenset()
     intermediate: bool = False
+    resilience: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,8 @@ class Answer:
         raised: the innermost frame of the first exception, as `FILE:LINE in FUNCTION`.
         invalid: what is wrong with the answer itself; "" if it has the form of the protocol.
         ended: why there is no answer (the runner died, or took too long); "" if there is one.
+        fault: what it says about a fault.
+        earlier: the answers to the requests before the last one, where a case has several.
     """
 
     outcome: Outcome
@@ -84,6 +99,8 @@ class Answer:
     raised: str = ""
     invalid: str = ""
     ended: str = ""
+    fault: FaultFields = NOTHING
+    earlier: tuple[Answer, ...] = ()
 
 
 # What mockllm sends
@@ -171,14 +188,15 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
         if not isinstance(client.get(name, ""), str):
             raise InvalidMessageError(f"client.{name}: must be a text, not {client[name]!r:.80}")
     unsupported = value.get("unsupported", [])
-    if not isinstance(unsupported, list) or not set(map(str, unsupported)) <= _KNOWN:
-        known = ", ".join(sorted(_KNOWN - {"id", "errors", "crash"}))
+    if not isinstance(unsupported, list) or not set(map(str, unsupported)) <= _CAN_LACK:
+        known = ", ".join(sorted(_CAN_LACK))
         raise InvalidMessageError(f"unsupported: must be a list of these names: {known}")
     intermediate = value.get("intermediate", False)
     if not isinstance(intermediate, bool):
         raise InvalidMessageError("intermediate: must be true or false")
     found = Client(**{name: client[name] for name in names if name in client})
-    return Hello(found, frozenset(unsupported), intermediate)
+    declared = read_declared(value.get("resilience"))
+    return Hello(found, frozenset(unsupported), intermediate, declared)
 
 
 def read_answer(value: Mapping[str, Any]) -> Answer:
@@ -194,7 +212,7 @@ def read_answer(value: Mapping[str, Any]) -> Answer:
     fields |= {name: _optional(value, name) for name in _OPTIONAL_TEXTS}
     if "finish" not in value:
         fields["finish"] = None
-    errors = [*_crash(value.get("crash")), *_errors(value.get("errors"))]
+    errors = [*read_crash(value.get("crash")), *read_errors(value.get("errors"))]
     outcome = Outcome(
         tool_calls=_calls(value.get("tool_calls")),
         usage=_usage(value.get("usage")),
@@ -203,7 +221,9 @@ def read_answer(value: Mapping[str, Any]) -> Answer:
         **fields,
     )
     raised = next((one.raised for one in errors if one.raised), "")
-    return Answer(outcome, frozenset(name for name in FIELDS if name not in value), raised)
+    absent = frozenset(name for name in FIELDS if name not in value)
+    earlier = read_earlier(value, read_answer)
+    return Answer(outcome, absent, raised, fault=read_fault_fields(value), earlier=earlier)
 
 
 def sent_id(value: Mapping[str, Any]) -> int:
@@ -260,29 +280,6 @@ def _usage(value: Any) -> Usage | None:
     return Usage(**value)
 
 
-def _errors(value: Any) -> list[Trouble]:
-    if not isinstance(value, list | None):
-        raise InvalidMessageError(f"errors: must be a list, not {value!r:.80}")
-    return [_trouble(one, f"errors[{index}]") for index, one in enumerate(value or ())]
-
-
-def _crash(value: Any) -> list[Trouble]:
-    return [] if value is None else [_trouble(value, "crash", crash=True)]
-
-
-def _trouble(value: Any, where: str, *, crash: bool = False) -> Trouble:
-    if isinstance(value, str):
-        return Trouble(value, crash=crash)
-    if isinstance(value, dict) and value.keys() <= {"message", "raised"}:
-        message, raised = value.get("message"), value.get("raised", "")
-        if isinstance(message, str) and isinstance(raised, str):
-            return Trouble(message, crash=crash, raised=raised)
-    raise InvalidMessageError(
-        f'{where}: must be a text, or an object with the texts "message" and "raised", '
-        f"not {value!r:.80}"
-    )
-
-
 def _opaque(value: Mapping[str, Any]) -> Any:
     found = value.get("opaque", NOT_KEPT)
     if found is NOT_KEPT:
@@ -306,13 +303,13 @@ def as_json(outcome: Outcome, absent: frozenset[str] = frozenset()) -> dict[str,
         "finish": outcome.finish,
         "tool_calls": [_call_json(call) for call in outcome.tool_calls],
         "usage": _usage_json(outcome.usage),
-        "errors": [_trouble_json(one) for one in outcome.errors if not one.crash],
+        "errors": [error_json(one) for one in outcome.errors if not one.crash],
     }
     for name in _KEPT:
         value = getattr(outcome, name)
         if is_kept(value):
             found[name] = list(value or ()) if name == "opaque" else value
-    crashes = [_trouble_json(one) for one in outcome.errors if one.crash]
+    crashes = [error_json(one) for one in outcome.errors if one.crash]
     if crashes:
         found["crash"], *more = crashes
         found["errors"] = [*more, *found["errors"]]
@@ -339,9 +336,3 @@ def _usage_json(usage: Usage | None) -> dict[str, Any] | None:
         return None
     counts = {name: getattr(usage, name) for name in _COUNTS}
     return {name: count for name, count in counts.items() if count is not None}
-
-
-def _trouble_json(trouble: Trouble) -> str | dict[str, str]:
-    if not trouble.raised:
-        return trouble.message
-    return {"message": trouble.message, "raised": trouble.raised}

@@ -21,7 +21,17 @@ from mockllm.conformance.process import Job, RunnerProcess
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["LIMIT", "WINDOW", "Level", "PipeRunner", "Progress", "check_api", "examined", "remarks"]
+__all__ = [
+    "LIMIT",
+    "WINDOW",
+    "Level",
+    "PipeRunner",
+    "Progress",
+    "answered",
+    "check_api",
+    "examined",
+    "remarks",
+]
 
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
@@ -115,6 +125,14 @@ class PipeRunner:
             events=self._level == "payloads",
         )
 
+    def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
+        """The cases in their order with their answers, which `answers` does not keep.
+
+        Raises:
+            ProbeError: the runner breaks the rules of the protocol.
+        """
+        return answered(cases, self._submit, self._window)
+
     def outcome(self, case: Case) -> Outcome:
         """The outcome of one more case."""
         return self._submit(case).result().outcome
@@ -202,6 +220,12 @@ def examined(
     return examine_outcomes(
         reply, ahead.cases(), policy, progress=progress, needs_events=events, **settings
     )
+
+
+def answered(cases: Iterable[Case], submit: Submit, window: int) -> Iterator[tuple[Case, Answer]]:
+    """The cases in their order with their answers; arguments as of `examined`."""
+    ahead = _Ahead(submit, iter(cases), window, events=False)
+    return ((case, ahead.answer(case)) for case in ahead.cases())
 
 
 def _compiled(specs: Iterable[CaseSpec | Case]) -> Iterator[Case]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mockllm.conformance.fault_results import FaultCaseResult, RuleResult
+
 __all__ = [
     "COSTS",
     "CaseResult",
@@ -117,7 +119,7 @@ class CaseResult:
 
     Args:
         case: the stable name of the case: `API/SCENARIO`, with `+QUIRK` or `+QUIRK:VARIANT`, and
-            `~VARIATION`.
+            `~VARIATION`; of streams that are cut at every place, `API/SCENARIO@PLACE:RULE`.
         group: the topic that the case is about, such as `index` or `framing`.
         quirk: `NAME` or `NAME:VARIANT`; "" for a case without.
         cost: of the mistake; None for `right`, `tolerated`, `adapter` and `not judged`.
@@ -173,6 +175,9 @@ class Results:
         unsupported: the fields of an outcome that the client has no place for.
         stopped: why the remaining cases were not judged; "" if all were.
         quirks: what is known of the quirks of the cases, by `NAME` or `NAME:VARIANT`.
+        rules: how the client takes faults; () where that was not judged.
+        faults: the cases in which the rules were judged.
+        settings: of the client in these cases: what it declares, and what the cases set.
     """
 
     client: Client
@@ -186,6 +191,9 @@ class Results:
     stopped: str = ""
     cases: tuple[CaseResult, ...] = ()
     quirks: Mapping[str, QuirkInfo] = field(default_factory=dict)
+    rules: tuple[RuleResult, ...] = ()
+    faults: tuple[FaultCaseResult, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def verdicts(self) -> dict[Verdict, int]:

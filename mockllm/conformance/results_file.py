@@ -104,8 +104,8 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     yield "{\n"
     for number, (name, item) in enumerate(value.items()):
         comma = ",\n" if number else ""
-        if name == "cases":
-            yield f'{comma}"cases": [\n{_joined(map(_text, item))}\n]'
+        if name in ("cases", "rules", "faults"):
+            yield f'{comma}"{name}": [\n{_joined(map(_text, item))}\n]'
         elif name == "quirks":
             quirks = (f"{_text(key)}: {_text(one)}" for key, one in item.items())
             yield f'{comma}"quirks": {{\n{_joined(quirks)}\n}}'

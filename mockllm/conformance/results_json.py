@@ -86,11 +86,13 @@ def _read(kind: Any, value: object, path: str) -> Any:
         return {key: _read(arguments[1], item, f"{path}.{key}") for key, item in items}
     if kind is Any:
         return value
+    if kind is float and type(value) is int:
+        value = float(value)
     right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     return _checked(right, value, path, _NAMES[kind])
 
 
-_NAMES = {str: "a string", int: "a whole number"}
+_NAMES = {str: "a string", int: "a whole number", float: "a number"}
 
 
 def _tuple(arguments: tuple[Any, ...], value: object, path: str) -> tuple[Any, ...]:

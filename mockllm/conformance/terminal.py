@@ -12,7 +12,7 @@ from mockllm.conformance.results import COSTS, CaseResult, Results
 from mockllm.core.text import shorten
 from mockllm.quirks.base import TOPICS
 
-__all__ = ["exit_code", "terminal_lines"]
+__all__ = ["exit_code", "listed_lines", "terminal_lines"]
 
 _WORST = 10
 _WIDEST = 150
@@ -41,7 +41,7 @@ def terminal_lines(results: Results, standing: Standing) -> Iterator[str]:
     yield ""
     yield from _table(results)
     yield from _worst(standing.new)
-    yield from _listed(standing)
+    yield from listed_lines(standing)
     yield from _not_judged(results)
 
 
@@ -128,7 +128,8 @@ def _mistake(case: CaseResult, more: int) -> Iterator[str]:
         yield f"    {shorten(line, _WIDEST, keep=_WIDEST - 41, tail=40)}"
 
 
-def _listed(standing: Standing) -> Iterator[str]:
+def listed_lines(standing: Standing) -> Iterator[str]:
+    """What is known of the list of failing cases, and what passes although it is on it."""
     if standing.listed or standing.flaky:
         yield ""
         known, flaky = len(standing.listed), len(standing.flaky)

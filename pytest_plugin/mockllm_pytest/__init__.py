@@ -4,7 +4,8 @@ pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
 - the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
   `server_tool`, `parallel`, `interleaved`, `pause`, `frame`, `error`, `auto`
-- the base classes of test suites: `AccumulatorSuite`, `ClientSuite`
+- the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
+  `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
   (`mockllm_session`), `MockCase` (`mockllm_case`)
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockllm_pytest.cases import MockCase
+    from mockllm_pytest.cut_suite import CutSuite
     from mockllm_pytest.parts import (
         auto,
         error,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         text,
         tool,
     )
+    from mockllm_pytest.resilience_suite import ResilienceSuite
     from mockllm_pytest.serving import MockService
     from mockllm_pytest.sessions import MockSession
     from mockllm_pytest.suites import AccumulatorSuite, ClientSuite
@@ -38,9 +41,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AccumulatorSuite",
     "ClientSuite",
+    "CutSuite",
     "MockCase",
     "MockService",
     "MockSession",
+    "ResilienceSuite",
     "auto",
     "error",
     "frame",
@@ -57,9 +62,11 @@ __all__ = [
 _MODULES = {
     "AccumulatorSuite": "suites",
     "ClientSuite": "suites",
+    "CutSuite": "cut_suite",
     "MockCase": "cases",
     "MockService": "serving",
     "MockSession": "sessions",
+    "ResilienceSuite": "resilience_suite",
 }
 
 

@@ -13,7 +13,9 @@ import pytest
 
 import mockllm.conformance
 from mockllm.checking.cases.compile import case
+from mockllm.checking.resilience.cases import fault_cases
 from mockllm.cli.runner_templates import runners_folder
+from mockllm.conformance.fault_sessions import fault_message
 from mockllm.conformance.http_sessions import case_message
 from mockllm.conformance.messages import (
     case_json,
@@ -39,8 +41,8 @@ def lines(block: str, sign: str) -> list[dict[str, object]]:
 
 
 def test_there_are_conversations() -> None:
-    """One for each level, and one of answers only."""
-    assert [len(lines(block, ">")) for block in BLOCKS] == [2, 2, 2, 0]
+    """One for each level, one with a fault, and one of answers only."""
+    assert [len(lines(block, ">")) for block in BLOCKS] == [2, 2, 2, 0, 2]
     levels = [lines(block, ">")[0]["level"] for block in BLOCKS[:3]]
     assert levels == ["bytes", "payloads", "http"]
 
@@ -56,7 +58,9 @@ def test_the_lines_are_valid(block: str) -> None:
             assert message.keys() == {"id", *case_json(sample, "bytes")}
         else:
             urls = {"chat": str(message["base_url"])}
-            assert message.keys() == {"id", *case_message(sample, urls, 30.0)}
+            with_fault = fault_message(fault_cases("chat")[0], urls)
+            keys = with_fault if "tries" in message else case_message(sample, urls, 30.0)
+            assert message.keys() == {"id", *keys}
     for message in lines(block, "<"):
         read = read_hello if "mockllm" in message else read_answer
         assert read(message)

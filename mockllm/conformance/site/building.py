@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm.conformance.results import Results
+from mockllm.conformance.site.fault_matrix import RULE_MARKS, fault_matrix, fault_pages
 from mockllm.conformance.site.first_page import first_page, overview_details
 from mockllm.conformance.site.pages import Pages
 from mockllm.conformance.site.rendering import FOLDER, environment
@@ -37,7 +38,7 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
     pages = _pages(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("clients", "cases", "cells", "quirks"):
+        for name in ("clients", "cases", "cells", "quirks", "faults"):
             if (folder / name).is_dir() and (folder / "style.css").is_file():
                 shutil.rmtree(folder / name)
         for name in ("style.css", "script.js"):
@@ -59,7 +60,10 @@ def overview_page(results: Sequence[Results]) -> str:
     """
     pages = _pages(results)
     template = environment().get_template("overview.html")
-    values = first_page(pages.columns, alone=True)
+    values = {
+        **first_page(pages.columns, alone=True),
+        **fault_matrix(pages.fault_columns, alone=True),
+    }
     inline = {"style": _inline("style.css"), "script": _inline("script.js")}
     for most in _ROWS:
         details = overview_details(pages.columns, most)
@@ -92,7 +96,10 @@ def _texts(pages: Pages) -> Iterator[tuple[str, str]]:
         found = environment().get_template(template)
         return found.render(values, **pages.common, root=root, inline=None)
 
-    yield "index.html", render("index.html", "", first_page(pages.columns, alone=False))
+    matrix = fault_matrix(pages.fault_columns, alone=False)
+    yield "index.html", render("index.html", "", first_page(pages.columns, alone=False) | matrix)
+    for name, values in fault_pages(pages.fault_columns):
+        yield name, render("fault_client.html", "../", values | {"fault_marks": RULE_MARKS})
     for name, values in pages.clients():
         yield name, render("client.html", "../", values)
     for name, values in pages.quirks():

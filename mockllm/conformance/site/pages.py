@@ -17,6 +17,7 @@ from mockllm.conformance.site.columns import (
     groups_of,
     quirk_rows,
 )
+from mockllm.conformance.site.fault_matrix import fault_columns
 from mockllm.conformance.site.first_page import GROUP_WORDS
 from mockllm.conformance.site.outcome_view import outcome_rows
 from mockllm.conformance.site.rendering import environment
@@ -54,7 +55,8 @@ class Pages:
     """All pages but the first, from the same results."""
 
     def __init__(self, results: Sequence[Results]) -> None:
-        self.columns = columns_of(results)
+        self.columns = columns_of([one for one in results if one.cases or not one.rules])
+        self.fault_columns = fault_columns(results)
         self._quirk_rows = {row.name: row for row in quirk_rows(self.columns)}
         self._rows: dict[str, list[Row]] = {}
         names = (case.case for one in results for case in one.cases)

@@ -1,0 +1,203 @@
+"""A server of a few lines that breaks in one way, to verify findings without mockllm.
+
+python raw_server.py API FAULT -- CLIENT...
+
+API is chat, responses, anthropic or gemini. It starts CLIENT with the variable BASE_URL, and prints
+each connection, each request and each end with its time. FAULT is one of:
+
+  orderly      the stream ends in order after some words, without its last events
+  orderly-call the same inside the arguments of a tool call; of gemini after the whole call
+  close        the connection is closed after some words
+  reset        the same with a reset
+  stall        nothing comes after some words; the connection stays open
+  empty        status 200 and an empty body
+  wait         status 429 with `retry-after: 3600`
+  busy         status 503 for each request
+  idle         the first answer is whole; its connection is closed as the next request comes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import sys
+import time
+
+_BEGIN = time.monotonic()
+_USAGE = {"input_tokens": 5, "output_tokens": 1}
+
+
+def say(text: str) -> None:
+    print(f"{time.monotonic() - _BEGIN:7.3f} s  {text}", flush=True)
+
+
+def event(value: dict, name: str = "") -> bytes:
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(value)}\n\n".encode()
+
+
+def chat(delta: dict, finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return event({**head, "choices": [choice]})
+
+
+def named(type: str, **more: object) -> bytes:
+    return event({"type": type, **more}, type)
+
+
+def gemini(part: dict, **more: object) -> bytes:
+    content = {"role": "model", "parts": [part]}
+    return event({"candidates": [{"index": 0, "content": content, **more}]})
+
+
+_FUNCTION = {"name": "get_weather", "arguments": '{"ci'}
+_RESPONSE = {
+    "id": "r1", "object": "response", "created_at": 1, "model": "m", "status": "in_progress",
+    "output": [], "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+}  # fmt: skip
+_MESSAGE = {
+    "id": "m1", "type": "message", "role": "assistant", "model": "m", "content": [],
+    "stop_reason": None, "stop_sequence": None, "usage": _USAGE,
+}  # fmt: skip
+_ITEM = {"id": "i1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+_PART = {"type": "output_text", "text": "", "annotations": []}
+_AT = {"item_id": "i1", "output_index": 0, "content_index": 0}
+_TOOL = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {}}
+_FRAGMENT = {"type": "input_json_delta", "partial_json": '{"ci'}
+
+WORDS = {
+    "chat": [chat({"role": "assistant", "content": "Half "}), chat({"content": "an "})],
+    "anthropic": [
+        named("message_start", message=_MESSAGE),
+        named("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        named("content_block_delta", index=0, delta={"type": "text_delta", "text": "Half "}),
+        named("content_block_delta", index=0, delta={"type": "text_delta", "text": "an "}),
+    ],
+    "gemini": [gemini({"text": "Half "}), gemini({"text": "an "})],
+    "responses": [
+        named("response.created", response=_RESPONSE, sequence_number=0),
+        named("response.output_item.added", item=_ITEM, output_index=0, sequence_number=1),
+        named("response.content_part.added", part=_PART, **_AT, sequence_number=2),
+        named("response.output_text.delta", delta="Half an ", logprobs=[], **_AT,
+              sequence_number=3),
+    ],
+}  # fmt: skip
+CALL = {
+    "chat": [
+        chat({"role": "assistant", "tool_calls": [
+            {"index": 0, "id": "t1", "type": "function", "function": _FUNCTION}]}),
+    ],
+    "anthropic": [
+        named("message_start", message=_MESSAGE),
+        named("content_block_start", index=0, content_block=_TOOL),
+        named("content_block_delta", index=0, delta=_FRAGMENT),
+    ],
+    "gemini": [gemini({"functionCall": {"name": "get_weather", "args": {"city": "Paris"}}})],
+}  # fmt: skip
+END = {
+    "chat": [chat({"content": "answer"}, "stop"), b"data: [DONE]\n\n"],
+    "anthropic": [
+        named("content_block_stop", index=0),
+        named("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None},
+              usage=_USAGE),
+        named("message_stop"),
+    ],
+    "gemini": [gemini({"text": "answer"}, finishReason="STOP")],
+}  # fmt: skip
+
+
+class Server:
+    def __init__(self, api: str, fault: str) -> None:
+        self.api, self.fault, self.connections, self.requests = api, fault, 0, 0
+
+    async def connected(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.connections += 1
+        number = self.connections
+        say(f"connection {number} opens")
+        try:
+            while await self.request(number, reader, writer):
+                pass
+        except ConnectionError as error:
+            say(f"connection {number}: {type(error).__name__}")
+        writer.close()
+
+    async def request(
+        self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answers a request; false if no further one can come on the connection."""
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        except asyncio.IncompleteReadError:
+            say(f"connection {number}: the client closed it")
+            return False
+        fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:-2])
+        await reader.readexactly(int(fields.get("content-length", "0")))
+        self.requests += 1
+        say(f"connection {number}: request {self.requests}: {head.split(chr(13))[0]}")
+        if self.fault in ("wait", "busy"):
+            status = "429 Too Many Requests" if self.fault == "wait" else "503 Unavailable"
+            wait = "retry-after: 3600\r\n" if self.fault == "wait" else ""
+            body = b'{"error": {"type": "rate_limit_error", "message": "no", "code": 429}}'
+            writer.write(
+                f"HTTP/1.1 {status}\r\n{wait}content-type: application/json\r\n"
+                f"content-length: {len(body)}\r\n\r\n".encode() + body
+            )
+            say(f"connection {number}: status {status[:3]}")
+            return True
+        return await self.stream(number, reader, writer)
+
+    async def stream(
+        self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        if self.fault == "idle" and self.requests == 2:
+            say(f"connection {number}: closed without an answer, as if it had been idle")
+            return False
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+        if self.fault == "empty":
+            writer.write(f"{head}content-length: 0\r\n\r\n".encode())
+            return True
+        writer.write(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+        whole = self.fault == "idle"
+        source = CALL if self.fault == "orderly-call" else WORDS
+        for one in [*source[self.api], *(END[self.api] if whole else [])]:
+            writer.write(f"{len(one):x}\r\n".encode() + one + b"\r\n")
+            await writer.drain()
+        say(f"connection {number}: the events are sent; {self.fault}")
+        if self.fault in ("orderly", "orderly-call", "idle"):
+            writer.write(b"0\r\n\r\n")
+            return True
+        if self.fault == "stall":
+            await reader.read(1)
+            say(f"connection {number}: the client closed it")
+        if self.fault == "reset":
+            await asyncio.sleep(0.05)  # so that the client has read what came before
+            own = writer.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+        return False
+
+
+async def main(api: str, fault: str, command: list[str]) -> None:
+    server = await asyncio.start_server(Server(api, fault).connected, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    root = f"http://{host}:{port}" + ("/v1" if api in ("chat", "responses") else "")
+    say(f"python raw_server.py {api} {fault} -- {' '.join(command)}")
+    env = {**os.environ, "BASE_URL": root}
+    client = await asyncio.create_subprocess_exec(*command, env=env)
+    try:
+        await asyncio.wait_for(client.wait(), 20)
+    except TimeoutError:
+        say("the client has not ended after 20 s; it is stopped")
+        client.kill()
+        await client.wait()
+    say(f"the client ended with {client.returncode}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[4:]))

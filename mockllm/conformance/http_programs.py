@@ -1,0 +1,162 @@
+"""The programs of whole clients: started once, or for each case."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol
+
+from mockllm.checking.outcome import Outcome
+from mockllm.conformance.child import end_process, spawn
+from mockllm.conformance.messages import (
+    Answer,
+    Hello,
+    InvalidMessageError,
+    parse,
+    question,
+    read_answer,
+)
+from mockllm.conformance.process import Job, RunnerProcess, no_answer
+from mockllm.conformance.results import Client
+from mockllm.errors import ProbeError
+from mockllm.protocols.environment import client_environment, unproxied
+
+__all__ = ["ProgramPerCase", "Served", "StartedPrograms"]
+
+
+_OF_FAULTS = ("tries", "idle_timeout", "requests", "together", "cancel")
+"""What only the messages of cases with faults have, as JSON in the environment."""
+
+
+class Served(Protocol):
+    """A case that a server plays."""
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        """The base URL of each API."""
+
+    def open(self) -> Mapping[str, Any]:
+        """The message of the case, with a new session."""
+
+
+class StartedPrograms:
+    """Programs that are started once, and get each case as a line; the arguments are those of
+    `HttpRunner`."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        api: str,
+        jobs: int,
+        limit: float,
+        cwd: Path | None,
+        env: Mapping[str, str] | None,
+    ) -> None:
+        self._sent = 0
+        env = dict(os.environ if env is None else env)
+        env |= unproxied(env)
+        self._processes: list[RunnerProcess] = []
+        hello = question(api, "http")
+        try:
+            for _ in range(jobs):
+                self._processes.append(RunnerProcess(command, hello, limit=limit, cwd=cwd, env=env))
+        except BaseException:
+            self.close()
+            raise
+        self.hello = self._processes[0].hello
+
+    @property
+    def restarts(self) -> int:
+        return sum(one.restarts for one in self._processes)
+
+    @property
+    def unexplained(self) -> int:
+        return sum(one.unexplained for one in self._processes)
+
+    def submit(self, message: Mapping[str, Any], served: Served) -> Future[Answer]:
+        job = Job(message, again=served.open)
+        self._processes[self._sent % len(self._processes)].submit(job)
+        self._sent += 1
+        return job.done
+
+    def close(self) -> None:
+        for one in self._processes:
+            one.close()
+
+
+class ProgramPerCase:
+    """A program that is started for each case; the arguments are those of `HttpRunner`."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        jobs: int,
+        limit: float,
+        cwd: Path | None,
+        env: Mapping[str, str] | None,
+    ) -> None:
+        self._command, self._limit, self._cwd = list(command), limit, cwd
+        self._env = dict(os.environ if env is None else env)
+        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="mockllm-client")
+        name = Path(self._command[0]).name
+        self.hello = Hello(Client(name, adapter=" ".join(self._command)))
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+        self.restarts = self.unexplained = 0
+
+    def submit(self, message: Mapping[str, Any], served: Served) -> Future[Answer]:
+        return self._pool.submit(self._run, message, served.urls)
+
+    def _run(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Answer:
+        own = {f"MOCKLLM_{name.upper()}": message[name] for name in ("case", "model", "prompt")}
+        own |= {"MOCKLLM_BASE_URL": message["base_url"], "MOCKLLM_API": message["api"]}
+        own |= {"MOCKLLM_TOOLS": json.dumps(message["tools"])}
+        given = {name: message[name] for name in _OF_FAULTS if message.get(name) is not None}
+        own |= {f"MOCKLLM_{name.upper()}": json.dumps(value) for name, value in given.items()}
+        env = {**self._env, **unproxied(self._env), **client_environment(urls), **own}
+        try:
+            process = spawn(self._command, reads=False, cwd=self._cwd, env=env)
+        except OSError as error:
+            raise ProbeError(
+                f"{self._command[0]} cannot be started: {error.strerror or error}; "
+                "the command after `--` must be a program that can be found"
+            ) from None
+        with process:  # closes its output
+            self._running.add(process)
+            if self._closed:
+                end_process(process, at_once=True)
+            try:
+                output = process.communicate(timeout=self._limit)[0]
+            except subprocess.TimeoutExpired:
+                end_process(process, at_once=True)
+                return no_answer(f"no answer within {self._limit:g} s")
+            finally:
+                self._running.discard(process)
+        lines = output.strip().splitlines()
+        if not lines:
+            return no_answer(
+                f"the program ended with exit code {process.returncode} and no outcome"
+            )
+        return _read(lines[-1], process.returncode)
+
+    def close(self) -> None:
+        self._closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in tuple(self._running):
+            end_process(process, at_once=True)
+        self._pool.shutdown()
+
+
+def _read(line: bytes, status: int) -> Answer:
+    """The outcome that a program printed."""
+    try:
+        return read_answer(parse(line))
+    except InvalidMessageError as error:
+        if status:
+            return no_answer(f"the program ended with exit code {status} and no outcome")
+        reason = f"the last line of the program is no outcome: {error}"
+        return Answer(Outcome.of(errors=[reason]), invalid=reason)

@@ -1,0 +1,117 @@
+"""The fields of messages that only cases with faults have."""
+
+import jsonschema
+import pytest
+
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.conformance.fault_outcomes import declared_policy, outcomes_of
+from mockllm.conformance.fault_sessions import fault_message
+from mockllm.conformance.message_errors import InvalidMessageError
+from mockllm.conformance.messages import Answer, encode, parse, read_answer, read_hello
+from mockllm.conformance.schemas import runner_schema
+from mockllm.protocols import PROTOCOLS
+
+HELLO = {"mockllm": 1, "client": {"name": "x"}}
+ANSWER = {
+    "id": 1,
+    "text": "Once",
+    "tool_calls": [],
+    "errors": [{"message": "late", "type": "TimeoutError", "kind": "timeout"}, "plain"],
+    "partial": True,
+    "handed_on": "Once",
+    "earlier": [{"text": "before", "errors": []}],
+    "left": {"tasks": 0, "connections": 1},
+}
+
+
+def valid(kind):
+    return jsonschema.Draft202012Validator({**runner_schema(), "$ref": f"#/$defs/{kind}"})
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_the_message_of_every_case_is_in_the_schema(api):
+    for case in fault_cases(api):
+        message = parse(encode({"id": 1, **fault_message(case, {api: "http://x"})}))
+        valid("case").validate(message)
+
+
+def test_an_answer_says_what_the_client_did_with_a_fault():
+    valid("answer").validate(ANSWER)
+    first, last = outcomes_of(read_answer(ANSWER), late=False)
+    assert first.outcome.text == "before"
+    assert (first.partial, first.handed_on, first.left) == (None, None, None)
+    assert (last.partial, last.handed_on, last.left["connections"]) == (True, "Once", 1)
+    assert [(one.type, one.kind, one.has_kind) for one in last.errors] == [
+        ("TimeoutError", "timeout", True),
+        ("", None, False),
+    ]
+
+
+def test_an_answer_that_came_too_late_is_none():
+    """What a client reports because its connection was broken off says nothing about the fault."""
+    (outcome,) = outcomes_of(read_answer(ANSWER), late=True)
+    assert not outcome.answered
+    assert not outcome.errors
+
+
+def test_a_runner_that_died_has_not_answered():
+    (outcome,) = outcomes_of(Answer(read_answer({}).outcome, ended="it died"), late=False)
+    assert not outcome.answered
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"partial": "yes"}, "partial: must be true or false"),
+        ({"handed_on": 3}, "handed_on: must be a text"),
+        ({"earlier": {}}, "earlier: must be a list of outcomes"),
+        ({"earlier": [{"text": 3}]}, "text: must be a text"),
+        ({"left": {"files": 1}}, "left: must be an object with tasks, threads, connections"),
+        ({"left": {"tasks": -1}}, "left.tasks: must be a whole number"),
+        (
+            {"errors": [{"message": "x", "kind": "odd"}]},
+            r"errors\[0\].kind: must be null or one of",
+        ),
+        ({"errors": [{"message": "x", "type": 3}]}, r"errors\[0\].type: must be a text"),
+    ],
+)
+def test_a_field_of_another_type_is_named(changed, message):
+    with pytest.raises(InvalidMessageError, match=message):
+        read_answer({**ANSWER, **changed})
+    with pytest.raises(jsonschema.ValidationError):
+        valid("answer").validate({**ANSWER, **changed})
+
+
+def test_a_hello_declares_what_cases_cannot_set():
+    declared = {"tries": 2, "idle_timeout": None, "longest_wait": 60, "final_errors": ["quota"]}
+    hello = {**HELLO, "resilience": declared}
+    valid("hello").validate(hello)
+    policy = declared_policy(read_hello(hello).resilience)
+    assert (policy.tries, policy.retries, policy.longest_wait) == (2, True, 60)
+    assert not policy.has_idle_timeout
+    assert policy.final_errors == {"quota"}
+
+
+def test_a_hello_without_declarations_takes_the_settings_of_the_cases():
+    policy = declared_policy(read_hello(HELLO).resilience)
+    assert policy.has_idle_timeout
+    assert policy.retries
+    assert policy.tries is None
+    assert not declared_policy({"tries": None}).retries
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ([], "resilience: must be an object"),
+        ({"retries": 2}, "resilience.retries: there is no such setting"),
+        ({"tries": 0}, "resilience.tries: must be a whole number from 1"),
+        ({"idle_timeout": "1s"}, "resilience.idle_timeout: must be seconds"),
+        ({"final_errors": "quota"}, "resilience.final_errors: must be a list of texts"),
+    ],
+)
+def test_a_declaration_of_another_type_is_named(declared, message):
+    with pytest.raises(InvalidMessageError, match=message):
+        read_hello({**HELLO, "resilience": declared})
+    with pytest.raises(jsonschema.ValidationError):
+        valid("hello").validate({**HELLO, "resilience": declared})

@@ -1,0 +1,50 @@
+"""A client of a new protocol meets the same faults as any other."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from mockllm.checking.reference import REFERENCES
+from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.fault_functions import FunctionPlayer
+from mockllm.server.options import ServerOptions
+from mockllm.server.thread import ServerThread
+from tests.sixth_protocol.accumulator import EchoAccumulator
+from tests.sixth_protocol.conftest import KEY
+from tests.sixth_protocol.echo.client import CLIENT
+from tests.timeouts import GIVE_UP
+
+RULES = ("cut-reported", "no-retry-where-useless", "wrong-body-reported")
+
+
+@pytest.mark.slow
+def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
+    """The reference accumulator reports each cut; what follows from it breaks no rule."""
+    monkeypatch.setitem(REFERENCES, "echo", EchoAccumulator)
+
+    def run(url, case):
+        probe = ReferenceBytes("echo")
+        body = CLIENT.first_request(case.model, case.prompt)
+        body |= CLIENT.tools([tool.offered() for tool in case.tools])
+        path = f"{url}/v2/speak"
+        try:
+            with httpx.stream("POST", path, json=body, headers=KEY, timeout=GIVE_UP) as answer:
+                answer.raise_for_status()
+                for data in answer.iter_raw():
+                    probe.feed(data)
+        except httpx.TransportError:
+            pass  # the accumulator sees by itself that something is missing
+        probe.close()
+        return probe.outcome()
+
+    cases = [one for one in fault_cases("echo") if set(one.rules) & set(RULES)]
+    assert {rule for one in cases for rule in one.rules} >= set(RULES)
+    with ServerThread([], ServerOptions(grace=0)) as thread:
+        check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RULES)
+    wrong = [(one.case, two.rule, two.text) for one in check.cases for two in one.wrong]
+    assert wrong == []
+    assert {one.rule: one.verdict for one in check.rules} == dict.fromkeys(RULES, "right")
