@@ -30,7 +30,7 @@ def requests(*waits: float, status: int = 200, **fields: Any) -> list[Exchange]:
     for number, wait in enumerate((0.0, *waits), 1):
         at += wait
         one = Exchange("POST", "/v1/chat/completions", {}, b"{}", number=number, status=status)
-        one.clock, one.duration = at, 0.1
+        one.clock, one.duration, one.outcome, one.struck = at, 0.1, "played", 0.0
         for name, value in fields.items():
             setattr(one, name, value)
         at += 0.1
@@ -116,6 +116,12 @@ GONE = requests(client_gone=True)
             (ONE, outcome(BEGIN, error="network")),
             "right",
         ),
+        (
+            "no-duplicate-output",
+            "dies-and-succeeds-close",
+            (TWO, outcome("Sorry", handed_on="Sorry")),
+            "not judged",
+        ),
         ("no-phantom-call", "other-call-after-retry", (TWO, outcome("", PARIS)), "right"),
         ("no-phantom-call", "other-call-after-retry", (TWO, outcome("", ROME, PARIS)), "wrong"),
         (
@@ -138,7 +144,7 @@ GONE = requests(client_gone=True)
         (
             "retry-after-honoured",
             "retry-after-seconds",
-            (requests(0.9, retry_after=1.0), outcome(TEXT)),
+            (requests(0.5, retry_after=1.0), outcome(TEXT)),
             "wrong",
         ),
         (
@@ -181,6 +187,7 @@ GONE = requests(client_gone=True)
         ("stall-times-out", "stall-after-words", (GONE, outcome(error="timeout")), "right"),
         ("stall-times-out", "stall-after-words", (ONE, LATE), "wrong"),
         ("stall-times-out", "stall-after-words", (GONE, outcome(BEGIN)), "wrong"),
+        ("stall-times-out", "stall-after-words", (GONE, LATE), "not judged"),
         ("stall-times-out", "slow-and-alive", (ONE, outcome(TEXT)), "right"),
         ("stall-times-out", "slow-and-alive", (GONE, outcome(BEGIN, error="timeout")), "wrong"),
         ("stall-times-out", "slow-and-alive", (ONE, LATE), "not judged"),
@@ -216,6 +223,7 @@ def test_rules(rule: str, case: str, judged: tuple[Any, ...], expected: str) -> 
         ((0.5, 3.0, 0.7), "not judged"),
         ((3.0,), "not applicable"),
         ((3.0, 1.0), "not judged"),
+        ((0.5, 3.0, 0.5), "not judged"),
     ],
 )
 def test_waits(waits: tuple[float, ...], expected: str) -> None:
@@ -249,6 +257,44 @@ def test_what_a_client_declares_counts() -> None:
     five = requests(1, 1, 1, 1)
     bounded = ResiliencePolicy(tries=5)
     assert verdict("retry-bounded", CASES["status-503"], five, failed, policy=bounded) == "right"
+
+
+def test_a_fault_that_did_not_strike_is_not_judged() -> None:
+    """A client that does not stream gets the whole answer where events were to be cut."""
+    missed = requests(struck=None, problems=("a fault did not strike: it is not streamed",))
+    found = judge(CASES["cut-in-text-close"], missed, [outcome(TEXT)], POLICY)
+    judged = {one.rule: one for one in found if one.rule != "leaves-nothing"}
+    assert {one.verdict for one in judged.values()} == {"not judged"}
+    assert "not streamed" in judged["cut-reported"].text
+
+
+def test_other_requests_are_no_tries() -> None:
+    """Such as for a list of models."""
+    five = [*requests(1, 1), *requests(1, outcome="unknown route")]
+    assert verdict("retry-bounded", CASES["status-503"], five, outcome(error="server")) == "right"
+    refused = requests(outcome="invalid", problems=("messages: is missing",))
+    found = judge(CASES["status-503"], refused, [outcome(error="request")], POLICY)
+    judged = {one.rule: one for one in found if one.rule != "leaves-nothing"}
+    assert {one.verdict for one in judged.values()} == {"not judged"}
+    assert "messages: is missing" in judged["retry-bounded"].text
+    changed = [*requests(), *requests(outcome="invalid", body=b"[]", number=2)]
+    case = CASES["dies-and-succeeds-close"]
+    assert verdict("retry-same", case, changed, outcome(error="request")) == "wrong"
+
+
+def test_a_client_that_has_not_answered_has_no_waits() -> None:
+    """Which requests are tries of which is not known then."""
+    several = requests(0.5, 1, 0.1, 0.5)
+    assert verdict("backoff-grows", CASES["backoff"], several, LATE) == "not judged"
+
+
+def test_without_retries_a_closed_connection_is_an_error() -> None:
+    """A client that declares no tries reports it; one that retries must recover."""
+    case, judged = CASES["next-after-idle-connection"], (outcome(TEXT), outcome(error="network"))
+    once = ResiliencePolicy(tries=1, retries=False)
+    first = requests(struck=None)
+    assert verdict("recovers", case, first, *judged) == "wrong"
+    assert verdict("recovers", case, first, *judged, policy=once) == "not applicable"
 
 
 def test_without_a_request_nothing_is_judged() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.checking.conversations.judged import JudgedSession
 from mockllm.checking.conversations.retries import RETRY_RULES
+from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.replay.exchange import Exchange
 from mockllm.server.thread import ServerThread
 from tests.faults.playing import connect, receive, request_bytes, served
 
@@ -59,6 +62,42 @@ def test_tries_are_judged(attempts: str, requests: list[bytes], broken: set[str]
     with served(TRIES.replace("ATTEMPTS", attempts)) as thread:
         found = rules(sent(thread, *requests))
     assert found - {"backoff-grows"} == broken
+
+
+def test_requests_at_the_same_time_are_no_tries() -> None:
+    """They are of two conversations, of which each may fail."""
+    stalls = TRIES.replace("ATTEMPTS", "{fault: {stall: {before: headers}}}")
+    with served(stalls) as thread, connect(thread) as first:
+        first.sendall(SAME)
+        while thread.ask(_begun, thread) == 0:
+            pass
+        assert rules(sent(thread, OTHER)) == set()
+
+
+def _begun(thread: ServerThread) -> int:
+    return len(thread.server.sessions.get("default").journal)
+
+
+@pytest.mark.parametrize(
+    ("waits", "broken"),
+    [
+        ((0.5, 1.0, 2.0), False),
+        ((0.5, 0.9, 0.3), False),  # random waits up to a bound that grows
+        ((0.5, 0.3), False),
+        ((0.5, 0.5, 0.5), True),
+        ((2.0, 1.0, 0.5), True),
+    ],
+)
+def test_waits_that_do_not_grow(waits: tuple[float, ...], broken: bool) -> None:
+    """At least three, of which none is longer than the first."""
+    journal, at = [], 10.0
+    for number, wait in enumerate((0.0, *waits), 1):
+        at += wait
+        one = Exchange("POST", "/v1", {}, b"{}", "chat", number=number, outcome="error", status=503)
+        one.clock = at
+        journal.append(one)
+    record = JudgedSession(tuple(journal), SessionHistory((), {}), 50, [])
+    assert bool(list(RETRY_RULES["backoff-grows"](record))) == broken
 
 
 def test_a_request_after_a_whole_answer_is_no_try() -> None:

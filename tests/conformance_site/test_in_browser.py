@@ -15,6 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from mockllm.conformance.results import Results
 from mockllm.conformance.site import build_site, overview_page
 from tests.checking.mutants import MUTANTS
+from tests.conformance_faults.made import fault_results
 from tests.conformance_site.results import SMALL, STREAM, WRONG, failed, results
 from tests.conformance_site.sample import mutant_results
 from tests.timeouts import GIVE_UP
@@ -44,7 +45,7 @@ def sample() -> list[Results]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    found = sample()
+    found = [*sample(), fault_results()]
     build_site(found, folder)
     (folder / "alone.html").write_text(overview_page(found), encoding="utf-8")
     return folder
@@ -65,7 +66,7 @@ def browser(chromium: Browser) -> Browser:
 
 def one_of_each(site: Path) -> list[Path]:
     """The first page, and one page of each kind."""
-    kinds = ("index.html", "alone.html", "clients/*", "quirks/*", "cases/*", CELL)
+    kinds = ("index.html", "alone.html", "clients/*", "quirks/*", "cases/*", "faults/*", CELL)
     return [min(site.glob(kind)) for kind in kinds]
 
 

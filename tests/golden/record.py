@@ -624,9 +624,8 @@ def changed(group: str, found: dict[str, str]) -> list[str]:
 
 def _write(found: dict[str, dict[str, str]]) -> None:
     known = {key: value for group in GROUPS for key, value in recorded(group).items()}
-    kept = {
-        key: known[key] for key in known if key.partition("/")[0] not in found or key in LEFT_OUT
-    }
+    stays = {key for key in known if key.partition("/")[0] not in found} | LEFT_OUT
+    kept = {key: value for key, value in known.items() if key in stays}
     for group in found.values():
         kept |= group
     DIGESTS.write_text(json.dumps(kept, indent=0, sort_keys=True, ensure_ascii=False) + "\n")

@@ -172,7 +172,7 @@ def test_a_session_follows_a_reload(serve):
     ("body", "message"),
     [
         ({"scenario": OWN}, "scenario is an unknown key; did you mean 'scenarios'?"),
-        ({"zzz": 1}, "there are: session, scenarios, quirks, match, served, fault, fault_rate, fault_seed"),
+        ({"zzz": 1}, "scenarios, quirks, match, served, fault, fault_rate, fault_seed"),
         ({"session": "a b"}, "session must be a name of 1 to 128 letters"),
         ({"session": 5}, "session must be a name"),
         ({"scenarios": 5}, "scenarios must be a scenario: YAML text, or an object"),
