@@ -10,6 +10,8 @@ each connection, each request and each end with its time. FAULT is one of:
   close        the connection is closed after some words
   reset        the same with a reset
   stall        nothing comes after some words; the connection stays open
+  silent       nothing comes after the request, not even a header
+  slow         a word each 0.25 s, without an end
   empty        status 200 and an empty body
   wait         status 429 with `retry-after: 3600`
   busy         status 503 for each request
@@ -158,6 +160,10 @@ class Server:
         if self.fault == "idle" and self.requests == 2:
             say(f"connection {number}: closed without an answer, as if it had been idle")
             return False
+        if self.fault == "silent":
+            await reader.read(1)
+            say(f"connection {number}: the client closed it")
+            return False
         head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
         if self.fault == "empty":
             writer.write(f"{head}content-length: 0\r\n\r\n".encode())
@@ -172,6 +178,12 @@ class Server:
         if self.fault in ("orderly", "orderly-call", "idle"):
             writer.write(b"0\r\n\r\n")
             return True
+        while self.fault == "slow" and not reader.at_eof():
+            one = WORDS[self.api][-1]
+            writer.write(f"{len(one):x}\r\n".encode() + one + b"\r\n")
+            await asyncio.sleep(0.25)
+        if self.fault == "slow":
+            say(f"connection {number}: the client closed it")
         if self.fault == "stall":
             await reader.read(1)
             say(f"connection {number}: the client closed it")

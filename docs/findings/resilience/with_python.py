@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it downloads a table of prices otherwise
 URL = os.environ["BASE_URL"]
 ASK = [{"role": "user", "content": "hi"}]
 KEY = "k"

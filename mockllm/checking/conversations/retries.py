@@ -29,9 +29,15 @@ judges by that."""
 def _tries(record: JudgedSession) -> Iterator[list[Exchange]]:
     """The requests for one turn up to the answer that is whole, where there are several.
 
-    Those for the same turn in other conversations at the same time cannot be told from tries; they
-    are left out where their requests differ.
+    Requests that overlap are of several conversations, in which tries are not known: they are left
+    out.
     """
+    for tries in _of_turns(record):
+        if len(tries) > 1 and not any(_overlap(one, two) for one, two in itertools.pairwise(tries)):
+            yield tries
+
+
+def _of_turns(record: JudgedSession) -> Iterator[list[Exchange]]:
     open_: dict[tuple[str | None, str | None, int | None], list[Exchange]] = {}
     for exchange in record.journal:
         if exchange.outcome not in ("played", "error") or not exchange.clock:
@@ -40,17 +46,31 @@ def _tries(record: JudgedSession) -> Iterator[list[Exchange]]:
         tries = open_.setdefault(key, [])
         tries.append(exchange)
         if exchange.status < 400 and exchange.status and exchange.complete:
-            if len(tries) > 1:
-                yield tries
+            yield tries
             del open_[key]
-    yield from (tries for tries in open_.values() if len(tries) > 1)
+    yield from open_.values()
+
+
+_NOTED_LATE = 0.05
+"""Seconds by which a busy server may note the end of an answer after the client has it."""
+
+
+def _overlap(one: Exchange, two: Exchange) -> bool:
+    return one.in_use or two.clock < one.clock + one.duration - _NOTED_LATE
+
+
+def _same(record: JudgedSession) -> Iterator[list[Exchange]]:
+    """The tries that are the same request; others may be of another conversation."""
+    return (tries for tries in _tries(record) if len({one.body for one in tries}) == 1)
 
 
 def _of_pairs(
-    rule: str, judged: Callable[[Exchange, Exchange], str]
+    rule: str,
+    judged: Callable[[Exchange, Exchange], str],
+    found: Callable[[JudgedSession], Iterator[list[Exchange]]] = _same,
 ) -> Callable[[JudgedSession], LocatedViolations]:
     def judge(record: JudgedSession) -> LocatedViolations:
-        for tries in _tries(record):
+        for tries in found(record):
             for one, two in itertools.pairwise(tries):
                 if text := judged(one, two):
                     message = f"{text}; a client {RULES[rule]}"
@@ -61,19 +81,24 @@ def _of_pairs(
 
 def _bounded(record: JudgedSession) -> LocatedViolations:
     rule = "retry-bounded"
-    for tries in _tries(record):
+    for tries in _same(record):
         if len(tries) > MOST_TRIES:
             last = tries[-1].number
             message = f"{len(tries)} tries of one request; a client {RULES[rule]}"
             yield last, Violation(rule, last, message)
 
 
+_FEWEST_WAITS = 3
+_GROWS = 1.05
+"""Fewer waits, or one that is hardly longer, say little: good clients wait for a random time."""
+
+
 def _backoff(record: JudgedSession) -> LocatedViolations:
     rule = "backoff-grows"
-    for tries in _tries(record):
+    for tries in _same(record):
         stated = any(one.retry_after is not None for one in tries[:-1])
         each = waits(tries)
-        if stated or len(each) < 2 or each[-1] > each[0] * 1.05:
+        if stated or len(each) < _FEWEST_WAITS or max(each[1:]) > each[0] * _GROWS:
             continue
         shown = ", ".join(f"{wait:.3f}" for wait in each)
         last = tries[-1].number
@@ -86,6 +111,6 @@ RETRY_RULES: Mapping[str, Callable[[JudgedSession], LocatedViolations]] = {
     "retry-after-honoured": _of_pairs("retry-after-honoured", asked_too_early),
     "backoff-grows": _backoff,
     "no-retry-where-useless": _of_pairs("no-retry-where-useless", useless_repeats),
-    "retry-same": _of_pairs("retry-same", different_requests),
+    "retry-same": _of_pairs("retry-same", different_requests, _tries),
 }
 """The judge of each rule."""

@@ -23,7 +23,7 @@ from mockllm.checking.resilience.retries import (
     useless_repeats,
     waits,
 )
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.exchange import MISSED, Exchange
 
 __all__ = ["judge"]
 
@@ -40,14 +40,42 @@ def judge(
         exchanges: the requests of the client, in their order.
         outcomes: what it has after each request of its user, in their order; at least one.
     """
-    if not exchanges:
-        reason = "the client sent no request to the base URL of the case"
-        return [Finding(rule, "not judged", reason) for rule in case.rules]
-    play = _Play(case, exchanges, outcomes, policy)
+    # Other requests, such as for a list of models, are no tries.
+    tries = [one for one in exchanges if one.outcome != "unknown route"]
+    reason = _not_played(case, exchanges)
+    play = _Play(case, tries, outcomes, policy)
     found: list[Finding] = []
     for rule in case.rules:
-        found += _RULES[rule](play)
+        if reason and (rule != "leaves-nothing" or not tries):
+            found.append(Finding(rule, "not judged", reason))
+        else:
+            found += _RULES[rule](play)
     return found
+
+
+def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
+    """Why the case did not happen to the client; "" where it did."""
+    if not exchanges:
+        return "the client sent no request to the base URL of the case"
+    answered = [one for one in exchanges if one.outcome in ("played", "error")]
+    if not answered:
+        first = exchanges[0]
+        problem = f": {first.problems[0]}" if first.problems else ""
+        return f"no request of the client was answered ({first.outcome}{problem})"
+    if not _breaks(case) or any(one.struck is not None for one in answered):
+        return ""
+    missed = [text for one in answered for text in one.problems if text.startswith(MISSED)]
+    return missed[0] if missed else f"{MISSED}the client left before"
+
+
+def _breaks(case: FaultCase) -> bool:
+    """Whether a fault is due in any answer; one of an idle connection needs a second request."""
+    tries = case.scenario.turns[0].attempts
+    own = [fault for one in tries if one.reply is not None for fault in one.reply.fault]
+    return bool(case.faults) or any(fault.name != _IDLE for fault in own)
+
+
+_IDLE = "keepalive-closed"
 
 
 class _Play:
@@ -72,12 +100,11 @@ def _retry_bounded(play: _Play) -> Iterator[Finding]:
     rule = "retry-bounded"
     count = len(play.exchanges)
     if count > play.tries * play.case.requests:
-        text = f"{count} requests, and it declares {play.tries} tries"
+        declares = "it is set to" if play.policy.tries is None else "it declares"
+        text = f"{count} requests, and {declares} {play.tries} tries"
         yield Finding(rule, "wrong", text)
     elif not play.last.answered:
         yield Finding(rule, "not judged", "the client had not answered by its deadline")
-    elif not play.last.failed and "cut-reported" in play.case.rules:
-        yield Finding(rule, "not judged", "it reports no error, which cut-reported judges")
     elif not play.last.failed and "cut-reported" in play.case.rules:
         yield Finding(rule, "not judged", "it reports no error, which cut-reported judges")
     elif not play.last.failed:
@@ -105,15 +132,18 @@ def _retry_after(play: _Play) -> Iterator[Finding]:
     elif limit is not None and limit < play.case.wait:
         yield Finding(rule, "right")
     else:
-        yield Finding(rule, "not applicable", "it does not try again after status 429")
+        yield Finding(rule, "not applicable", "it does not try again after such a status")
 
 
 def _backoff(play: _Play) -> Iterator[Finding]:
-    """The last wait of a request is longer than its first, and two clients wait differently."""
+    """The last wait of a request is longer than its first, and each request waits differently."""
     rule = "backoff-grows"
     requests = len(play.outcomes)
+    if not play.last.answered:
+        yield Finding(rule, "not judged", "the client had not answered by its deadline")
+        return
     if len(play.exchanges) % requests:
-        yield Finding(rule, "not judged", "its two requests were tried a different number of times")
+        yield Finding(rule, "not judged", "its requests were tried a different number of times")
         return
     size = len(play.exchanges) // requests
     if size < 2:
@@ -127,10 +157,12 @@ def _backoff(play: _Play) -> Iterator[Finding]:
         yield Finding(rule, "wrong", f"it tries again at once: after {shown} s")
     elif size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
         yield Finding(rule, "wrong", f"its waits do not grow: {shown} s")
-    elif len(each) > 1 and all(_equal(one, two) for one, two in zip(*each[:2], strict=True)):
-        yield Finding(rule, "wrong", f"its waits are the same each time, without jitter: {shown} s")
-    elif size == 2:
+    elif size == 2:  # and two random waits may be the same
         yield Finding(rule, "not judged", "it tries once more only, so no wait can grow")
+    elif len(each) > 1 and all(
+        _equal(one, two) for pair in pairwise(each) for one, two in zip(*pair, strict=True)
+    ):
+        yield Finding(rule, "wrong", f"its waits are the same each time, without jitter: {shown} s")
     else:
         yield Finding(rule, "right")
 
@@ -177,19 +209,26 @@ def _stall(play: _Play) -> Iterator[Finding]:
     rule = "stall-times-out"
     if not play.case.faults:  # a slow stream that still moves
         gave_up = [one for one in play.exchanges if one.client_gone]
-        if gave_up and play.last.failed:
+        if play.idle_timeout < _SLOW:
+            text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
+            yield Finding(rule, "not judged", text)
+        elif gave_up and play.last.failed:
             text = "it gave up a stream that had a word each 250 ms"
             yield Finding(rule, "wrong", f"{text}: {_first_error(play.last)}")
         elif not play.last.answered:
             yield Finding(rule, "not judged", "the client had not answered by its deadline")
         else:
-            yield Finding(rule, "right" if is_whole(play.case, play.last) else "not judged")
+            whole = is_whole(play.case, play.last)
+            text = "" if whole else "it has not the whole answer, and did not give it up"
+            yield Finding(rule, "right" if whole else "not judged", text)
         return
     if not play.policy.has_idle_timeout:
         yield Finding(rule, "wrong", "it declares that it has no idle timeout")
     elif play.idle_timeout > play.case.deadline / 2:
         text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
         yield Finding(rule, "not judged", text)
+    elif not play.last.answered and any(one.client_gone for one in play.exchanges):
+        yield Finding(rule, "not judged", "it gives up streams, and had not answered at its end")
     elif not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
         yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
@@ -200,6 +239,10 @@ def _stall(play: _Play) -> Iterator[Finding]:
         yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
     else:
         yield Finding(rule, "right")
+
+
+_SLOW = 1.0
+"""Seconds; less is too near to the pauses of a slow stream that still moves."""
 
 
 def _waited_too_long(play: _Play) -> float:
@@ -244,6 +287,9 @@ def _recovers(play: _Play) -> Iterator[Finding]:
     rule = "recovers"
     if is_whole(play.case, play.last):
         yield Finding(rule, "right")
+    elif not play.policy.retries and not _breaks(play.case):
+        reason = "it declares that it does not try again, and its connection was closed"
+        yield Finding(rule, "not applicable", reason)
     elif not play.last.answered and len(play.exchanges) < play.case.requests:
         yield Finding(rule, "not judged", "it never came to the request after the failure")
     elif not play.last.answered:

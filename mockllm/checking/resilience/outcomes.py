@@ -60,12 +60,6 @@ def cut_reported(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
         yield Finding(rule, "wrong", f"no error; it hands on {_shortened(outcome)}")
 
 
-def _is_retried(case: FaultCase, outcome: ClientOutcome, calls: list[Any]) -> bool:
-    """Whether a client has the calls of a try that succeeded."""
-    handed = [_value(one) for one in outcome.arguments]
-    return not _is_cut_for_good(case) and not outcome.failed and handed == calls
-
-
 def call_not_executed(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
     """A call of a stream that was cut is none, or is marked as partial."""
     rule = "cut-call-not-executed"
@@ -99,14 +93,22 @@ def wrong_body(outcome: ClientOutcome) -> Iterator[Finding]:
 
 
 def nothing_twice(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
-    """What the user saw is the answer, or its beginning where an error is reported."""
+    """What the user saw has the beginning of the answer once."""
     rule = "no-duplicate-output"
+    first = case.text.split()[0]  # is in the answer once
+    texts = {"its user saw": outcome.shown, "its text is": outcome.outcome.text}
+    twice = [f"{where} {text[:160]!r}" for where, text in texts.items() if text.count(first) > 1]
+    other = [
+        f"{where} {text[:160]!r}, which is no beginning of the answer"
+        for where, text in texts.items()
+        if not case.text.startswith(text.strip())
+    ]
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif not case.text.startswith(outcome.shown):
-        yield Finding(rule, "wrong", f"its user saw {outcome.shown[:160]!r}")
-    elif not case.text.startswith(outcome.outcome.text):
-        yield Finding(rule, "wrong", f"its text is {outcome.outcome.text[:160]!r}")
+    elif twice:
+        yield Finding(rule, "wrong", twice[0])
+    elif other:
+        yield Finding(rule, "not judged", other[0])
     else:
         yield Finding(rule, "right")
 
