@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from mockllm.cli.faults import fault_options
 from mockllm.cli.listening import (
     Loop,
     listening_options,
@@ -17,6 +18,9 @@ from mockllm.cli.listening import (
 )
 from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
+
+if TYPE_CHECKING:
+    from mockllm.replay.fault_plan import FaultPlan
 
 __all__ = ["record"]
 
@@ -32,6 +36,7 @@ __all__ = ["record"]
 )
 @recording_options
 @listening_options
+@fault_options
 def record(
     output: Path,
     host: str,
@@ -45,6 +50,7 @@ def record(
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
+    faults: FaultPlan,
     **recording: Any,
 ) -> None:
     """Pass requests on to the real services, and write what they answer as scenarios.
@@ -59,6 +65,7 @@ def record(
       mockllm record --upstream https://api.openai.com -o scenarios/recorded
       mockllm record --upstream anthropic=https://api.anthropic.com -o recorded --port 0
       mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
+      mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
     """
     options = record_options(output, "add", **recording)
     with uncollected():
@@ -82,6 +89,7 @@ def record(
                 allowed_origins=allow_origins,
                 paths=api_paths + agui_paths,
                 log=None if quiet else report.exchange,
+                faults=faults,
                 record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )

@@ -60,6 +60,14 @@ class Finder:
                 return self._in_fragment(event)
         return None
 
+    def safe(self, whole: int) -> int:
+        """Up to which byte the stream may be sent, as the place is not before it.
+
+        Args:
+            whole: the end of the last event that was seen.
+        """
+        return whole if self._held is None else self._held.begin
+
     def end(self) -> int | None:
         """The byte, where the end of the stream decides it."""
         return None if self._held is None else self._held.middle

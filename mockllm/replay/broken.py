@@ -17,7 +17,7 @@ from mockllm.replay.answer import FaultNote, HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.model import Scenario
 
-__all__ = ["broken", "call_names", "circumstances", "is_redirected"]
+__all__ = ["broken", "call_names", "circumstances", "is_redirected", "note_of"]
 
 
 def circumstances(
@@ -71,16 +71,6 @@ def broken(
     if answer.fault is not None:
         raise MockLLMError("an answer with faults cannot get further ones")
     changed = break_answer(_transmission(answer, speed), faults, around)
-    note = FaultNote(
-        faults_text(faults),
-        changed.struck,
-        changed.missed,
-        changed.head_at,
-        changed.has_head,
-        changed.end_at,
-        changed.retry_at,
-        changed.idle_closed,
-    )
     plain = bytes_answer(
         changed.status,
         changed.headers,
@@ -94,7 +84,26 @@ def broken(
         bodiless=answer.bodiless and not changed.parts,
         length=changed.length,
     )
-    return replace(plain, fault=note)
+    return note_of(plain, changed, faults)
+
+
+def note_of(answer: HttpAnswer, changed: Transmission, faults: tuple[Fault, ...]) -> HttpAnswer:
+    """An answer with the note of its faults.
+
+    Args:
+        changed: what the faults made of what was to be sent.
+    """
+    note = FaultNote(
+        faults_text(faults),
+        changed.struck,
+        changed.missed,
+        changed.head_at,
+        changed.has_head,
+        changed.end_at,
+        changed.retry_at,
+        changed.idle_closed,
+    )
+    return replace(answer, fault=note)
 
 
 def _transmission(answer: HttpAnswer, speed: float) -> Transmission:

@@ -126,7 +126,7 @@ class Handler:
         from mockllm.server.proxy import Proxy
 
         names = [scenario.name for scenario in self._scenarios]
-        self._proxy = Proxy(options, self._serving, names)
+        self._proxy = Proxy(options, self._serving, names, self.options.faults)
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""

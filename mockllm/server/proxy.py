@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
+from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.answer import CORS, LAST_CHUNK, chunk, error_answer
+from mockllm.replay.body import parse_object
+from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.requested import FAULT_HEADER, requested_faults
 from mockllm.replay.session import Exchange
+from mockllm.scenario.fault_model import Fault
 from mockllm.server.copying import AnswerCopy, Upload
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.recorder import Recorder, Written
@@ -47,6 +52,7 @@ class Proxy:
     Args:
         options: the services, and what is recorded into which folder.
         written, reserved: as of `Recorder`.
+        faults: of what passes to the clients; what is recorded stays whole.
 
     Raises:
         ScenarioError: the folder has scenarios that cannot be loaded.
@@ -54,9 +60,14 @@ class Proxy:
     """
 
     def __init__(
-        self, options: RecordOptions, written: Written | None, reserved: Iterable[str] = ()
+        self,
+        options: RecordOptions,
+        written: Written | None,
+        reserved: Iterable[str] = (),
+        faults: FaultPlan = NO_PLAN,
     ) -> None:
         self._options = options
+        self._faults = faults
         listener = written if options.mode == "new_episodes" else None
         self._recorder: Recorder | None = None
         if options.mode != "none":
@@ -144,7 +155,11 @@ class Proxy:
             return await self._refuse_websocket(request, protocol, exchange)
         url = self._services.url(protocol, target)
         recorder = self._recorder
-        headers = _request_headers(request, readable=recorder is not None)
+        try:
+            faults = self._drawn(request, exchange)
+        except RequestError as error:
+            return await self._refuse(request, protocol, exchange, error.message, 400, error.code)
+        headers = _request_headers(request, readable=recorder is not None, plain=bool(faults))
         limit = self._options.max_recorded if recorder is not None else 0
         upload = None if request.content.at_eof() else Upload(request, limit)
         body = exchange.body or None if upload is None else await upload.begin()
@@ -159,6 +174,8 @@ class Proxy:
             )
             return await self._refuse(request, protocol, exchange, message)
         copy = AnswerCopy(exchange, url, headers, upload, upstream, recorder, limit)
+        if faults:
+            return await self._pass_broken(request, upstream, copy, exchange, faults, protocol)
         try:
             await self._pass_on(request, upstream, copy, exchange)
         except UpstreamError as error:
@@ -170,6 +187,37 @@ class Proxy:
             copy.hand_over()
         stays = not copy.cut and request.keep_alive and request.version > HttpVersion10
         return KEEP_ALIVE if stays else CLOSE
+
+    def _drawn(self, request: web.BaseRequest, exchange: Exchange) -> tuple[Fault, ...]:
+        """The faults of an answer: those that the request asks for, or those of the plan.
+
+        Raises:
+            RequestError: the request names a fault that there is not.
+        """
+        asked = requested_faults(request.headers.get(FAULT_HEADER))
+        return asked or self._faults.draw(exchange.session, exchange.number)
+
+    async def _pass_broken(
+        self,
+        request: web.BaseRequest,
+        upstream: Upstream,
+        copy: AnswerCopy,
+        exchange: Exchange,
+        faults: tuple[Fault, ...],
+        protocol: WireProtocol,
+    ) -> web.StreamResponse:
+        from mockllm.replay.broken import circumstances
+        from mockllm.server.live_faults import pass_broken
+
+        def head(framed: bool) -> bytes:
+            close = not framed or not request.keep_alive
+            for_page = "Origin" in request.headers
+            return _head(upstream, framed=framed, close=close, for_page=for_page)
+
+        around = circumstances(protocol, _parsed(protocol, exchange), request.raw_path)
+        return await pass_broken(
+            request, upstream, copy, exchange, faults, around, head, self._passing
+        )
 
     def _missing(self, protocol: WireProtocol) -> str:
         if self.mode == "none":
@@ -193,7 +241,7 @@ class Proxy:
         exchange: Exchange,
         message: str,
         status: int = 502,
-        code: str = "upstream_unreachable",
+        code: str | None = "upstream_unreachable",
     ) -> web.StreamResponse:
         error = RequestError(message, status=status, code=code)
         exchange.outcome, exchange.status, exchange.problems = "error", status, (message,)
@@ -241,11 +289,24 @@ class Proxy:
         exchange.ended = time.perf_counter() - exchange.clock
 
 
-def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
+def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
+    """The request of an exchange; None for one that cannot be read."""
+    if exchange.target is None:
+        return None
+    try:
+        return protocol.parse(parse_object(exchange.body), exchange.target, False)
+    except RequestError:
+        return None
+
+
+def _request_headers(
+    request: web.BaseRequest, *, readable: bool, plain: bool = False
+) -> RawHeaders:
     """The client's headers as the service gets them.
 
     Args:
         readable: ask for no compression that a recording cannot undo.
+        plain: ask for none at all: faults strike in events that can be read.
     """
     out: list[tuple[bytes, bytes]] = []
     decoded = request.headers.get("Content-Encoding", "").lower() in _DECODED
@@ -255,7 +316,9 @@ def _request_headers(request: web.BaseRequest, *, readable: bool) -> RawHeaders:
             continue
         if decoded and key in (b"content-encoding", b"content-length"):
             continue
-        if key == b"accept-encoding" and readable:
+        if key == b"accept-encoding" and plain:
+            value = b"identity"
+        elif key == b"accept-encoding" and readable:
             value = _readable(value)
         out.append((name, value))
     return tuple(out)

@@ -1,0 +1,221 @@
+"""Breaks what passes from a real service to a client; what is recorded stays whole.
+
+The answer of the service is read to its end by itself, also after the client's connection was
+broken, and copied as it comes. The client gets it with its faults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from aiohttp import HttpVersion10, web
+
+from mockllm.core.timed_bytes import Ending, TimedBytes
+from mockllm.errors import UpstreamError
+from mockllm.faults.breaking import break_answer
+from mockllm.faults.live import End, LiveFault, Pause, Step, Struck, is_live
+from mockllm.faults.transmission import Circumstances, Transmission
+from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
+from mockllm.replay.broken import note_of
+from mockllm.replay.exchange import MISSED, Exchange
+from mockllm.scenario.fault_model import Fault, faults_text
+from mockllm.server.copying import AnswerCopy
+from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.sending import break_off, send
+from mockllm.server.upstream import Upstream
+
+__all__ = ["pass_broken"]
+
+_PROMISED = b"40\r\n"
+"""The beginning of an HTTP chunk that breaks off."""
+
+
+async def pass_broken(
+    request: web.BaseRequest,
+    upstream: Upstream,
+    copy: AnswerCopy,
+    exchange: Exchange,
+    faults: tuple[Fault, ...],
+    around: Circumstances,
+    head: Callable[[bool], bytes],
+    passing: set[asyncio.Task[object]],
+) -> web.StreamResponse:
+    """Passes an answer on with faults.
+
+    The answer of the service is read to its end, and copied, by a task of its own: the handler of a
+    request is cancelled when its connection ends.
+
+    Args:
+        head: the head of the answer for the client, given whether its body is sent in HTTP chunks.
+        passing: the task is in it as long as it reads; whoever cancels it cuts the recording.
+
+    Raises:
+        ConnectionResetError: the client is gone.
+    """
+    exchange.fault, exchange.status = faults_text(faults), upstream.response.status
+    arriving = _Arriving(upstream, copy)
+    reading: asyncio.Task[object] = asyncio.create_task(arriving.read())
+    passing.add(reading)
+    reading.add_done_callback(passing.discard)
+    streamed = upstream.response.headers.get("Content-Length") is None
+    if streamed and is_live(faults):
+        live = _Live(request, arriving, exchange, LiveFault(faults[0], around))
+        return await live.pass_on(head)
+    answer = _whole(upstream, await arriving.whole(), streamed, faults, around)
+    return await deliver(request, answer, exchange)
+
+
+class _Arriving:
+    """The answer of a service while it is read and copied."""
+
+    def __init__(self, upstream: Upstream, copy: AnswerCopy) -> None:
+        self._upstream, self._copy = upstream, copy
+        self._queue: asyncio.Queue[TimedBytes | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self.failure: UpstreamError | None = None
+
+    async def read(self) -> None:
+        """Reads the answer to its end; it is on the disk afterwards."""
+        try:
+            async for data in self._upstream.chunks():
+                self._copy.add(data)
+                at = round((self._loop.time() - self._upstream.sent) * 1_000_000)
+                self._queue.put_nowait(TimedBytes(max(0, at), data))
+                await self._copy.room()
+        except UpstreamError as error:
+            self.failure = error
+            self._copy.cut = "reset" if error.how == "reset" else "upstream"
+            self._copy.hand_over()
+        else:
+            await self._copy.finish()
+        finally:
+            self._upstream.close()
+            self._copy.hand_over()
+            self._queue.put_nowait(None)
+
+    async def get(self, until: float | None = None) -> TimedBytes | None:
+        """The next bytes; None at the end.
+
+        Args:
+            until: the time of the loop at which `TimeoutError` is raised.
+        """
+        async with asyncio.timeout_at(until):
+            return await self._queue.get()
+
+    async def whole(self) -> list[TimedBytes]:
+        """All of it, once it has come."""
+        found: list[TimedBytes] = []
+        while (data := await self.get()) is not None:
+            found.append(data)
+        return found
+
+
+def _whole(
+    upstream: Upstream,
+    parts: list[TimedBytes],
+    streamed: bool,
+    faults: tuple[Fault, ...],
+    around: Circumstances,
+) -> HttpAnswer:
+    """An answer that is broken when all of it has come; it is sent then."""
+    headers = tuple(
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, value in upstream.headers
+        if name.lower() not in (b"content-length", b"transfer-encoding", b"connection")
+    )
+    now = tuple(TimedBytes(0, part.data) for part in parts)
+    sent = Transmission(upstream.response.status, headers, now, streamed)
+    changed = break_answer(sent, faults, around)
+    return note_of(
+        bytes_answer(
+            changed.status,
+            changed.headers,
+            changed.parts,
+            streamed=changed.streamed,
+            segmented=True,
+            ending=changed.ending,
+            length=changed.length,
+        ),
+        changed,
+        faults,
+    )
+
+
+class _Live:
+    """A stream that is broken while it arrives."""
+
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        arriving: _Arriving,
+        exchange: Exchange,
+        fault: LiveFault,
+    ) -> None:
+        self._request, self._arriving = request, arriving
+        self._exchange, self._fault = exchange, fault
+        self._framed = request.version > HttpVersion10
+        self._loop = asyncio.get_running_loop()
+        self._begin = self._loop.time()
+
+    async def pass_on(self, head: Callable[[bool], bytes]) -> web.StreamResponse:
+        """Sends the answer until the fault ends it, or to its end."""
+        await send(self._request, head(self._framed), self._exchange)
+        ending: Ending | None = None
+        async for steps in self._steps():
+            ending = await self._do(steps)
+            if ending is not None:
+                break
+        failure = self._arriving.failure
+        if ending is None and failure is not None:
+            self._exchange.complete = False
+            self._exchange.problems += (str(failure),)
+            await break_off(self._request, failure.how or "closed")
+            return CLOSE
+        if self._fault.missed:
+            self._exchange.problems += (f"{MISSED}{self._fault.missed}",)
+        return await self._end(ending or "complete")
+
+    async def _steps(self) -> AsyncIterator[Iterator[Step]]:
+        while True:
+            at = self._fault.at
+            try:
+                data = await self._arriving.get(None if at is None else self._begin + at / 1e6)
+            except TimeoutError:
+                yield self._fault.strike()
+                continue
+            if data is None:
+                break
+            yield self._fault.feed(data.data)
+        yield self._fault.close()
+
+    async def _do(self, steps: Iterator[Step]) -> Ending | None:
+        exchange = self._exchange
+        for step in steps:
+            match step:
+                case bytes():
+                    await send(self._request, chunk(step) if self._framed else step, exchange)
+                    exchange.bytes_sent += len(step)
+                case Pause(time=pause):
+                    await asyncio.sleep(pause / 1_000_000)
+                case Struck():
+                    exchange.struck = time.perf_counter() - exchange.clock
+                    exchange.struck_after, exchange.complete = exchange.bytes_sent, False
+                case End(ending=ending):
+                    return ending
+        return None
+
+    async def _end(self, ending: Ending) -> web.StreamResponse:
+        if ending == "open":
+            await asyncio.Event().wait()  # the handler is cancelled when the client leaves
+        if ending != "complete":
+            if ending == "chunk" and self._framed:
+                await send(self._request, _PROMISED, self._exchange)
+            await break_off(self._request, "closed" if ending == "chunk" else ending)
+            return CLOSE
+        if self._framed:
+            await send(self._request, LAST_CHUNK, self._exchange)
+        self._exchange.ended = time.perf_counter() - self._exchange.clock
+        stays = self._request.keep_alive and self._framed
+        return KEEP_ALIVE if stays else CLOSE
