@@ -134,12 +134,13 @@ class ProbeError(MockLLMError):
 class UpstreamError(MockLLMError):
     """The real service behind a recording server gives no answer, or an incomplete one.
 
-    `how` is how the connection ended after the answer had begun; "" if it had not.
+    `how` is how the connection ended after the answer had begun; "" if it had not. `chunk`: it was
+    closed in the middle of an HTTP chunk.
     """
 
-    def __init__(self, message: str, how: Literal["", "closed", "reset"] = "") -> None:
+    def __init__(self, message: str, how: Literal["", "closed", "chunk", "reset"] = "") -> None:
         super().__init__(message)
-        self.how: Literal["", "closed", "reset"] = how
+        self.how: Literal["", "closed", "chunk", "reset"] = how
 
 
 class UsageError(MockLLMError):

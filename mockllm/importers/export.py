@@ -292,7 +292,7 @@ _CUTS: dict[Ending, Cut] = {
     "complete": "",
     "closed": "upstream",
     "reset": "reset",
-    "chunk": "upstream",
+    "chunk": "chunk",
     "open": "client",
 }
 

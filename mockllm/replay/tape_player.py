@@ -208,6 +208,7 @@ _ENDINGS: Mapping[Cut, Ending] = {
     "": "complete",
     "client": "complete",
     "upstream": "closed",
+    "chunk": "chunk",
     "reset": "reset",
 }
 """How an answer ends, by the end of the recorded one."""
@@ -231,7 +232,7 @@ def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
     chunks = [chunk for chunk in tape.chunks if chunk.data]
     length = _length(tape)
     bodiless = _is_bodiless(tape)
-    broken = tape.cut in ("upstream", "reset")
+    broken = tape.cut in ("upstream", "chunk", "reset")
     if broken and length is not None and sum(len(chunk.data) for chunk in chunks) >= length:
         length = None  # or the answer would be whole
     return bytes_answer(

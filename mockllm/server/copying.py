@@ -10,13 +10,14 @@ from aiohttp import web
 
 from mockllm.core.http_status import unusual_reason
 from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import UpstreamError
 from mockllm.replay.session import Exchange
 from mockllm.server.recorder import Recorder
 from mockllm.server.services import shown_url
 from mockllm.server.upstream import RawHeaders, Upstream
 from mockllm.tapes.captured import Captured, Cut
 
-__all__ = ["AnswerCopy", "Upload"]
+__all__ = ["AnswerCopy", "Upload", "cut_of"]
 
 _AT_ONCE = 1024 * 1024
 """Up to this size in bytes, the body of a request is read before it is sent."""
@@ -182,6 +183,13 @@ class AnswerCopy:
             reason=unusual_reason(response.status, upstream.reason),
             trailers=tuple(_lowered(upstream.trailers)),
         )
+
+
+def cut_of(error: UpstreamError) -> Cut:
+    """How a recording is cut whose service broke the answer off."""
+    if error.how == "reset":
+        return "reset"
+    return "chunk" if error.how == "chunk" else "upstream"
 
 
 def _lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.session import Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.broken_delivery import deliver_broken
-from mockllm.server.sending import break_off, drained, send
+from mockllm.server.sending import BROKEN_CHUNK, break_off, drained, send
 
 __all__ = ["CLOSE", "KEEP_ALIVE", "deliver"]
 
@@ -91,7 +91,9 @@ async def deliver(
         if head:  # of an answer that breaks off before its body
             await send(request, head, exchange)
     if answer.closes_connection:
-        await break_off(request, answer.ending)
+        if answer.ending == "chunk" and framed:
+            await send(request, BROKEN_CHUNK, exchange)
+        await break_off(request, "reset" if answer.ending == "reset" else "closed")
         return CLOSE
     if framed:
         await send(request, answer.last_chunk, exchange)

@@ -21,15 +21,12 @@ from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
 from mockllm.replay.broken import note_of
 from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.scenario.fault_model import Fault, faults_text
-from mockllm.server.copying import AnswerCopy
+from mockllm.server.copying import AnswerCopy, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.sending import break_off, send
+from mockllm.server.sending import BROKEN_CHUNK, break_off, send
 from mockllm.server.upstream import Upstream
 
 __all__ = ["pass_broken"]
-
-_PROMISED = b"40\r\n"
-"""The beginning of an HTTP chunk that breaks off."""
 
 
 async def pass_broken(
@@ -86,7 +83,7 @@ class _Arriving:
                 await self._copy.room()
         except UpstreamError as error:
             self.failure = error
-            self._copy.cut = "reset" if error.how == "reset" else "upstream"
+            self._copy.cut = cut_of(error)
             self._copy.hand_over()
         else:
             await self._copy.finish()
@@ -171,7 +168,7 @@ class _Live:
         if ending is None and failure is not None:
             self._exchange.complete = False
             self._exchange.problems += (str(failure),)
-            await break_off(self._request, failure.how or "closed")
+            await break_off(self._request, "reset" if failure.how == "reset" else "closed")
             return CLOSE
         if self._fault.missed:
             self._exchange.problems += (f"{MISSED}{self._fault.missed}",)
@@ -211,7 +208,7 @@ class _Live:
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if ending != "complete":
             if ending == "chunk" and self._framed:
-                await send(self._request, _PROMISED, self._exchange)
+                await send(self._request, BROKEN_CHUNK, self._exchange)
             await break_off(self._request, "closed" if ending == "chunk" else ending)
             return CLOSE
         if self._framed:

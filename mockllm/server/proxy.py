@@ -26,10 +26,10 @@ from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.requested import FAULT_HEADER, requested_faults
 from mockllm.replay.session import Exchange
 from mockllm.scenario.fault_model import Fault
-from mockllm.server.copying import AnswerCopy, Upload
+from mockllm.server.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.recorder import Recorder, Written
-from mockllm.server.sending import break_off, send
+from mockllm.server.sending import BROKEN_CHUNK, break_off, send
 from mockllm.server.services import Services, shown_url
 from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 
@@ -179,9 +179,11 @@ class Proxy:
         try:
             await self._pass_on(request, upstream, copy, exchange)
         except UpstreamError as error:
-            copy.cut = "reset" if error.how == "reset" else "upstream"
+            copy.cut = cut_of(error)
             exchange.complete, exchange.problems = False, (str(error),)
-            await break_off(request, error.how or "closed")
+            if error.how == "chunk" and request.version > HttpVersion10:
+                await send(request, BROKEN_CHUNK, exchange)
+            await break_off(request, "reset" if error.how == "reset" else "closed")
         finally:
             upstream.close()
             copy.hand_over()

@@ -17,7 +17,10 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-__all__ = ["break_off", "drained", "send"]
+__all__ = ["BROKEN_CHUNK", "break_off", "drained", "send"]
+
+BROKEN_CHUNK = b"40\r\n"
+"""The beginning of an HTTP chunk that breaks off."""
 
 _WATER = 64 * 1024
 _PATIENCE = 0.005

@@ -22,6 +22,7 @@ from yarl import URL
 from mockllm.errors import UpstreamError
 from mockllm.server.aiohttp_internals import (
     BodyError,
+    ServiceConnection,
     connection_of,
     give_what_arrived,
     observe_connections,
@@ -115,7 +116,14 @@ class Upstream:
             message = "The service reset the connection before the end of its answer."
             return UpstreamError(message, "reset")
         message = "The service closed the connection before the end of its answer."
-        return UpstreamError(message, "closed")
+        return UpstreamError(message, "chunk" if self._ended_in_chunk(connection) else "closed")
+
+    def _ended_in_chunk(self, connection: ServiceConnection | None) -> bool:
+        """Whether the last bytes are no end of an HTTP chunk (RFC 9112, section 7.1): a chunk
+        ends with a line break after its data."""
+        coding = self.response.headers.get("Transfer-Encoding", "").lower()
+        tail = b"" if connection is None else connection.tail
+        return "chunked" in coding and not tail.endswith(b"\r\n")
 
     def _ended_by_reset(self) -> bool:
         """Whether a body that only the end of the connection ends was ended by a reset; aiohttp

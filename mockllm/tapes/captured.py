@@ -12,13 +12,15 @@ from mockllm.framing.content_coding import decompressed
 
 __all__ = ["CUTS", "Captured", "Cut"]
 
-Cut = Literal["", "client", "upstream", "reset"]
+Cut = Literal["", "client", "upstream", "chunk", "reset"]
 """How the connection ended before the end of the answer: the `client` closed it, or the `upstream`
-closed it (FIN) or `reset` it (RST); "" if the answer is complete."""
+closed it (FIN), also in the middle of an HTTP `chunk`, or `reset` it (RST); "" if the answer is
+complete."""
 
 CUTS: Mapping[Cut, str] = {
     "client": "cut by the client",
     "upstream": "cut by the upstream",
+    "chunk": "cut by the upstream in an HTTP chunk",
     "reset": "reset by the upstream",
 }
 """The descriptions of incomplete answers."""

@@ -186,7 +186,10 @@ def _head_fields() -> dict[str, _Check]:
         "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
         "streamed": (lambda value: isinstance(value, bool), "true or false"),
         "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
-        "cut": (lambda value: value in get_args(Cut), 'one of "", "client", "upstream", "reset"'),
+        "cut": (
+            lambda value: value in get_args(Cut),
+            'one of "", "client", "upstream", "chunk", "reset"',
+        ),
         "chunks": (_is_count, "a whole number"),
         "digest": (lambda value: isinstance(value, str), "a string"),
         "headers": (_is_headers, "a list of [name, value]"),
