@@ -72,7 +72,7 @@ debian:
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
+	MOCKLLM_QUICK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

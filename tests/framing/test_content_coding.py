@@ -159,6 +159,7 @@ def test_the_default_bounds():
         plain(bomb, "gzip")
 
 
+@pytest.mark.slow
 @every_coding
 def test_a_large_body_within_the_bounds(coding, pack):
     """A body of many slices is read whole."""

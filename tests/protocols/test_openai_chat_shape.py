@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode
@@ -84,6 +86,7 @@ def ours() -> Shapes:
     return shapes
 
 
+@pytest.mark.slow
 @needs_corpus
 def test_fields_are_those_of_the_service() -> None:
     """Each kind of chunk, and the body, has every field that OpenAI sends, and no other."""

@@ -61,6 +61,7 @@ def test_a_variant_changes_its_sample(quirk: Quirk, variant: Variant, api: str) 
     assert changes(play(quirk, variant, api, sample), plain(sample, api))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_no_variant_repeats_another(api: str) -> None:
     """No two variants give clients the same bytes from every sample."""

@@ -109,6 +109,7 @@ def test_alone(tmp_path):
     assert counter.read_text() == "200"
 
 
+@pytest.mark.slow
 def test_no_platform_is_left_out():
     """No module uses a lock of one operating system directly."""
     locking = {

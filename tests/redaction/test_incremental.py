@@ -136,6 +136,7 @@ def test_a_second_search_finds_what_a_search_with_that_knowledge_finds(body, cut
     assert scan.found_by(finder.knowing(new)) == Finder(known=new).find(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 17, 4096])
 def test_a_secret_that_is_cut_everywhere_is_found(size):
     """A key in the fragments of a stream, cut over events and over chunks, is replaced, also where

@@ -40,6 +40,7 @@ def test_the_scalars_of_a_text() -> None:
     assert [node.value for node in found.nodes] == [one.text for one in found.document.values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a: [", "\t- x", "a: 'x", "[" * 5_000, "a: \x00"])
 def test_what_is_no_yaml(text: str) -> None:
     """It has no scalars, and no comments either."""

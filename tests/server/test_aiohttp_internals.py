@@ -115,6 +115,7 @@ def hooks(tree):
             yield node.arg
 
 
+@pytest.mark.slow
 def test_only_one_module_uses_undocumented_names():
     """No other module touches a private attribute of an aiohttp object, derives from an aiohttp
     class, uses an undocumented hook or imports a name that is not in the public modules."""

@@ -204,6 +204,7 @@ def test_sessions_are_judged_separately(serve):
     assert verified(served, session="mine")["invalid"] == [1]
 
 
+@pytest.mark.slow
 def test_a_session_that_was_evicted(serve):
     """Its verdict is `unknown`, before and after it comes back, until it is deleted."""
     served = serve(TWO)
@@ -228,6 +229,7 @@ def test_a_session_that_was_evicted(serve):
     assert verified(served, session="s0")["verdict"] == "good"
 
 
+@pytest.mark.slow
 def test_a_verdict_after_the_journal_dropped_entries(serve):
     """A violation of the first requests is reported after a thousand others."""
     served = serve(TWO + HELLO)

@@ -49,6 +49,7 @@ def test_a_right_accumulator(shipped):
     assert {"sse-crlf", "sse-cut", "sse-malformed-json"} <= quirks
 
 
+@pytest.mark.slow
 def test_a_right_reader_of_bytes():
     """Quirks of framing are met below the events; the end marker is that of the protocol."""
     found = list(cases("echo", loads(NUMBERS), variations=3, level="bytes"))
@@ -60,6 +61,7 @@ def test_a_right_reader_of_bytes():
     assert report.runs == len(found)
 
 
+@pytest.mark.slow
 def test_a_mistake_has_its_name(shipped):
     """An accumulator with one mistake breaks one invariant."""
     report = examine(LastFragment, cases("echo", shipped, variations=1), WATCHED)

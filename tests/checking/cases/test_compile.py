@@ -74,6 +74,7 @@ def test_an_unknown_api_is_an_error() -> None:
         list(case_specs("chats"))
 
 
+@pytest.mark.slow
 @every_api
 def test_the_kit_plays_its_own_scenarios_along(api) -> None:
     """Its scenarios come plain and in up to four variations, if quirks are wanted."""

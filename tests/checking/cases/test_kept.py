@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.checking.cases.kept import kept
 from mockllm.quirks import QUIRKS
@@ -16,6 +18,7 @@ def _with_text(scenario: Scenario, text: str) -> Scenario:
     return replace(scenario, turns=(replace(turn, reply=(TextPart(text),)),))
 
 
+@pytest.mark.slow
 def test_suites_share_compiled_cases_and_not_their_events() -> None:
     """A second suite gets the same bytes without compiling them, and events of its own."""
     first = list(cases("chat", [CALL], variations=2, level="payloads"))

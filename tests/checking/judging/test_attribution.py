@@ -172,6 +172,7 @@ def test_parsing_no_arguments_breaks_zero_arguments(quirk: str) -> None:
     assert set(examine(ParsesNothing, [found.plain, found]).broken()) == {"zero-arguments"}
 
 
+@pytest.mark.slow
 def test_the_reference_is_right_under_every_policy() -> None:
     """The same cases accuse a right accumulator of nothing."""
     assert _broken(ChatAccumulator) == set()
@@ -387,6 +388,7 @@ def test_an_event_without_a_blank_line_may_be_read_or_discarded(
     assert examine(client, [found.plain, found], level="bytes").good
 
 
+@pytest.mark.slow
 def test_a_reader_that_discards_unfinished_events_is_right_everywhere() -> None:
     """No other case accuses a reader that follows the specification."""
     assert _broken(DiscardsAnUnfinishedEvent, level="bytes") == set()

@@ -192,6 +192,7 @@ def test_an_unknown_api_is_an_error_that_lists_the_apis() -> None:
         list(cases("chats", SCENARIOS))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_cases_call_a_tool_that_was_not_offered() -> None:
     """Policies for unknown tools are tested, even without scenarios."""
 

@@ -123,12 +123,14 @@ def test_a_huge_answer_is_shortened(answer, size):
     check_the_rest(turn)
 
 
+@pytest.mark.slow
 def test_a_huge_finish_is_kept():
     """The finish of a huge answer without calls is not the usual one."""
     turn, _, _ = drafted(body("word " * (2 * KIB * KIB), finish="length"))
     check_the_rest(turn, "length")
 
 
+@pytest.mark.slow
 def test_huge_arguments_are_left_out():
     """Arguments of 10 MiB are left out, and the call, its name and its id stay."""
     long = json.dumps({"a": "x" * (10 * KIB * KIB)})
