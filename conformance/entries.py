@@ -14,11 +14,12 @@ from typing import Any
 
 from mockllm.errors import UsageError
 
-__all__ = ["CLIENTS", "READY", "RESULTS", "ROOT", "Entry", "chosen", "entries"]
+__all__ = ["CLIENTS", "FAULT_RESULTS", "READY", "RESULTS", "ROOT", "Entry", "chosen", "entries"]
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = ROOT / "conformance" / "clients"
 RESULTS = ROOT / "conformance" / "results"
+FAULT_RESULTS = RESULTS / "faults"
 READY = "make conformance-ready"
 """Installs all that the clients need."""
 
@@ -37,6 +38,8 @@ class Entry:
         policy: of `mockllm.checking.Policy`, where the client's choice is not the usual one.
         left_out: the cases that say nothing about the client, as patterns of quirks or of names of
             cases, each with the reason.
+        resilience: what its runner declares about retries and timeouts, where the client cannot
+            have the settings that a case with a fault wants.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Entry:
     used_with: tuple[str, ...] = ()
     policy: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    resilience: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -62,6 +66,11 @@ class Entry:
     def results(self) -> Path:
         """The file with what was measured."""
         return RESULTS / f"{self.slug}.json"
+
+    @property
+    def fault_results(self) -> Path:
+        """The file with what was measured with faults."""
+        return FAULT_RESULTS / f"{self.slug}.json"
 
     @property
     def python(self) -> str:

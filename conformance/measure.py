@@ -1,4 +1,4 @@
-"""Measures clients: `python -m conformance.measure [NAME...]`.
+"""Measures clients: `python -m conformance.measure [--faults] [NAME...]`.
 
 Each client gets the plain samples and each form of each quirk on the sample that shows it best,
 over HTTP. `conformance/results/SLUG.json` gets what came of it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from typing import Any
 
 import mockllm
 from conformance.entries import ROOT, Entry, chosen
+from conformance.measure_faults import measure_faults
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.variation import PLAIN
@@ -159,15 +161,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measures the clients that are named, or all that are installed."""
     parser = argparse.ArgumentParser(prog="python -m conformance.measure", description=__doc__)
     parser.add_argument("name", nargs="*", help="a name, a package or the name of a results file")
-    names = parser.parse_args(arguments).name
+    parser.add_argument("--faults", action="store_true", help="break connections and answers")
+    parsed = parser.parse_args(arguments)
+    names = parsed.name
     try:
         found = chosen(names)
         missing = [one.missing for one in found if one.missing]
         for entry in found:
-            if not entry.missing:
-                results = measure(entry)
-                write_results(results, entry.results)
-                _say(f"{entry.results.relative_to(ROOT)}: {_counts(results)}")
+            if entry.missing:
+                continue
+            path = entry.fault_results if parsed.faults else entry.results
+            results = measure_faults(entry) if parsed.faults else measure(entry)
+            write_results(results, path)
+            _say(f"{path.relative_to(ROOT)}: {_counts(results)}")
     except MockLLMError as error:
         sys.exit(str(error))
     for line in dict.fromkeys(missing):
@@ -176,7 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _counts(results: Results) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in results.verdicts.items())
+    verdicts = Counter(one.verdict for one in results.rules) if results.rules else results.verdicts
+    return ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
 
 
 def _say(line: str, stream: Any = None) -> None:

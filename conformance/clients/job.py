@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +22,10 @@ class Job:
         base_url: for the client, as its documentation has it: of OpenAI's APIs it ends in `/v1`.
         tools: each with `name`, and maybe `description` and `parameters` (a JSON Schema).
         deadline: seconds after which the client must have given up.
+        tries, idle_timeout: the settings that a case with a fault wants; other cases have neither
+            retries nor an idle timeout.
+        requests, together, cancel: as the protocol of runners has them, of cases with a fault.
+        run: of cases with a fault: what this request shares with others, and what its user saw.
     """
 
     api: str
@@ -27,6 +34,80 @@ class Job:
     model: str = "mock-model"
     tools: list[dict[str, Any]] = field(default_factory=list)
     deadline: float = 30.0
+    tries: int = 1
+    idle_timeout: float | None = None
+    requests: int = 1
+    together: bool = False
+    cancel: dict[str, Any] | None = None
+    run: Any = None
+
+    @property
+    def retries(self) -> int:
+        """How often a failed request may be repeated."""
+        return self.tries - 1
+
+    @property
+    def seconds(self) -> float:
+        """The timeout of clients that take one number."""
+        return self.deadline if self.idle_timeout is None else self.idle_timeout
+
+    def timeout(self, kind: Callable[..., Any]) -> Any:
+        """The timeout of clients that take one of httpx, whose class their package exports."""
+        if self.idle_timeout is None:
+            return self.deadline
+        return kind(self.deadline, read=self.idle_timeout)
+
+    @contextmanager
+    def using(self, make: Callable[[], Any]) -> Iterator[Any]:
+        """The client; all requests of a case with a fault have the same, which is closed at the
+        end of the case."""
+        if self.run is not None:
+            yield self.run.case.client(make)
+            return
+        client = make()
+        try:
+            yield client
+        finally:
+            close = getattr(client, "close", None)
+            if close is not None:
+                close()
+
+    @asynccontextmanager
+    async def ausing(self, make: Callable[[], Any]) -> AsyncIterator[Any]:
+        """The same of an asynchronous client."""
+        if self.run is not None:
+            yield self.run.case.client(make)
+            return
+        async with make() as client:
+            yield client
+
+    def kept(self, make: Callable[[], Any]) -> Any:
+        """The client, which its users do not close."""
+        return make() if self.run is None else self.run.case.client(make)
+
+    def watched(self, stream: Any, text: Callable[[Any], Any]) -> Any:
+        """The stream; in cases with a fault, the text of each piece is what the user sees."""
+        return stream if self.run is None else self._seen(stream, text)
+
+    def _seen(self, stream: Any, text: Callable[[Any], Any]) -> Iterator[Any]:
+        self.run.watches = True
+        for piece in stream:
+            self.run.saw(text(piece))
+            yield piece
+
+    def awatched(self, stream: Any, text: Callable[[Any], Any]) -> Any:
+        """The same of an asynchronous stream."""
+        return stream if self.run is None else self._aseen(stream, text)
+
+    async def _aseen(self, stream: Any, text: Callable[[Any], Any]) -> AsyncIterator[Any]:
+        self.run.watches = True
+        async for piece in stream:
+            self.run.saw(text(piece))
+            yield piece
+
+    def wait(self, work: Any) -> Any:
+        """The result of a coroutine."""
+        return asyncio.run(work) if self.run is None else self.run.case.wait(work)
 
     @property
     def functions(self) -> list[dict[str, Any]]:

@@ -30,6 +30,44 @@ function fail(message) {
 
 const write = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
 
+/** A thread for the cases with faults, which run side by side: most of their time they wait. */
+class FaultThread {
+  #jobs = new Map();
+  #worker = new Worker(new URL("./worker.mjs", import.meta.url), {
+    workerData: { file: path.resolve(file), name },
+    stdout: true,
+    stderr: true,
+  });
+
+  constructor() {
+    this.#worker.stdout.resume();
+    this.#worker.stderr.resume();
+    this.#worker.on("message", ({ id, result, missing }) => {
+      if (missing) fail(`${file}: ${missing}`);
+      this.#jobs.delete(id);
+      write({ id, ...result });
+      this.stopIfOver();
+    });
+    this.#worker.on("exit", () => {
+      faultThread = null;
+      for (const id of this.#jobs.keys()) {
+        write({ id, ...NOTHING, crash: "the client ended the program" });
+      }
+    });
+  }
+
+  give(job) {
+    this.#jobs.set(job.id, job);
+    this.#worker.postMessage(job);
+  }
+
+  stopIfOver() {
+    if (over && this.#jobs.size === 0) void this.#worker.terminate();
+  }
+}
+
+let faultThread = null;
+
 class Thread {
   #job = null;
   #watchdog = null;
@@ -129,7 +167,8 @@ function hello({ mockllm, api, level = "http" }, client) {
   const versions = [version(client.package), ...others].join(" with ");
   const adapter = file.split(path.sep).join("/");
   const described = { name, version: versions, language, entry_point, adapter, notes };
-  return { mockllm, client: described, unsupported, intermediate: false };
+  const declared = client.resilience ? { resilience: client.resilience } : {};
+  return { mockllm, client: described, unsupported, intermediate: false, ...declared };
 }
 
 if (file === undefined || name === undefined) fail("usage: node runner.mjs FILE FUNCTION");
@@ -138,10 +177,12 @@ createInterface({ input: process.stdin, crlfDelay: Infinity })
   .on("line", (line) => {
     const job = JSON.parse(line);
     if ("mockllm" in job) return void write(hello(job, client));
+    if ("tries" in job) return void (faultThread ??= new FaultThread()).give(job);
     waiting.push(job);
     proceed();
   })
   .on("close", () => {
     over = true;
+    faultThread?.stopIfOver();
     proceed();
   });

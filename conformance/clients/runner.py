@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import sysconfig
+import threading
 import tomllib
 import traceback
 import warnings
@@ -26,6 +27,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, TextIO
 
+from faults import outcomes_with_faults
 from job import Job
 
 __all__ = ["main"]
@@ -77,13 +79,43 @@ def main(file: str, function: str) -> None:
         elif client is None:
             sys.exit("the first line has to be that of mockllm, with `mockllm` and `api`")
         else:
-            id, case = job.pop("id"), {key: job[key] for key in _FIELDS if key in job}
-            _write(answers, {"id": id, **outcome(client, Job(**case))})
+            _answer(answers, client, job)
+    for thread in _THREADS:
+        thread.join()
 
 
 Client = Callable[[Job], dict[str, Any]]
 
 _FIELDS = ("api", "base_url", "prompt", "model", "tools", "deadline")
+_FAULT_FIELDS = ("tries", "idle_timeout", "requests", "together", "cancel")
+_LATE = 4.0
+"""Seconds after which no answer is expected; mockllm counts one as late long before."""
+_THREADS: list[threading.Thread] = []
+"""Of cases with a fault, which run side by side: most of their time they wait."""
+
+
+def _answer(answers: TextIO, client: Client, job: dict[str, Any]) -> None:
+    """Answers a case; one with a fault in a thread of its own."""
+    id, has_fault = job["id"], "tries" in job
+    names = _FIELDS + _FAULT_FIELDS if has_fault else _FIELDS
+    case = Job(**{key: job[key] for key in names if key in job})
+    if not has_fault:
+        _write(answers, {"id": id, **outcome(client, case)})
+        return
+
+    def play() -> None:
+        found: list[dict[str, Any]] = []
+        one = threading.Thread(
+            target=lambda: found.append(outcomes_with_faults(client, raised, case)), daemon=True
+        )
+        one.start()
+        one.join(case.deadline + _LATE)
+        # A client that waits for an hour must not stop the other cases.
+        late = {"crash": f"no answer {_LATE:g} s after the deadline"}
+        _write(answers, {"id": id, **(found[0] if found else late)})
+
+    _THREADS.append(threading.Thread(target=play, daemon=True))
+    _THREADS[-1].start()
 
 
 def outcome(client: Client, job: Job) -> dict[str, Any]:
@@ -197,6 +229,7 @@ def _hello(version: int, entry: dict[str, Any], file: str) -> dict[str, Any]:
         },
         "unsupported": entry.get("unsupported", []),
         "intermediate": False,
+        **({"resilience": entry["resilience"]} if "resilience" in entry else {}),
     }
 
 
@@ -217,9 +250,13 @@ def _loaded(file: Path, function: str) -> Client:
     return found
 
 
+_LOCK = threading.Lock()
+
+
 def _write(answers: TextIO, answer: dict[str, Any]) -> None:
-    answers.write(json.dumps(answer, default=repr) + "\n")
-    answers.flush()
+    with _LOCK:
+        answers.write(json.dumps(answer, default=repr) + "\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 // A thread of `runner.mjs`: runs one job after another and posts their results.
+import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
 
+import { withFaults } from "./faults.mjs";
 import { addTrouble, NOTHING, trouble } from "./troubles.mjs";
 
 const MOMENT = 10; // milliseconds in which a rejection that a client left behind is reported
@@ -13,6 +15,9 @@ for (const key of Object.keys(process.env)) if (FOREIGN.test(key)) delete proces
 process.env.OPENAI_AGENTS_DISABLE_TRACING = "1";
 
 let uncaught = () => {};
+const inCase = new AsyncLocalStorage();
+const cases = new Map(); // with faults: what each left behind, by its id
+let watching = false;
 process.on("uncaughtException", (error) => uncaught(error));
 
 const adapter = await import(pathToFileURL(workerData.file)).catch(
@@ -70,4 +75,37 @@ async function answered(job) {
   return { result: { ...typed(result), crash }, broken: left.length > 0 };
 }
 
-parentPort.on("message", async (job) => parentPort.postMessage(await answered(job)));
+/** A case with a fault; they run side by side, so the case of an error that nothing catches has to
+ * be found: by its promise, or because no other case runs. */
+async function answeredWithFault(job) {
+  const left = [];
+  cases.set(job.id, left);
+  const result = await inCase.run(job.id, () => withFaults(run, job, () => left.length > 0));
+  await pause(MOMENT);
+  cases.delete(job.id);
+  const clean = ({ earlier = [], ...one }) => ({ ...typed(one), earlier: earlier.map(typed) });
+  return { id: job.id, result: { ...clean(result), crash: result.crash ?? left[0] ?? null } };
+}
+
+/** Finds the case of each promise, from the first case with a fault on. */
+function watchPromises() {
+  const owners = new WeakMap();
+  const init = (_id, type, _trigger, resource) => {
+    const owner = inCase.getStore();
+    if (type === "PROMISE" && owner !== undefined) owners.set(resource, owner);
+  };
+  createHook({ init }).enable();
+  const note = (error, owner) => {
+    const only = cases.size === 1 ? [...cases.keys()][0] : undefined;
+    cases.get(owner ?? only)?.push(fatal(error));
+  };
+  process.on("unhandledRejection", (error, promise) => note(error, owners.get(promise)));
+  uncaught = (error) => note(error, inCase.getStore());
+}
+
+parentPort.on("message", async (job) => {
+  if (!("tries" in job)) return void parentPort.postMessage(await answered(job));
+  if (!watching) watchPromises();
+  watching = true;
+  parentPort.postMessage(await answeredWithFault(job));
+});

@@ -1,30 +1,40 @@
 // anthropic-sdk-typescript, through its own helpers for streams.
 import Anthropic from "@anthropic-ai/sdk";
 
-import { API_KEY, functionsOf, joined, timeoutOf, withTools } from "../job.mjs";
+import { clientOf, limitOf, retriesOf, shown } from "../faults.mjs";
+import { API_KEY, functionsOf, joined, withTools } from "../job.mjs";
 
 /** `messages.stream()`, then `finalMessage()`. */
-export const messages = (job) => run(clientOf(job).messages, job);
+export const messages = (job) => run(anthropicOf(job).messages, job);
 
 /** `beta.messages.stream()`, then `finalMessage()`. */
-export const beta = (job) => run(clientOf(job).beta.messages, job);
+export const beta = (job) => run(anthropicOf(job).beta.messages, job);
 
-const clientOf = ({ base_url: baseURL, ...job }) =>
-  new Anthropic({ baseURL, apiKey: API_KEY, maxRetries: 0, timeout: timeoutOf(job) });
+const anthropicOf = (job) =>
+  clientOf(
+    job,
+    () =>
+      new Anthropic({
+        baseURL: job.base_url,
+        apiKey: API_KEY,
+        maxRetries: retriesOf(job),
+        timeout: limitOf(job),
+      }),
+  );
 
 async function run(resource, job) {
   const tools = functionsOf(job).map(({ parameters: input_schema, ...rest }) => ({
     ...rest,
     input_schema,
   }));
-  const message = await resource
-    .stream({
-      model: job.model,
-      max_tokens: 1024,
-      messages: [{ role: "user", content: job.prompt }],
-      ...withTools(tools),
-    })
-    .finalMessage();
+  const stream = resource.stream({
+    model: job.model,
+    max_tokens: 1024,
+    messages: [{ role: "user", content: job.prompt }],
+    ...withTools(tools),
+  });
+  await shown(job, stream, ({ delta }) => delta?.text);
+  const message = await stream.finalMessage();
   const { content } = message;
   return {
     text: joined(ofType(content, "text").map((block) => block.text)),

@@ -22,9 +22,7 @@ def messages(job: Job) -> dict[str, Any]:
     ]
     options = {"tools": tools} if tools else {}
     with (
-        anthropic.Anthropic(
-            base_url=job.base_url, api_key=API_KEY, max_retries=0, timeout=job.deadline
-        ) as client,
+        job.using(lambda: _client(job)) as client,
         client.messages.stream(
             model=job.model,
             max_tokens=1024,
@@ -32,7 +30,7 @@ def messages(job: Job) -> dict[str, Any]:
             **options,
         ) as stream,
     ):
-        for _ in stream:
+        for _ in job.watched(stream, lambda one: one.type == "text" and one.text):
             pass
         message = stream.get_final_message()
     return {
@@ -43,6 +41,15 @@ def messages(job: Job) -> dict[str, Any]:
         "model": message.model,
         "response_id": message.id,
     }
+
+
+def _client(job: Job) -> anthropic.Anthropic:
+    return anthropic.Anthropic(
+        base_url=job.base_url,
+        api_key=API_KEY,
+        max_retries=job.retries,
+        timeout=job.timeout(anthropic.Timeout),
+    )
 
 
 def _blocks(content: Any) -> dict[str, Any]:

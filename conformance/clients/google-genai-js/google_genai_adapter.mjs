@@ -1,16 +1,21 @@
 // @google/genai: `generateContentStream()`, whose chunks the user joins.
 import { GoogleGenAI } from "@google/genai";
 
-import { API_KEY, functionsOf, joined, timeoutOf } from "../job.mjs";
+import { clientOf, limitOf, retriesOf, watched } from "../faults.mjs";
+import { API_KEY, functionsOf, joined } from "../job.mjs";
 
 /** The chunks' `text`, `functionCalls` and thoughts, the last finish or block reason, and the last
  * usage. */
 export async function contents(job) {
-  const ai = new GoogleGenAI({
-    apiKey: API_KEY,
-    vertexai: false,
-    httpOptions: { baseUrl: job.base_url, timeout: timeoutOf(job), retryOptions: { attempts: 1 } },
-  });
+  const httpOptions = {
+    baseUrl: job.base_url,
+    timeout: limitOf(job),
+    retryOptions: { attempts: retriesOf(job) + 1 },
+  };
+  const ai = clientOf(
+    job,
+    () => new GoogleGenAI({ apiKey: API_KEY, vertexai: false, httpOptions }),
+  );
   const functionDeclarations = functionsOf(job).map(({ parameters, ...rest }) => ({
     ...rest,
     parametersJsonSchema: parameters,
@@ -18,7 +23,8 @@ export async function contents(job) {
   const config = functionDeclarations.length > 0 ? { tools: [{ functionDeclarations }] } : {};
   const request = { model: job.model, contents: job.prompt, config };
   const chunks = [];
-  for await (const chunk of await ai.models.generateContentStream(request)) chunks.push(chunk);
+  const stream = await ai.models.generateContentStream(request);
+  for await (const chunk of watched(job, stream, ({ text }) => text)) chunks.push(chunk);
   return outcomeOf(chunks);
 }
 

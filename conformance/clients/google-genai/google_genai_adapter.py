@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from contextlib import closing
 from typing import Any
 
 from google import genai
@@ -20,14 +19,15 @@ def contents(job: Job) -> dict[str, Any]:
     last usage."""
     options = types.HttpOptions(
         base_url=job.base_url,
-        timeout=int(job.deadline * 1000),
-        retry_options=types.HttpRetryOptions(attempts=1),
+        timeout=int(job.seconds * 1000),
+        retry_options=types.HttpRetryOptions(attempts=job.tries),
     )
     config = {"config": {"tools": [_tool(job)]}} if job.tools else {}
-    with closing(genai.Client(api_key=API_KEY, http_options=options, vertexai=False)) as client:
-        chunks = list(
-            client.models.generate_content_stream(model=_MODEL, contents=job.prompt, **config)
-        )
+    with job.using(
+        lambda: genai.Client(api_key=API_KEY, http_options=options, vertexai=False)
+    ) as client:
+        stream = client.models.generate_content_stream(model=_MODEL, contents=job.prompt, **config)
+        chunks = list(job.watched(stream, lambda chunk: chunk.text))
     finish, usage = None, None
     calls: list[dict[str, Any]] = []
     for chunk in chunks:

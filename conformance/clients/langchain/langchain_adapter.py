@@ -6,7 +6,7 @@ Its integration of Gemini is in an environment of its own; each function imports
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from job import API_KEY, Job, as_text
@@ -18,47 +18,62 @@ def chat(job: Job) -> dict[str, Any]:
     """`ChatOpenAI` with `stream_usage`, which it sets by itself for OpenAI's own URL only."""
     from langchain_openai import ChatOpenAI
 
-    model = ChatOpenAI(model="gpt-4o", base_url=job.base_url, stream_usage=True, **_options(job))
-    return _run(model, job)
+    return _run(
+        lambda: ChatOpenAI(
+            model="gpt-4o", base_url=job.base_url, stream_usage=True, **_options(job)
+        ),
+        job,
+    )
 
 
 def responses(job: Job) -> dict[str, Any]:
     """`ChatOpenAI` over the Responses API."""
     from langchain_openai import ChatOpenAI
 
-    model = ChatOpenAI(
-        model="gpt-4o", base_url=job.base_url, use_responses_api=True, **_options(job)
+    return _run(
+        lambda: ChatOpenAI(
+            model="gpt-4o", base_url=job.base_url, use_responses_api=True, **_options(job)
+        ),
+        job,
     )
-    return _run(model, job)
 
 
 def messages(job: Job) -> dict[str, Any]:
     """`ChatAnthropic`."""
     from langchain_anthropic import ChatAnthropic
 
-    model = ChatAnthropic(
-        model="claude-sonnet-4-5", base_url=job.base_url, max_tokens=1024, **_options(job)
+    return _run(
+        lambda: ChatAnthropic(
+            model="claude-sonnet-4-5", base_url=job.base_url, max_tokens=1024, **_options(job)
+        ),
+        job,
     )
-    return _run(model, job)
 
 
 def contents(job: Job) -> dict[str, Any]:
     """`ChatGoogleGenerativeAI`."""
     from langchain_google_genai import ChatGoogleGenerativeAI
 
-    options = {**_options(job), "max_retries": 1}  # the number of attempts, not of retries
-    model = ChatGoogleGenerativeAI(model="gemini-2.5-flash", base_url=job.base_url, **options)
-    return _run(model, job)
+    options = {
+        **_options(job),
+        "max_retries": job.tries,
+        "timeout": job.seconds,
+    }  # the number of attempts, not of retries
+    return _run(
+        lambda: ChatGoogleGenerativeAI(model="gemini-2.5-flash", base_url=job.base_url, **options),
+        job,
+    )
 
 
 def _options(job: Job) -> dict[str, Any]:
-    return {"api_key": API_KEY, "max_retries": 0, "timeout": job.deadline}
+    return {"api_key": API_KEY, "max_retries": job.retries, "timeout": job.seconds}
 
 
-def _run(model: Any, job: Job) -> dict[str, Any]:
+def _run(make: Callable[[], Any], job: Job) -> dict[str, Any]:
+    model = job.kept(make)
     bound = model.bind_tools(job.chat_tools) if job.tools else model
     message = None
-    for chunk in bound.stream(job.prompt):
+    for chunk in job.watched(bound.stream(job.prompt), lambda one: one.text):
         message = chunk if message is None else message + chunk
     return _outcome(message)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import litellm
 from job import API_KEY, Job, as_text, parsed
 
@@ -37,13 +38,18 @@ def _run(model: str, job: Job) -> dict[str, Any]:
         stream=True,
         stream_options={"include_usage": True},
         max_retries=0,
-        num_retries=0,
-        timeout=job.deadline,
+        num_retries=job.retries,
+        timeout=job.timeout(httpx.Timeout),
     )
-    response = litellm.stream_chunk_builder(list(chunks), messages=messages)
+    received = list(job.watched(chunks, _text))
+    response = litellm.stream_chunk_builder(received, messages=messages)
     if response is None:
         return {"text": "", "tool_calls": [], "finish": None, "usage": None}
     return _outcome(response)
+
+
+def _text(chunk: Any) -> Any:
+    return chunk.choices[0].delta.content if chunk.choices else ""
 
 
 def _outcome(response: Any) -> dict[str, Any]:

@@ -15,36 +15,40 @@ def chat(job: Job) -> dict[str, Any]:
     from llama_index.llms.openai import OpenAI
 
     options = {"additional_kwargs": {"stream_options": {"include_usage": True}}}
-    llm = OpenAI(
-        model="gpt-4o",
-        api_base=job.base_url,
-        api_key=API_KEY,
-        max_retries=0,
-        timeout=job.deadline,
-        **options,
+    return _run(
+        lambda: OpenAI(
+            model="gpt-4o",
+            api_base=job.base_url,
+            api_key=API_KEY,
+            max_retries=job.retries,
+            timeout=job.seconds,
+            **options,
+        ),
+        job,
     )
-    return _run(llm, job)
 
 
 def messages(job: Job) -> dict[str, Any]:
     """The LLM `Anthropic`."""
     from llama_index.llms.anthropic import Anthropic
 
-    llm = Anthropic(
-        model="claude-sonnet-4-5",
-        base_url=job.base_url,
-        api_key=API_KEY,
-        max_retries=0,
-        timeout=job.deadline,
+    return _run(
+        lambda: Anthropic(
+            model="claude-sonnet-4-5",
+            base_url=job.base_url,
+            api_key=API_KEY,
+            max_retries=job.retries,
+            timeout=job.seconds,
+        ),
+        job,
     )
-    return _run(llm, job)
 
 
-def _run(llm: Any, job: Job) -> dict[str, Any]:
+def _run(make: Any, job: Job) -> dict[str, Any]:
+    llm = job.kept(make)
     tools = list(map(_tool, job.functions))
-    responses = list(
-        llm.stream_chat_with_tools(tools, user_msg=job.prompt, allow_parallel_tool_calls=True)
-    )
+    stream = llm.stream_chat_with_tools(tools, user_msg=job.prompt, allow_parallel_tool_calls=True)
+    responses = list(job.watched(stream, lambda one: one.delta))
     if not responses:
         return {"text": "", "tool_calls": []}
     last = responses[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import agents
@@ -15,20 +14,18 @@ __all__ = ["chat", "responses"]
 def chat(job: Job) -> dict[str, Any]:
     """`OpenAIChatCompletionsModel` with `include_usage`, its default for OpenAI's own URL only."""
     settings = agents.ModelSettings(include_usage=True)
-    answer = asyncio.run(_run(agents.OpenAIChatCompletionsModel, settings, job))
+    answer = job.wait(_run(agents.OpenAIChatCompletionsModel, settings, job))
     del answer["opaque"]  # Chat Completions has no such values
     return answer
 
 
 def responses(job: Job) -> dict[str, Any]:
     """`OpenAIResponsesModel`."""
-    return asyncio.run(_run(agents.OpenAIResponsesModel, agents.ModelSettings(), job))
+    return job.wait(_run(agents.OpenAIResponsesModel, agents.ModelSettings(), job))
 
 
 async def _run(kind: Any, settings: Any, job: Job) -> dict[str, Any]:
-    async with openai.AsyncOpenAI(
-        base_url=job.base_url, api_key=API_KEY, max_retries=0, timeout=job.deadline
-    ) as client:
+    async with job.ausing(lambda: _client(job)) as client:
         agent = agents.Agent(
             name="tester",
             model=kind(model="gpt-4o", openai_client=client),
@@ -38,10 +35,28 @@ async def _run(kind: Any, settings: Any, job: Job) -> dict[str, Any]:
         )
         config = agents.RunConfig(tracing_disabled=True)
         result = agents.Runner.run_streamed(agent, job.prompt, max_turns=1, run_config=config)
-        async for _ in result.stream_events():
+        async for _ in job.awatched(result.stream_events(), _text):
             pass
         (response,) = result.raw_responses
         return _outcome(response)
+
+
+def _client(job: Job) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        base_url=job.base_url,
+        api_key=API_KEY,
+        max_retries=job.retries,
+        timeout=job.timeout(openai.Timeout),
+    )
+
+
+def _text(event: Any) -> Any:
+    """The text that an event adds, as the examples of its documentation print it."""
+    is_text = event.type == "raw_response_event" and event.data.type == _TEXT
+    return event.data.delta if is_text else ""
+
+
+_TEXT = "response.output_text.delta"
 
 
 def _tool(function: dict[str, Any]) -> Any:

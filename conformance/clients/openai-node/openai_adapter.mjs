@@ -7,22 +7,32 @@ import {
   chatToolsOf,
   functionsOf,
   joined,
-  timeoutOf,
   withTools,
 } from "../job.mjs";
+import { clientOf, limitOf, retriesOf, shown } from "../faults.mjs";
 import { NOTHING } from "../troubles.mjs";
 
-const clientOf = (job) =>
-  new OpenAI({ baseURL: job.base_url, apiKey: API_KEY, maxRetries: 0, timeout: timeoutOf(job) });
+const openaiOf = (job) =>
+  clientOf(
+    job,
+    () =>
+      new OpenAI({
+        baseURL: job.base_url,
+        apiKey: API_KEY,
+        maxRetries: retriesOf(job),
+        timeout: limitOf(job),
+      }),
+  );
 
 /** `chat.completions.stream()`, then `finalChatCompletion()`. */
 export async function chat(job) {
-  const stream = clientOf(job).chat.completions.stream({
+  const stream = openaiOf(job).chat.completions.stream({
     model: job.model,
     messages: [{ role: "user", content: job.prompt }],
     stream_options: { include_usage: true },
     ...withTools(chatToolsOf(job)),
   });
+  await shown(job, stream, ({ choices }) => choices[0]?.delta?.content);
   const completion = await stream.finalChatCompletion();
   const { model, id: response_id } = completion;
   const answer = { usage: usageOf(completion.usage, "prompt", "completion"), model, response_id };
@@ -48,7 +58,9 @@ export async function chat(job) {
 export async function responses(job) {
   const tools = functionsOf(job).map((spec) => ({ type: "function", strict: false, ...spec }));
   const request = { model: job.model, input: job.prompt, ...withTools(tools) };
-  const response = await clientOf(job).responses.stream(request).finalResponse();
+  const stream = openaiOf(job).responses.stream(request);
+  await shown(job, stream, ({ type, delta }) => type === "response.output_text.delta" && delta);
+  const response = await stream.finalResponse();
   const parts = ofType(response.output, "message").flatMap((message) => message.content);
   const thoughts = ofType(response.output, "reasoning");
   return {

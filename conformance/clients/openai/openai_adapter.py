@@ -14,7 +14,7 @@ def chat(job: Job) -> dict[str, Any]:
     """`chat.completions.stream()`, then `get_final_completion()`."""
     options = {"tools": job.chat_tools} if job.tools else {}
     with (
-        _client(job) as client,
+        job.using(lambda: _client(job)) as client,
         client.chat.completions.stream(
             model=job.model,
             messages=[{"role": "user", "content": job.prompt}],
@@ -22,7 +22,7 @@ def chat(job: Job) -> dict[str, Any]:
             **options,
         ) as stream,
     ):
-        for _ in stream:
+        for _ in job.watched(stream, lambda one: one.type == "content.delta" and one.delta):
             pass
         completion = stream.get_final_completion()
     answer = {
@@ -57,10 +57,11 @@ def responses(job: Job) -> dict[str, Any]:
     tools = [{"type": "function", **function} for function in job.functions]
     options = {"tools": tools} if tools else {}
     with (
-        _client(job) as client,
+        job.using(lambda: _client(job)) as client,
         client.responses.stream(model=job.model, input=job.prompt, **options) as stream,
     ):
-        for _ in stream:
+        is_text = "response.output_text.delta"
+        for _ in job.watched(stream, lambda one: one.type == is_text and one.delta):
             pass
         response = stream.get_final_response()
     why = response.incomplete_details
@@ -104,7 +105,10 @@ def _items(output: Any) -> dict[str, Any]:
 
 def _client(job: Job) -> openai.OpenAI:
     return openai.OpenAI(
-        base_url=job.base_url, api_key=API_KEY, max_retries=0, timeout=job.deadline
+        base_url=job.base_url,
+        api_key=API_KEY,
+        max_retries=job.retries,
+        timeout=job.timeout(openai.Timeout),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import anthropic
@@ -21,35 +20,44 @@ __all__ = ["chat", "messages", "responses"]
 
 def chat(job: Job) -> dict[str, Any]:
     """`OpenAIChatModel`."""
-    client = openai.AsyncOpenAI(**_options(job))
-    model = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
-    return asyncio.run(_run(model, client, job))
+
+    def model(client: Any) -> Any:
+        return OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
+
+    return job.wait(_run(model, lambda: openai.AsyncOpenAI(**_options(job, openai.Timeout)), job))
 
 
 def responses(job: Job) -> dict[str, Any]:
     """`OpenAIResponsesModel`."""
-    client = openai.AsyncOpenAI(**_options(job))
-    model = OpenAIResponsesModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
-    return asyncio.run(_run(model, client, job))
+
+    def model(client: Any) -> Any:
+        return OpenAIResponsesModel("gpt-4o", provider=OpenAIProvider(openai_client=client))
+
+    return job.wait(_run(model, lambda: openai.AsyncOpenAI(**_options(job, openai.Timeout)), job))
 
 
 def messages(job: Job) -> dict[str, Any]:
     """`AnthropicModel`."""
-    client = anthropic.AsyncAnthropic(**_options(job))
-    provider = AnthropicProvider(anthropic_client=client)
-    return asyncio.run(_run(AnthropicModel("claude-sonnet-4-5", provider=provider), client, job))
+
+    def model(client: Any) -> Any:
+        provider = AnthropicProvider(anthropic_client=client)
+        return AnthropicModel("claude-sonnet-4-5", provider=provider)
+
+    return job.wait(
+        _run(model, lambda: anthropic.AsyncAnthropic(**_options(job, anthropic.Timeout)), job)
+    )
 
 
-def _options(job: Job) -> dict[str, Any]:
+def _options(job: Job, kind: Any) -> dict[str, Any]:
     return {
         "base_url": job.base_url,
         "api_key": API_KEY,
-        "max_retries": 0,
-        "timeout": job.deadline,
+        "max_retries": job.retries,
+        "timeout": job.timeout(kind),
     }
 
 
-async def _run(model: Any, client: Any, job: Job) -> dict[str, Any]:
+async def _run(of_client: Any, make: Any, job: Job) -> dict[str, Any]:
     tools = [
         ToolDefinition(
             name=one["name"],
@@ -59,16 +67,26 @@ async def _run(model: Any, client: Any, job: Job) -> dict[str, Any]:
         for one in job.functions
     ]
     async with (
-        client,
+        job.ausing(make) as client,
         model_request_stream(
-            model,
+            of_client(client),
             [ModelRequest.user_text_prompt(job.prompt)],
             model_request_parameters=ModelRequestParameters(function_tools=tools),
         ) as stream,
     ):
-        async for _ in stream:
+        async for _ in job.awatched(stream, _text):
             pass
         return _outcome(stream.get())
+
+
+def _text(event: Any) -> Any:
+    """The text that an event adds."""
+    part = getattr(event, "delta", None) or getattr(event, "part", None)
+    if event.event_kind not in ("part_start", "part_delta"):
+        return ""
+    if isinstance(part, TextPart):
+        return part.content
+    return part.content_delta if getattr(part, "part_delta_kind", "") == "text" else ""
 
 
 def _outcome(response: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import openai
 from job import API_KEY, Job, as_text
 from smolagents import OpenAIModel, Tool
 from smolagents.models import ChatMessage, MessageRole, agglomerate_stream_deltas
@@ -13,19 +14,12 @@ __all__ = ["chat"]
 
 def chat(job: Job) -> dict[str, Any]:
     """The message of one answer, as `ToolCallingAgent` gets it."""
-    model = OpenAIModel(
-        "gpt-4o",
-        api_base=job.base_url,
-        api_key=API_KEY,
-        client_kwargs={"max_retries": 0, "timeout": job.deadline},
-        retry=False,
-    )
+    model = job.kept(lambda: _model(job))
     question = ChatMessage(role=MessageRole.USER, content=[{"type": "text", "text": job.prompt}])
-    deltas = list(
-        model.generate_stream(
-            [question], tools_to_call_from=list(map(_tool, job.functions)) or None
-        )
+    stream = model.generate_stream(
+        [question], tools_to_call_from=list(map(_tool, job.functions)) or None
     )
+    deltas = list(job.watched(stream, lambda one: one.content))
     message = agglomerate_stream_deltas(deltas)
     usage = message.token_usage
     return {
@@ -39,6 +33,16 @@ def chat(job: Job) -> dict[str, Any]:
         if usage.total_tokens
         else None,
     }
+
+
+def _model(job: Job) -> OpenAIModel:
+    return OpenAIModel(
+        "gpt-4o",
+        api_base=job.base_url,
+        api_key=API_KEY,
+        client_kwargs={"max_retries": job.retries, "timeout": job.timeout(openai.Timeout)},
+        retry=False,
+    )
 
 
 def _tool(function: dict[str, Any]) -> Tool:

@@ -5,6 +5,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { jsonSchema, streamText, tool } from "ai";
 
+import { limitOf, retriesOf, saw } from "../faults.mjs";
 import { API_KEY, functionsOf, timeoutOf, withTools } from "../job.mjs";
 import { addTrouble, NOTHING } from "../troubles.mjs";
 
@@ -93,18 +94,37 @@ function opaqueOf({ content }) {
   return [...new Set(values.filter(Boolean))];
 }
 
+/** The user sees a text; a user who cancels aborts the request and leaves the loop. */
+function sawUntilAbort(job, text, user) {
+  try {
+    saw(job, text);
+  } catch (cancelled) {
+    user.abort();
+    throw cancelled;
+  }
+}
+
 async function run(model, job) {
   const { tools } = withTools(toolsOf(job));
+  const user = new AbortController(); // how its users cancel
   const answer = streamText({
     model,
     prompt: job.prompt,
     tools: tools && Object.fromEntries(tools),
-    maxRetries: 0,
-    timeout: timeoutOf(job),
+    maxRetries: retriesOf(job),
+    ...(job.run && { abortSignal: user.signal }),
+    timeout: job.run ? { firstChunkMs: limitOf(job), chunkMs: limitOf(job) } : timeoutOf(job),
     onError: () => {}, // the default prints the error, which is also in the stream
   });
   const outcome = { ...NOTHING, tool_calls: [], errors: [] };
-  for await (const part of answer.fullStream) ADD[part.type]?.(outcome, part);
+  outcome.causes = [];
+  for await (const part of answer.fullStream) {
+    if (part.type === "text-delta") sawUntilAbort(job, part.text, user);
+    const known = outcome.errors.length;
+    ADD[part.type]?.(outcome, part);
+    if (outcome.errors.length > known) outcome.causes.push(part.error ?? null);
+  }
+  if (!job.run) delete outcome.causes;
   // There is no step if the stream failed.
   const step = await answer.finalStep.catch(() => null);
   return step === null ? outcome : { ...outcome, opaque: opaqueOf(step) };

@@ -1,0 +1,104 @@
+"""How clients take faults: `python -m conformance.measure --faults [NAME...]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import mockllm
+from conformance.entries import ROOT, Entry
+from mockllm.checking import Policy
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.conformance.commands import Setting
+from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.fault_measured import fault_results
+from mockllm.conformance.fault_outcomes import declared_policy
+from mockllm.conformance.fault_results import FaultCaseResult, LoggedRequest
+from mockllm.conformance.fault_runner import FaultRunner
+from mockllm.conformance.measured import Measurement
+from mockllm.conformance.results import Results
+from mockllm.conformance.source import source_commit
+from mockllm.errors import ProbeError
+
+__all__ = ["measure_faults"]
+
+
+def measure_faults(entry: Entry) -> Results:
+    """What a client does in all cases with faults of its API.
+
+    Raises:
+        ProbeError: its adapter cannot be run, or an error of the adapter itself is reported.
+    """
+    cases = fault_cases(entry.api)
+    setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http", "--faults"))
+    longest = max(one.deadline for one in cases)
+    with FaultRunner(entry.argv, entry.api, longest=longest, cwd=ROOT) as runner:
+        policy = declared_policy(runner.hello.resilience)
+        check = check_faults(runner, cases, policy, setting=setting)
+        measurement = Measurement(
+            entry.api,
+            "http",
+            Policy(),
+            setting,
+            mockllm.__version__,
+            datetime.now(UTC).date().isoformat(),
+            source_commit(ROOT),
+            {"cases": "all cases with faults"},
+        )
+        results = fault_results(check, runner.hello, measurement, policy)
+    for one in results.faults:
+        _check_adapter(entry, one)
+    return replace(results, faults=tuple(map(_smaller, results.faults)))
+
+
+def _check_adapter(entry: Entry, case: FaultCaseResult) -> None:
+    """Checks that no accusation rests on an error of the adapter.
+
+    Raises:
+        ProbeError: one does.
+    """
+    crash = case.actual.get("crash")
+    reports = [crash, *(case.actual.get("errors") or ())]
+    for one in reports:
+        raised = str(one.get("raised", "")) if isinstance(one, Mapping) else ""
+        if case.wrong and raised.startswith("conformance/"):
+            raise ProbeError(f"{entry.name}: {case.case}: the adapter fails at {raised}: {one}")
+
+
+def _smaller(case: FaultCaseResult) -> FaultCaseResult:
+    """The case without what differs from machine to machine, and without long texts."""
+    return replace(
+        case,
+        wrong=tuple(replace(one, text=_short(one.text)) for one in case.wrong),
+        unconfirmed=tuple(replace(one, text=_short(one.text)) for one in case.unconfirmed),
+        log=tuple(map(_without_headers, case.log[:_MOST_REQUESTS])),
+        actual=_short(dict(case.actual)),
+    )
+
+
+_MOST_REQUESTS = 12
+_LONGEST = 600
+
+
+def _without_headers(one: LoggedRequest) -> LoggedRequest:
+    """The request with the headers that retries set, and no others."""
+    kept = {name: value for name, value in one.headers.items() if _RETRY.search(name.lower())}
+    return replace(one, headers=kept, request=_short(one.request))
+
+
+_RETRY = re.compile(r"retry|idempotency|timeout")
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_short, value))
+    if not isinstance(value, str):
+        return value
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1", value)
+    text = re.sub(r"/s/fault-\d+", "", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
