@@ -13,9 +13,11 @@ from types import FrameType
 
 import click
 
+from mockllm.cli.faults import fault_options
 from mockllm.cli.params import EXISTING, answering_options, path_options, read_scenarios
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
+from mockllm.replay.fault_plan import FaultPlan
 from mockllm.replay.session import Exchange
 
 __all__ = ["run"]
@@ -58,7 +60,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     "--require",
     multiple=True,
     metavar="NAME",
-    help="A rule that is not judged otherwise: extra-request, text-in-history.",
+    help="A rule that is not judged otherwise: extra-request, text-in-history, or one about tries, "
+    "such as retry-after-honoured.",
 )
 @click.option(
     "--allow-unplayed",
@@ -72,6 +75,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     show_default=True,
     help="How many requests in a row a client may make for a model that never stops.",
 )
+@fault_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def run(
@@ -88,6 +92,7 @@ def run(
     require: tuple[str, ...],
     allow_unplayed: bool,
     depth: int,
+    faults: FaultPlan,
     command: tuple[str, ...],
 ) -> None:
     """Run CMD against a server of its own, then judge its requests.
@@ -103,6 +108,7 @@ def run(
       mockllm run -- pytest tests/
       mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
+      mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
     """
     from mockllm.protocols.environment import client_environment, unproxied
     from mockllm.server.options import ServerOptions
@@ -119,6 +125,7 @@ def run(
         grace=_GRACE,
         paths=api_paths + agui_paths,
         log=exchanges.append,
+        faults=faults,
     )
     thread = ServerThread(read_scenarios(paths), options)
     with ExitStack() as stack:
