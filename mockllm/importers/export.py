@@ -293,7 +293,7 @@ _CUTS: dict[Ending, Cut] = {
     "closed": "upstream",
     "reset": "reset",
     "chunk": "chunk",
-    "open": "client",
+    "open": "stalled",
 }
 
 

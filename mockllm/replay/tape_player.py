@@ -207,6 +207,7 @@ _FRAMING = frozenset(
 _ENDINGS: Mapping[Cut, Ending] = {
     "": "complete",
     "client": "complete",
+    "stalled": "open",
     "upstream": "closed",
     "chunk": "chunk",
     "reset": "reset",
@@ -219,7 +220,7 @@ def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
 
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
-    client needed no more.
+    client needed no more. If it did so because nothing more came, nothing more comes.
 
     Args:
         id: by which a client may request or continue the answer later.
@@ -232,7 +233,7 @@ def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
     chunks = [chunk for chunk in tape.chunks if chunk.data]
     length = _length(tape)
     bodiless = _is_bodiless(tape)
-    broken = tape.cut in ("upstream", "chunk", "reset")
+    broken = _ENDINGS[tape.cut] != "complete"
     if broken and length is not None and sum(len(chunk.data) for chunk in chunks) >= length:
         length = None  # or the answer would be whole
     return bytes_answer(

@@ -15,15 +15,12 @@ from mockllm.replay.answer import FaultNote, HttpAnswer, chunk, stated_wait
 from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.connection_faults import close_at_next_request
-from mockllm.server.sending import break_off, send
+from mockllm.server.sending import break_off, broken_chunk, send
 
 __all__ = ["deliver_broken"]
 
 _KEEP_ALIVE = written_response(keep_alive=True)
 _CLOSE = written_response(keep_alive=False)
-
-_PROMISED = 64
-"""How many more bytes an HTTP chunk promises that breaks off."""
 
 
 async def deliver_broken(
@@ -77,8 +74,7 @@ def _note(answer: HttpAnswer, note: FaultNote, exchange: Exchange) -> None:
 
 async def _end(request: web.BaseRequest, sending: _Sending, ending: Ending) -> None:
     if ending == "chunk" and sending.framed:
-        promised = b"%x\r\n" % (len(sending.last) + _PROMISED)
-        await send(request, promised + sending.last, sending.exchange)
+        await send(request, broken_chunk(sending.last), sending.exchange)
         await break_off(request, "closed")
     else:
         await break_off(request, "closed" if ending == "chunk" else ending)

@@ -22,6 +22,9 @@ __all__ = ["AnswerCopy", "Upload", "cut_of"]
 _AT_ONCE = 1024 * 1024
 """Up to this size in bytes, the body of a request is read before it is sent."""
 
+_STALLED = 5.0
+"""A client that leaves after so many seconds without a byte left because nothing came."""
+
 
 class Upload:
     """The body of a request that has not been read, to be sent on.
@@ -110,10 +113,12 @@ class AnswerCopy:
         self._limit = limit
         self._size = 0
         self._clock = asyncio.get_running_loop().time
+        self._idle_since: float | None = self._clock()
         self._recording = None if recorder is None else recorder.begin(self._captured())
 
     def add(self, data: bytes) -> None:
         """Keeps a chunk."""
+        self._idle_since = None
         if self._recorder is None or self._recording is None:
             return
         self._size += len(data)
@@ -125,9 +130,10 @@ class AnswerCopy:
         self._recording.add(TimedBytes(max(0, at), data))
 
     async def room(self) -> None:
-        """Waits while many chunks wait to be searched."""
+        """Waits while many chunks wait to be searched; the next chunk is read afterwards."""
         if self._recorder is not None and self._recording is not None:
             await self._recording.room()
+        self._idle_since = self._clock()
 
     async def finish(self) -> None:
         """The answer is whole; returns when it is on the disk."""
@@ -142,6 +148,9 @@ class AnswerCopy:
         recording, self._recording = self._recording, None
         if recorder is None:
             return None
+        idle = 0.0 if self._idle_since is None else self._clock() - self._idle_since
+        if self.cut == "client" and idle >= _STALLED:
+            self.cut = "stalled"
         why = self._not_recorded()
         if recording is not None and not why:
             return recording.end(self._captured())

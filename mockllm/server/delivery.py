@@ -17,7 +17,7 @@ from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.session import Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.broken_delivery import deliver_broken
-from mockllm.server.sending import BROKEN_CHUNK, break_off, drained, send
+from mockllm.server.sending import break_off, broken_chunk, drained, send
 
 __all__ = ["CLOSE", "KEEP_ALIVE", "deliver"]
 
@@ -80,19 +80,21 @@ async def deliver(
     if answer.streamed:
         transport.write(head)
         head = b""
+    frames = _framed(answer) if framed else answer.data
     if timed:
-        await _send_timed(request, answer.chunks, exchange, speed, head, framed=framed)
+        await _send_timed(request, answer.chunks, frames, exchange, speed, head)
     else:
-        for data in answer.data:
-            await send(request, chunk(data) if framed else head + data, exchange)
+        for data, frame in zip(answer.data, frames, strict=True):
+            await send(request, head + frame, exchange)
             head = b""
             exchange.bytes_sent += len(data)
             await asyncio.sleep(0)  # the loop sends it before the next is written
         if head:  # of an answer that breaks off before its body
             await send(request, head, exchange)
     if answer.closes_connection:
-        if answer.ending == "chunk" and framed:
-            await send(request, BROKEN_CHUNK, exchange)
+        if answer.ending == "open":
+            stalled()
+            await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         await break_off(request, "reset" if answer.ending == "reset" else "closed")
         return CLOSE
     if framed:
@@ -106,25 +108,36 @@ def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
     return b"".join(answer.data)
 
 
+def _framed(answer: HttpAnswer) -> Sequence[bytes]:
+    """The parts of a body as HTTP chunks; the last one may break off."""
+    frames = [chunk(data) for data in answer.data]
+    if answer.ending == "chunk" and frames:
+        frames[-1] = broken_chunk(answer.data[-1])
+    return frames
+
+
 async def _send_timed(
     request: web.BaseRequest,
     chunks: Sequence[TimedBytes],
+    frames: Sequence[bytes],
     exchange: Exchange,
     speed: float,
     head: bytes,
-    *,
-    framed: bool,
 ) -> None:
-    """Writes each chunk at its time, counted from the start, so that delays do not add up."""
+    """Writes each chunk at its time, counted from the start, so that delays do not add up.
+
+    Args:
+        frames: the chunks as they are written.
+    """
     loop = asyncio.get_running_loop()
     start = loop.time()
     last = chunks[-1].at
-    for timed in chunks:
+    for timed, frame in zip(chunks, frames, strict=True):
         wait = start + timed.at / 1_000_000 / speed - loop.time()
         if wait > 0:
             await asyncio.sleep(wait)
         if timed.at == last and exchange.ended is None:
             exchange.ended = time.perf_counter() - exchange.clock
-        await send(request, chunk(timed.data) if framed else head + timed.data, exchange)
+        await send(request, head + frame, exchange)
         head = b""
         exchange.bytes_sent += len(timed.data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 
 from aiohttp import HttpVersion10, web
 
@@ -23,10 +24,13 @@ from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.copying import AnswerCopy, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.sending import BROKEN_CHUNK, break_off, send
+from mockllm.server.sending import break_off, broken_chunk, send
 from mockllm.server.upstream import Upstream
 
 __all__ = ["pass_broken"]
+
+_SILENCE = 300.0
+"""For so many seconds a service may send nothing after the client is gone."""
 
 
 async def pass_broken(
@@ -56,12 +60,18 @@ async def pass_broken(
     reading: asyncio.Task[object] = asyncio.create_task(arriving.read())
     passing.add(reading)
     reading.add_done_callback(passing.discard)
-    streamed = upstream.response.headers.get("Content-Length") is None
-    if streamed and is_live(faults):
-        live = _Live(request, arriving, exchange, LiveFault(faults[0], around))
-        return await live.pass_on(head)
-    answer = _whole(upstream, await arriving.whole(), streamed, faults, around)
-    return await deliver(request, answer, exchange)
+    try:
+        if upstream.response.headers.get("Content-Length") is None and is_live(faults):
+            live = _Live(request, arriving, exchange, LiveFault(faults[0], around))
+            return await live.pass_on(head)
+        parts = await arriving.whole()
+        answer = _whole(upstream, parts, arriving.failure, faults, around)
+        if arriving.failure is not None:
+            exchange.complete = False
+            exchange.problems += (str(arriving.failure),)
+        return await deliver(request, answer, exchange)
+    finally:
+        arriving.leave()
 
 
 class _Arriving:
@@ -71,16 +81,20 @@ class _Arriving:
         self._upstream, self._copy = upstream, copy
         self._queue: asyncio.Queue[TimedBytes | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
+        self._bound: asyncio.Timeout | None = None
+        self._left = False
         self.failure: UpstreamError | None = None
 
     async def read(self) -> None:
         """Reads the answer to its end; it is on the disk afterwards."""
         try:
-            async for data in self._upstream.chunks():
-                self._copy.add(data)
-                at = round((self._loop.time() - self._upstream.sent) * 1_000_000)
-                self._queue.put_nowait(TimedBytes(max(0, at), data))
-                await self._copy.room()
+            async with asyncio.timeout(None) as self._bound:
+                try:
+                    await self._read()
+                finally:
+                    self._bound = None
+        except TimeoutError:
+            pass  # the copy is cut: the client is gone, and nothing comes
         except UpstreamError as error:
             self.failure = error
             self._copy.cut = cut_of(error)
@@ -91,6 +105,26 @@ class _Arriving:
             self._upstream.close()
             self._copy.hand_over()
             self._queue.put_nowait(None)
+
+    async def _read(self) -> None:
+        async for data in self._upstream.chunks():
+            self._copy.add(data)
+            at = round((self._loop.time() - self._upstream.sent) * 1_000_000)
+            if self._left:
+                self._limit_silence()
+            else:
+                self._queue.put_nowait(TimedBytes(max(0, at), data))
+            await self._copy.room()
+
+    def leave(self) -> None:
+        """The client gets no more of it."""
+        self._left = True
+        self._queue = asyncio.Queue()
+        self._limit_silence()
+
+    def _limit_silence(self) -> None:
+        if self._bound is not None:
+            self._bound.reschedule(self._loop.time() + _SILENCE)
 
     async def get(self, until: float | None = None) -> TimedBytes | None:
         """The next bytes; None at the end.
@@ -112,7 +146,7 @@ class _Arriving:
 def _whole(
     upstream: Upstream,
     parts: list[TimedBytes],
-    streamed: bool,
+    failure: UpstreamError | None,
     faults: tuple[Fault, ...],
     around: Circumstances,
 ) -> HttpAnswer:
@@ -123,7 +157,11 @@ def _whole(
         if name.lower() not in (b"content-length", b"transfer-encoding", b"connection")
     )
     now = tuple(TimedBytes(0, part.data) for part in parts)
-    sent = Transmission(upstream.response.status, headers, now, streamed)
+    length = upstream.response.headers.get("Content-Length")
+    sent = Transmission(upstream.response.status, headers, now, streamed=length is None)
+    if failure is not None:
+        stated = None if length is None else int(length)
+        sent = replace(sent, ending=failure.how or "closed", length=stated)
     changed = break_answer(sent, faults, around)
     return note_of(
         bytes_answer(
@@ -168,8 +206,7 @@ class _Live:
         if ending is None and failure is not None:
             self._exchange.complete = False
             self._exchange.problems += (str(failure),)
-            await break_off(self._request, "reset" if failure.how == "reset" else "closed")
-            return CLOSE
+            ending = failure.how or "closed"
         if self._fault.missed:
             self._exchange.problems += (f"{MISSED}{self._fault.missed}",)
         return await self._end(ending or "complete")
@@ -208,7 +245,7 @@ class _Live:
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if ending != "complete":
             if ending == "chunk" and self._framed:
-                await send(self._request, BROKEN_CHUNK, self._exchange)
+                await send(self._request, broken_chunk(), self._exchange)
             await break_off(self._request, "closed" if ending == "chunk" else ending)
             return CLOSE
         if self._framed:

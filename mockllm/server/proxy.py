@@ -29,7 +29,7 @@ from mockllm.scenario.fault_model import Fault
 from mockllm.server.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.recorder import Recorder, Written
-from mockllm.server.sending import BROKEN_CHUNK, break_off, send
+from mockllm.server.sending import break_off, broken_chunk, send
 from mockllm.server.services import Services, shown_url
 from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 
@@ -182,7 +182,7 @@ class Proxy:
             copy.cut = cut_of(error)
             exchange.complete, exchange.problems = False, (str(error),)
             if error.how == "chunk" and request.version > HttpVersion10:
-                await send(request, BROKEN_CHUNK, exchange)
+                await send(request, broken_chunk(), exchange)
             await break_off(request, "reset" if error.how == "reset" else "closed")
         finally:
             upstream.close()

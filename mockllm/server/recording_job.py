@@ -139,7 +139,7 @@ def recording_job(setup: Setup, emit: Emit) -> RecordingJob:
 
 def _completed(captured: Captured) -> Captured:
     """The exchange; not cut where the client left after the end marker of the stream."""
-    if captured.cut != "client":
+    if captured.cut not in ("client", "stalled"):
         return captured
     protocol = detected(captured).protocol
     if protocol is not None and complete(captured, protocol):

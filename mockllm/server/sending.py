@@ -17,13 +17,18 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-__all__ = ["BROKEN_CHUNK", "break_off", "drained", "send"]
+__all__ = ["break_off", "broken_chunk", "drained", "send"]
 
-BROKEN_CHUNK = b"40\r\n"
-"""The beginning of an HTTP chunk that breaks off."""
+_PROMISED = 64
+"""How many more bytes an HTTP chunk promises that breaks off."""
 
 _WATER = 64 * 1024
 _PATIENCE = 0.005
+
+
+def broken_chunk(data: bytes = b"") -> bytes:
+    """An HTTP chunk that breaks off after some bytes of its data."""
+    return b"%x\r\n" % (len(data) + _PROMISED) + data
 
 
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:

@@ -22,7 +22,6 @@ from yarl import URL
 from mockllm.errors import UpstreamError
 from mockllm.server.aiohttp_internals import (
     BodyError,
-    ServiceConnection,
     connection_of,
     give_what_arrived,
     observe_connections,
@@ -67,6 +66,7 @@ class Upstream:
     response: aiohttp.ClientResponse
     sent: float
     trailers: RawHeaders = field(default=())
+    _in_chunk: bool = field(default=False, init=False)
 
     @property
     def headers(self) -> RawHeaders:
@@ -97,6 +97,8 @@ class Upstream:
                 lost = True
                 give_what_arrived(content)
                 continue
+            if data or ended:
+                self._in_chunk = not ended
             if data:
                 yield data
             elif not ended or content.at_eof():
@@ -116,14 +118,9 @@ class Upstream:
             message = "The service reset the connection before the end of its answer."
             return UpstreamError(message, "reset")
         message = "The service closed the connection before the end of its answer."
-        return UpstreamError(message, "chunk" if self._ended_in_chunk(connection) else "closed")
-
-    def _ended_in_chunk(self, connection: ServiceConnection | None) -> bool:
-        """Whether the last bytes are no end of an HTTP chunk (RFC 9112, section 7.1): a chunk
-        ends with a line break after its data."""
         coding = self.response.headers.get("Transfer-Encoding", "").lower()
-        tail = b"" if connection is None else connection.tail
-        return "chunked" in coding and not tail.endswith(b"\r\n")
+        in_chunk = "chunked" in coding and self._in_chunk
+        return UpstreamError(message, "chunk" if in_chunk else "closed")
 
     def _ended_by_reset(self) -> bool:
         """Whether a body that only the end of the connection ends was ended by a reset; aiohttp

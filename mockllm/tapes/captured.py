@@ -12,13 +12,14 @@ from mockllm.framing.content_coding import decompressed
 
 __all__ = ["CUTS", "Captured", "Cut"]
 
-Cut = Literal["", "client", "upstream", "chunk", "reset"]
-"""How the connection ended before the end of the answer: the `client` closed it, or the `upstream`
-closed it (FIN), also in the middle of an HTTP `chunk`, or `reset` it (RST); "" if the answer is
-complete."""
+Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]
+"""How the connection ended before the end of the answer: the `client` closed it, also after
+the upstream had sent nothing for a long time (`stalled`), or the `upstream` closed it (FIN), also
+in the middle of an HTTP `chunk`, or `reset` it (RST); "" if the answer is complete."""
 
 CUTS: Mapping[Cut, str] = {
     "client": "cut by the client",
+    "stalled": "cut by the client after the upstream stalled",
     "upstream": "cut by the upstream",
     "chunk": "cut by the upstream in an HTTP chunk",
     "reset": "reset by the upstream",

@@ -188,7 +188,7 @@ def _head_fields() -> dict[str, _Check]:
         "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
         "cut": (
             lambda value: value in get_args(Cut),
-            'one of "", "client", "upstream", "chunk", "reset"',
+            'one of "", "client", "stalled", "upstream", "chunk", "reset"',
         ),
         "chunks": (_is_count, "a whole number"),
         "digest": (lambda value: isinstance(value, str), "a string"),

@@ -39,7 +39,7 @@ tapes = st.builds(
     status=st.integers(200, 599),
     headers=headers,
     chunks=timed,
-    cut=st.sampled_from(["", "client", "upstream", "chunk", "reset"]),
+    cut=st.sampled_from(["", "client", "stalled", "upstream", "chunk", "reset"]),
     digest=st.text("0123456789abcdef", max_size=8),
     request=st.none() | st.builds(RecordedRequest, st.just("POST"), texts, headers, bodies),
     reason=st.none() | reasons,
@@ -164,7 +164,8 @@ LINES = dump_tape(TAPE).split(b"\n")
         (broken(chunks=True), "1:1: 'chunks' must be a whole number, got true"),
         (
             broken(cut="server"),
-            '1:1: \'cut\' must be one of "", "client", "upstream", "chunk", "reset", got "server"',
+            '1:1: \'cut\' must be one of "", "client", "stalled", "upstream", "chunk", "reset", '
+            'got "server"',
         ),
         (broken(reason="€"), "1:1: 'reason' must be a reason phrase, got \"€\""),
         (broken(reason=1), "1:1: 'reason' must be a reason phrase, got 1"),

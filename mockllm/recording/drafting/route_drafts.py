@@ -35,7 +35,7 @@ from mockllm.scenario.model import (
     TextCondition,
     TurnSpec,
 )
-from mockllm.tapes.captured import Captured
+from mockllm.tapes.captured import CUTS, Captured
 from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape, digest
 
@@ -178,7 +178,7 @@ def _key(scenario: Scenario, recorded: Recorded, group: str) -> _Key:
 def _notes(exchange: Captured, order: int) -> tuple[str, ...]:
     notes = [f"HTTP {exchange.status}"] if exchange.status >= 400 else []
     if exchange.cut:
-        notes.append(f"cut by the {exchange.cut}")
+        notes.append(CUTS[exchange.cut])
     if order:
         notes.append(f"number {order + 1} of the same request")
     return tuple(notes)
