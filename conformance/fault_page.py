@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from conformance.entries import FAULT_RESULTS, ROOT
+from conformance.published import WITHHELD
 from mockllm.checking.resilience.model import RULES
+from mockllm.conformance.fault_results import RuleResult
 from mockllm.conformance.results import Results
 from mockllm.conformance.results_file import read_results
 from mockllm.errors import MockLLMError, UsageError
@@ -55,6 +57,7 @@ _HEAD = """\
 was used as its documentation recommends, with the retries and the timeout of the case wherever it
 has an option for them, and with the documented way of reading a stream. `✓`: kept in every case
 that was judged. `✖`: broken in so many of the judged cases. `–`: not judged. `·`: does not apply.
+`?`: a mistake was seen; it is published when a server without mockllm has shown it, too.
 
 How to read it:
 
@@ -69,8 +72,8 @@ How to read it:
 - `stall-times-out` uses the timeout that the client has an option for. One that ends with the
   headers, or that bounds the whole answer, is no idle timeout.
 
-Findings were repeated with a server of a few lines, outside of mockllm, but not all of them yet:
-[findings/resilience](findings/resilience/README.md) has it, the clients and the log.
+Each mistake below was repeated with a server of a few lines, outside of mockllm:
+[findings/resilience](findings/resilience/README.md) has the server, the clients and the log.
 [conformance/results/faults](../conformance/results/faults) has each case with the log of its
 connections.
 """
@@ -101,7 +104,7 @@ def _matrix(results: Sequence[Results]) -> Iterator[str]:
     yield "|---" * (len(results) + 1) + "|"
     verdicts = [{one.rule: one for one in two.rules} for two in results]
     for rule in RULES:
-        marks = [_mark(one[rule].verdict, one[rule].wrong, one[rule].judged) for one in verdicts]
+        marks = [_mark(one[rule]) for one in verdicts]
         yield f"| `{rule}` | {' | '.join(marks)} |"
     yield ""
     for number, one in enumerate(results, 1):
@@ -109,9 +112,11 @@ def _matrix(results: Sequence[Results]) -> Iterator[str]:
         yield f"{number}. {client.name} ({client.language}), {client.version}"
 
 
-def _mark(verdict: str, wrong: int, judged: int) -> str:
+def _mark(rule: RuleResult) -> str:
+    if rule.reason == WITHHELD:
+        return "?"
     shown = {"right": "✓", "not judged": "–", "not applicable": "·"}
-    return shown.get(verdict) or f"✖ {wrong} of {judged}"
+    return shown.get(rule.verdict) or f"✖ {rule.wrong} of {rule.judged}"
 
 
 def _mistakes(results: Results) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import Any
 import mockllm
 from conformance.entries import ROOT, Entry, chosen
 from conformance.measure_faults import measure_faults
+from conformance.published import published
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.variation import PLAIN
@@ -172,7 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 continue
             path = entry.fault_results if parsed.faults else entry.results
             results = measure_faults(entry) if parsed.faults else measure(entry)
-            write_results(results, path)
+            if parsed.faults:  # all of it stays here; what was reproduced is published
+                write_results(results, ROOT / "build" / "faults" / path.name)
+            write_results(published(results) if parsed.faults else results, path)
             _say(f"{path.relative_to(ROOT)}: {_counts(results)}")
     except MockLLMError as error:
         sys.exit(str(error))

@@ -14,6 +14,7 @@ each connection, each request and each end with its time. FAULT is one of:
   slow         a word each 0.25 s, without an end
   empty        status 200 and an empty body
   wait         status 429 with `retry-after: 3600`
+  bad          status 400 for each request
   busy         status 503 for each request
   idle         the first answer is whole; its connection is closed as the next request comes
 """
@@ -112,13 +113,14 @@ END = {
 }  # fmt: skip
 
 
+_STATUSES = {"wait": "429 Too Many Requests", "bad": "400 Bad Request", "busy": "503 Unavailable"}
+
+
 class Server:
     def __init__(self, api: str, fault: str) -> None:
         self.api, self.fault, self.connections, self.requests = api, fault, 0, 0
 
-    async def connected(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         number = self.connections
         say(f"connection {number} opens")
@@ -142,13 +144,14 @@ class Server:
         await reader.readexactly(int(fields.get("content-length", "0")))
         self.requests += 1
         say(f"connection {number}: request {self.requests}: {head.split(chr(13))[0]}")
-        if self.fault in ("wait", "busy"):
-            status = "429 Too Many Requests" if self.fault == "wait" else "503 Unavailable"
+        if self.fault in _STATUSES:
+            status = _STATUSES[self.fault]
             wait = "retry-after: 3600\r\n" if self.fault == "wait" else ""
             body = b'{"error": {"type": "rate_limit_error", "message": "no", "code": 429}}'
             writer.write(
                 f"HTTP/1.1 {status}\r\n{wait}content-type: application/json\r\n"
-                f"content-length: {len(body)}\r\n\r\n".encode() + body
+                f"content-length: {len(body)}\r\n\r\n".encode()
+                + body
             )
             say(f"connection {number}: status {status[:3]}")
             return True
