@@ -46,7 +46,8 @@ def _mistakes(
         if attempt.reply is not None and attempt.reply.fault:
             tried = turn.tried(attempt)
             where = (*path, "attempts", number)
-            yield from _of_answer(scenario, index, tried, attempt.reply.fault, where, apis)
+            if tried.http is None:
+                yield from _of_answer(scenario, index, tried, attempt.reply.fault, where, apis)
 
 
 def _of_answer(

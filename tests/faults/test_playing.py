@@ -322,6 +322,15 @@ def test_tries_with_answers_of_their_own(api: str) -> None:
         assert [one.attempt for one in entries] == [1, 2, 3, 4]
 
 
+def test_a_try_of_a_turn_that_is_an_error() -> None:
+    """An attempt with a fault alone plays the turn's own error; a file with it can be loaded."""
+    text = "scenario: s\nmatch: any\nturns:\n- attempts: [{fault: {drip: {every: 2ms}}}]\n  http: 400\n"
+    with served(text) as server:
+        first, second = ask(server, "chat"), ask(server, "chat")
+        assert (first.status, second.status) == (400, 400)
+        assert [bool(one.fault) for one in journal(server)] == [True, False]
+
+
 def test_a_rate_repeats() -> None:
     """The same seed, session and order give the same faults; another seed gives others."""
     texts = ("cut:after=1 event", "status:status=503")
