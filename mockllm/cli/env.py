@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
 from mockllm.errors import UsageError
 
 __all__ = ["env"]
+
+
+def _usable(parts: SplitResult) -> str:
+    """A URL that clients can use: for one that names all addresses of a machine, the one on this
+    machine."""
+    from mockllm.server.addresses import reachable, url_of
+
+    host = parts.hostname or ""
+    if reachable(host) == host:
+        return parts.geturl()
+    try:
+        port = parts.port or 80
+    except ValueError as error:
+        raise UsageError(f"--url: {error}") from None
+    netloc = urlsplit(url_of(reachable(host), port)).netloc
+    return parts._replace(netloc=netloc).geturl()
 
 
 @click.command()
@@ -36,7 +52,7 @@ def env(url: str, session: str | None, export: bool) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
-    root = url.rstrip("/")
+    root = _usable(parts).rstrip("/")
     if session is not None:
         if not re.fullmatch(SESSION_NAME, session):
             raise UsageError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from mockllm.cli.output import LineOutput
 from mockllm.cli.params import number, path_options, size
 from mockllm.cli.reloading import follow
 from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
+from mockllm.cli.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, UsageError
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ __all__ = [
     "uncollected",
 ]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
 _SLACK = 0.25  # seconds for what is left to do after the grace
 _AGAIN = 0.05  # seconds after which a task that goes on is cancelled again
 _Command = TypeVar("_Command", bound=Any)
 
 Loop = Literal["auto", "asyncio", "uvloop"]
+Started = Callable[[Callable[[], None]], None]
 
 
 def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -119,18 +119,24 @@ def listening_options(command: _Command) -> _Command:
 
 
 def run_server(
-    server: MockServer, report: Report, loop: Loop, watched: tuple[Path, ...] = ()
+    server: MockServer,
+    report: Report,
+    loop: Loop,
+    watched: tuple[Path, ...] = (),
+    *,
+    started: Started = lambda _: None,
 ) -> None:
     """Serves until a signal; a second one cuts what is still open.
 
     Args:
         watched: files and folders to load again when they change.
+        started: called when the server listens, with a function that stops it.
     """
     if server.options.record is not None:
         # Scenarios are worked out beside streams that pass: those must not wait for their turn.
         sys.setswitchinterval(_TURN)
     with asyncio.Runner(loop_factory=_loop_factory(loop)) as runner:
-        runner.run(_serve(server, report, watched))
+        runner.run(_serve(server, report, watched, started))
 
 
 def run_recording(
@@ -193,12 +199,12 @@ def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) -> None:
+async def _serve(
+    server: MockServer, report: Report, watched: tuple[Path, ...], started: Started
+) -> None:
     """Serves until a signal; a second one cuts what is still open."""
-    stop, cut = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number_ in _SIGNALS:
-        loop.add_signal_handler(number_, lambda: (cut if stop.is_set() else stop).set())
+    signals = StopSignals(asyncio.get_running_loop())
+    stop, cut = signals.stop, signals.cut
     try:
         await server.start()
     except OSError as error:
@@ -207,12 +213,15 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
     await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
     report.listening(server.url)
+    started(stop.set)
     # What only requests need is imported now, while the first client finds its way here.
     with uncollected():
         scenarios, record = server.player.served.scenarios, server.options.record
         keys = record is not None and record.mode != "none"
         further = [(api, server.url + path) for api, path in server.options.paths]
-        report.serving(scenarios, server.base_urls, keys=keys, further=further)
+        report.serving(
+            scenarios, server.base_urls, keys=keys, further=further, elsewhere=server.elsewhere
+        )
         if record is not None:
             report.recording(record)
     await stop.wait()
@@ -231,6 +240,8 @@ async def _serve(server: MockServer, report: Report, watched: tuple[Path, ...]) 
             await ended(task)
     if cut.is_set():
         raise click.Abort
+    if server.lost:
+        raise click.exceptions.Exit(1)
 
 
 async def ended(task: asyncio.Task[Any]) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 import click
 
@@ -15,7 +16,7 @@ from mockllm.cli.params import EXISTING, read_scenarios
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 
-__all__ = ["list_scenarios", "table"]
+__all__ = ["fitted", "list_scenarios", "table"]
 
 _HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
 _TOOLS_SHOWN = 2
@@ -41,7 +42,7 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for line in table([_HEAD, *map(_row, scenarios)]):
-        click.echo(line[:width] if width else line)
+        click.echo(fitted(line, width) if width else line)
 
 
 def _described(scenario: Scenario) -> dict[str, Any]:
@@ -72,6 +73,27 @@ def _tools(names: list[str]) -> str:
     if len(names) <= _TOOLS_SHOWN:
         return ",".join(names) or "-"
     return f"{','.join(names[:_TOOLS_SHOWN])} +{len(names) - _TOOLS_SHOWN}"
+
+
+def fitted(line: str, width: int) -> str:
+    """A line that a terminal shows in one row; an ellipsis stands for what does not fit.
+
+    Args:
+        width: of the terminal, in columns; a wide character (Chinese, an emoji) takes two.
+    """
+    if sum(map(_columns, line)) <= width:
+        return line
+    shown, used = 0, 1
+    while shown < len(line) and used + _columns(line[shown]) <= width:
+        used += _columns(line[shown])
+        shown += 1
+    return f"{line[:shown].rstrip()}…"
+
+
+def _columns(character: str) -> int:
+    if combining(character):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -4,28 +4,30 @@ served."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockllm.cli.params import read_scenarios
 from mockllm.cli.reports import Report
-from mockllm.errors import Problem, ScenarioError, UsageError
+from mockllm.errors import Problem, ScenarioError
 
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
 
-__all__ = ["check_watchable", "follow"]
+__all__ = ["follow"]
 
 
-def check_watchable() -> None:
-    """Fails with advice where watchfiles is not installed."""
+def _changes(folders: Iterable[Path], stop: asyncio.Event, deep: bool) -> AsyncIterator[object]:
+    """Yields after each change: at once where watchfiles is installed, else after half a second
+    at most."""
     try:
-        import watchfiles  # noqa: F401 - whether it is there
+        from watchfiles import awatch
     except ImportError:
-        raise UsageError(
-            "--reload needs watchfiles: pip install 'mockllm-harness[reload]'"
-        ) from None
+        from mockllm.cli.polling import poll
+
+        return poll(folders, stop, deep=deep)
+    return awatch(*folders, stop_event=stop, recursive=deep)
 
 
 async def follow(
@@ -36,14 +38,12 @@ async def follow(
     A change that leaves the scenarios as they are is passed over; one that breaks them is
     reported, and the last good version stays.
     """
-    from watchfiles import awatch
-
     served = server.player.served.scenarios
     problems: Sequence[Problem] = ()
     # The folder is watched, not the file: editors replace a file by a new one.
     folders = {path if path.is_dir() else path.parent for path in paths}
     deep = any(path.is_dir() for path in paths)
-    async for _ in awatch(*folders, stop_event=stop, recursive=deep):
+    async for _ in _changes(folders, stop, deep):
         try:
             scenarios = await asyncio.to_thread(read_scenarios, paths)
         except ScenarioError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from mockllm.cli.output import LineOutput
+from mockllm.core.text import shorten
 from mockllm.errors import Problem
 from mockllm.protocols.environment import client_base_urls
 
@@ -27,7 +28,9 @@ __all__ = ["JsonReport", "QuietReport", "Report", "TextReport", "summary_text"]
 
 _SHOWN = 20
 _MOST_COLUMN = 32
-_MAX_PROBLEM = 320
+_MAX_PROBLEM = 640
+_ADVICE = 320
+"""Of a problem that is too long, as many characters of the end stay: what to do stands there."""
 # The fields of a journal entry, without the long ones.
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
@@ -52,6 +55,7 @@ class Report(Protocol):
         *,
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
+        elsewhere: Sequence[str] = (),
     ) -> None: ...
 
     def recording(self, options: RecordOptions) -> None: ...
@@ -69,6 +73,8 @@ class Report(Protocol):
     def broken(self, problems: Sequence[Problem]) -> None: ...
 
     def stopping(self, grace: float) -> None: ...
+
+    def notice(self, text: str) -> None: ...
 
 
 class QuietReport:
@@ -88,6 +94,7 @@ class QuietReport:
         *,
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
+        elsewhere: Sequence[str] = (),
     ) -> None:
         return
 
@@ -117,6 +124,9 @@ class QuietReport:
     def stopping(self, grace: float) -> None:
         return
 
+    def notice(self, text: str) -> None:
+        self._output.line(text)
+
 
 class JsonReport:
     """JSON lines, after the first line; `event` names the kind of each."""
@@ -139,9 +149,12 @@ class JsonReport:
         *,
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
+        elsewhere: Sequence[str] = (),
     ) -> None:
         names = [scenario.name for scenario in scenarios]
         fields: dict[str, Any] = {"scenarios": names, "base_urls": dict(base_urls)}
+        if elsewhere:
+            fields["elsewhere"] = list(elsewhere)
         if further:
             fields["paths"] = [{"api": api, "url": url} for api, url in further]
         self._line("listening", url=self._url, **fields)
@@ -178,6 +191,9 @@ class JsonReport:
     def stopping(self, grace: float) -> None:
         self._line("stopping", grace=grace)
 
+    def notice(self, text: str) -> None:
+        self._line("notice", text=text)
+
 
 class TextReport:
     """Aligned lines for people; in colour on a terminal, unless NO_COLOR is set."""
@@ -197,10 +213,13 @@ class TextReport:
         *,
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
+        elsewhere: Sequence[str] = (),
     ) -> None:
         line = self._output.line
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
+        for url in elsewhere:
+            line(f"and, from other machines, on {url}")
         line("")
         if scenarios:
             line(f"Serving {_count(len(scenarios))}:")
@@ -276,6 +295,9 @@ class TextReport:
     def stopping(self, grace: float) -> None:
         self._output.line(f"stopping; open streams have {grace:g} s (once more to cut them)")
 
+    def notice(self, text: str) -> None:
+        self._output.line(text)
+
 
 def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
     """The summary for people."""
@@ -320,7 +342,7 @@ def _struck(exchange: Exchange) -> str:
 def _notes(exchange: Exchange) -> list[str]:
     """The notes on one request, in one line."""
     notes = []
-    if exchange.scenario is None:
+    if exchange.scenario is None and exchange.method:
         notes.append(f"{exchange.method} {exchange.path}")
     if exchange.attempt > 1:
         notes.append(f"try {exchange.attempt}")
@@ -332,7 +354,10 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append("the recording was played before")
     if exchange.client_gone:
         notes.append(f"the client left after {exchange.bytes_sent} bytes")
+    if exchange.stopped:
+        notes.append(f"the server stopped after {exchange.bytes_sent} bytes")
     for problem in exchange.problems:
         line = " ".join(problem.split())
-        notes.append(line if len(line) <= _MAX_PROBLEM else f"{line[:_MAX_PROBLEM]}...")
+        kept = _MAX_PROBLEM - _ADVICE
+        notes.append(shorten(line, _MAX_PROBLEM, keep=kept, tail=_ADVICE, mark=" … "))
     return notes

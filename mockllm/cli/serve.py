@@ -20,7 +20,7 @@ from mockllm.cli.listening import (
 from mockllm.cli.params import answering_options, quirk, read_scenarios
 from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
-from mockllm.cli.reloading import check_watchable
+from mockllm.cli.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
@@ -64,6 +64,21 @@ __all__ = ["cannot_listen", "serve"]
 )
 @recording_options
 @fault_options
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Serve in so many processes on one port, one for each core; they share their state.",
+)
+@click.option(
+    "--state",
+    default="",
+    metavar="URL",
+    help="Where sessions are kept that several servers share: redis://HOST:PORT/DATABASE (Valkey "
+    "or Redis), or sqlite:FILE on one machine.",
+)
 def serve(
     paths: tuple[Path, ...],
     host: str,
@@ -86,6 +101,8 @@ def serve(
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
     faults: FaultPlan,
+    workers: int,
+    state: str,
     **recording: Any,
 ) -> None:
     """Serve the scenarios of files and folders.
@@ -101,6 +118,8 @@ def serve(
       mockllm serve scenarios/ --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
       mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
+      mockllm serve scenarios/ --workers 4
+      mockllm serve scenarios/ --state redis://127.0.0.1:6379/0
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
     """
     if not paths:
@@ -108,8 +127,6 @@ def serve(
             "serve needs files or folders with scenarios; `mockllm init scenarios` writes a "
             "first one, then: mockllm serve scenarios"
         )
-    if reload:
-        check_watchable()
     record = None
     if mode is not None:
         record = record_options(_target(paths, output), mode, **recording)
@@ -117,6 +134,10 @@ def serve(
         raise UsageError(
             "--output, --upstream and the other options of recordings need --record, such as "
             "--record new_episodes"
+        )
+    if record is not None and (workers > 1 or state):
+        raise UsageError(
+            "--record needs one process with a state of its own; leave out --workers and --state"
         )
     _check_there(paths, record.folder if record is not None else None)
     report = report_for(log_format, quiet)
@@ -144,7 +165,13 @@ def serve(
             log=None if quiet else report.exchange,
             record=record,
             faults=faults,
+            state=state,
+            notice=report.notice,
         )
+        if workers > 1:
+            options = replace(options, log=None, notice=None)
+            serve_with_workers(WorkerPlan(paths, options, loop, log_format, quiet, reload), workers)
+            return
         target = record.folder if record is not None else None
         server = MockServer(_scenarios(paths, target), options)
     run_recording(server, report, loop, summary, paths if reload else ())

@@ -108,6 +108,8 @@ def _not_covered(found: Verification) -> Iterator[str]:
     if found.not_judged:
         numbers = ", ".join(map(str, found.not_judged))
         yield f"too large to be kept and judged: request {numbers}"
+    for gap in found.gaps:
+        yield f"requests may be missing: {gap}"
     if found.missed_faults:
         numbers = ", ".join(map(str, found.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"

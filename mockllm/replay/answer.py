@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from mockllm.core.http_status import reason_phrase
@@ -89,6 +90,7 @@ class HttpAnswer:
             has no body.
         fault: what breaks on its way; None for an answer without a fault. One with a fault is
             `segmented`.
+        ends: where each part ends in `encoded`; of a timed answer only.
     """
 
     status: int
@@ -107,6 +109,7 @@ class HttpAnswer:
     bodiless: bool = False
     length: int | None = None
     fault: FaultNote | None = None
+    ends: tuple[int, ...] = ()
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -206,11 +209,14 @@ def bytes_answer(
         bodiless=bodiless,
         length=length,
     )
-    body = b"".join([*map(chunk, data), bare.last_chunk]) if streamed else b"".join(data)
+    frames = [*map(chunk, data)] if streamed else data
+    head, last = bare.head(), bare.last_chunk if streamed else b""
+    timed = any(times)
     return replace(
         bare,
-        encoded=bare.head() + body,
-        timed=any(times),
+        encoded=b"".join([head, *frames, last]),
+        timed=timed,
+        ends=tuple(accumulate(map(len, frames), initial=len(head)))[1:] if timed else (),
         segmented=segmented,
         ending=ending,
         id=id,
@@ -274,6 +280,7 @@ def without_body(answer: HttpAnswer) -> HttpAnswer:
         streamed=False,
         timed=False,
         segmented=False,
+        ends=(),
         size=0,
         bodiless=True,
         length=length,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mockllm.replay.exchange import Exchange
@@ -75,6 +75,10 @@ class Dropped:
         self.size += size
         while self.size > self._max_bytes and len(self._entries) > 1:
             self.forget()
+
+    def add_forgotten(self, outcomes: Mapping[str, int]) -> None:
+        """Counts entries of which only the outcome is known."""
+        self._forgotten.update(outcomes)
 
     def forget(self) -> bool:
         """Forgets the oldest entry; returns whether there was one."""

@@ -44,10 +44,11 @@ class Exchange:
             it).
         bytes_sent: of the answer's body, without HTTP chunk framing.
         client_gone: whether the client went away before the answer was complete.
+        stopped: whether the server stopped before the answer was complete.
         duration: in seconds, from the request's arrival to the answer's end.
         ended: when the last pause of the answer was over and the rest was written, in seconds
             after the request's arrival; 0 for an answer without pauses. None until then, and
-            where the client went away earlier.
+            where the client went away, or the server stopped, earlier.
         clock: when the request arrived, in seconds of a monotonic clock: for the order of
             exchanges, not for the time of day.
         fault: what broke on the way of the answer, as it is written; "" for nothing.
@@ -90,6 +91,7 @@ class Exchange:
     problems: tuple[str, ...] = ()
     bytes_sent: int = 0
     client_gone: bool = False
+    stopped: bool = False
     duration: float = 0.0
     ended: float | None = None
     quirks: tuple[str, ...] = ()
@@ -113,6 +115,11 @@ class Exchange:
     def size(self) -> int:
         """An estimate of the memory that a journal needs for it, in bytes."""
         return 1024 + min(len(self.body), MAX_BODY) + sum(map(len, self.problems))
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether the answer was not sent whole: the client left, or the server stopped."""
+        return self.client_gone or self.stopped
 
     @property
     def fault_missed(self) -> bool:

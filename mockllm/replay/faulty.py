@@ -30,7 +30,7 @@ class FaultyPlayer(Player):
 
     def play(self, call: Call) -> HttpAnswer:
         answer = super().play(call)
-        faults = self.plan.draw(call.session.name, call.session.count + 1)
+        faults = self.plan.draw(call.session.name, call.session.requests_before + 1)
         if not faults or answer.fault is not None or call.exchange.outcome not in _PLAYED:
             return answer
         protocol = call.protocol

@@ -52,7 +52,8 @@ class Lookups:
         body: dict[str, Any] = {}
         if operation == "count_tokens" or (operation == "create" and call.exchange.body.strip()):
             body = parse_object(call.exchange.body)
-        return Lookup(call.target, names, any_model, body, number=call.session.count)
+        number = call.session.requests_before if operation == "create" else 0
+        return Lookup(call.target, names, any_model, body, number=number)
 
     def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
         id = call.target.segments[stored.segment]

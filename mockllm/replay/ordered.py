@@ -63,8 +63,7 @@ class OrderedPlayer(Player):
                 other = one.decide(call, strict)
             except RequestError:
                 continue
-            played = call.session.played.get(other.selection.scenario.name, ())
-            if other.selection.index not in played:
+            if not call.session.taken(other.selection.scenario, other.selection.index):
                 other.lasting = False
                 return other
         decision.lasting = decision.lasting and not group

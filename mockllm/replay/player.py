@@ -138,7 +138,7 @@ class Player:
                 failure = decision.spec.attempts[tried]
         if failure is decision.spec.http:
             if scenario.turns[selection.index].recorded is not None:
-                exchange.repeated = selection.index in session.played.get(scenario.name, ())
+                exchange.repeated = session.repeats(scenario, selection.index)
             session.note_played(scenario, selection.index)
         exchange.outcome = "played" if failure is None else "error"
         if failure is not None and failure is not decision.spec.http:
@@ -155,7 +155,7 @@ class Player:
             if stored is None or stored.is_stored(request.body):
                 session.keep_answer(answer.id, exchange)
             if request.conversation is not None:
-                session.conversations[request.conversation] = answer.id.partition("_")[2]
+                session.keep_conversation(request.conversation, answer.id.partition("_")[2])
         return answer
 
     def _decision(self, call: Call) -> Decision:
@@ -306,7 +306,7 @@ class Player:
         request = protocol.parse(parse_object(exchange.body), call.target, strict)
         exchange.model, exchange.stream = request.model, request.stream
         if request.conversation is not None and request.previous is None:
-            previous = session.conversations.get(request.conversation)
+            previous = session.conversation(request.conversation)
             request = replace(request, previous=previous)
         if self.named is not None and not named_scenario(self.served, request, call.headers):
             request = replace(request, scenario=self.named)

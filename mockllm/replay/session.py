@@ -29,6 +29,7 @@ class Session:
         max_dropped: how many bytes of the dropped entries are kept for the verdict.
         played: the indices of the turns that were played, by the name of the scenario.
         conversations: the latest token of each conversation that requests name by an id.
+        gaps: why nothing is known of some requests, where the state is shared by processes.
         evicted: whether the server dropped an earlier session of this name, which was not over:
             nothing is known of its requests.
     """
@@ -43,6 +44,7 @@ class Session:
     played: dict[str, set[int]] = field(default_factory=dict)
     conversations: dict[str, str] = field(default_factory=dict)
     evicted: bool = False
+    gaps: tuple[str, ...] = ()
     _begun_at: dict[str, int] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], int] = field(default_factory=dict)
     _answers: dict[str, Exchange] = field(default_factory=dict)
@@ -122,8 +124,12 @@ class Session:
 
     def note_played(self, scenario: Scenario, index: int) -> None:
         """Records that a turn was played."""
-        self._begun_at.setdefault(scenario.name, index)
-        self.played.setdefault(scenario.name, set()).add(index)
+        self.note_played_turn(scenario.name, index)
+
+    def note_played_turn(self, scenario: str, index: int) -> None:
+        """Records that a turn of a scenario, by its name, was played."""
+        self._begun_at.setdefault(scenario, index)
+        self.played.setdefault(scenario, set()).add(index)
 
     def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
         """The first of some turns, each a scenario and an index, that was not played yet."""
@@ -131,6 +137,36 @@ class Session:
             ((one, index) for one, index in turns if index not in self.played.get(one.name, ())),
             None,
         )
+
+    def taken(self, scenario: Scenario, index: int) -> bool:
+        """Whether a turn was played, or is about to be."""
+        return index in self.played.get(scenario.name, ())
+
+    def repeats(self, scenario: Scenario, index: int) -> bool:
+        """Whether a turn was played before the request that plays it now."""
+        return index in self.played.get(scenario.name, ())
+
+    @property
+    def requests_before(self) -> int:
+        """How many requests were recorded before the one that is answered now."""
+        return self.count
+
+    def conversation(self, id: str) -> str | None:
+        """The latest token of a conversation; None where there is none."""
+        return self.conversations.get(id)
+
+    def keep_conversation(self, id: str, token: str) -> None:
+        """Notes the token of the latest answer of a conversation."""
+        self.conversations[id] = token
+
+    def forget_earlier(self, outcomes: Mapping[str, int]) -> None:
+        """Notes requests of which only the outcome is known, before others are recorded.
+
+        Args:
+            outcomes: how many had each outcome.
+        """
+        self._dropped.add_forgotten(outcomes)
+        self.count += sum(outcomes.values())
 
     def keep_answer(self, id: str, exchange: Exchange) -> None:
         """Keeps an answer for look-up by its id, as long as its exchange is in the journal."""
@@ -171,6 +207,8 @@ class Sessions:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._evicted: OrderedDict[str, None] = OrderedDict()
         self._size = 0
+        self.dropped = 0
+        """How many entries have left journals because there was no room for them."""
         self.on_evicted: Callable[[str], None] = lambda _: None
         """Called with the name of each session that is evicted."""
 
@@ -185,6 +223,11 @@ class Sessions:
         """The names of the sessions that were evicted and have not come back, the oldest first;
         at most 65,536."""
         return tuple(self._evicted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all sessions."""
+        return tuple(self._sessions)
 
     def get(self, name: str) -> Session:
         """The session of that name, made if need be."""
@@ -210,8 +253,9 @@ class Sessions:
 
     def record(self, session: Session, exchange: Exchange) -> None:
         """Adds an exchange to a session's journal; the bounds of all sessions hold afterwards."""
-        before = session.memory
+        before, left = session.memory, session.dropped
         session.record(exchange)
+        self.dropped += session.dropped - left
         if self._sessions.get(session.name) is session:
             self._size += session.memory - before
         while self._size > self._max_bytes and self._shed():
@@ -230,7 +274,9 @@ class Sessions:
         """Frees some memory; returns whether there was any to free."""
         largest = max(self._sessions.values(), key=lambda session: session.memory)
         before = largest.memory
+        left = largest.dropped
         if largest.shed():
+            self.dropped += largest.dropped - left
             self._size -= before - largest.memory
         elif len(self._sessions) > 1:
             self._evict_oldest()
@@ -240,6 +286,7 @@ class Sessions:
 
     def _evict_oldest(self) -> None:
         name, session = self._sessions.popitem(last=False)
+        self.dropped += len(session.journal)
         self._size -= session.memory
         self._evicted[name] = None
         if len(self._evicted) > _MOST_NAMES:

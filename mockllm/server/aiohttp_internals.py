@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,6 +53,8 @@ def low_level_server(
     max_body: int,
     limit: int | None = None,
     waits: bool = False,
+    patience: float = 60.0,
+    gave_up: Callable[[], None] = lambda: None,
 ) -> web.Server:
     """A server without an application, with a bound for the bodies of its requests.
 
@@ -65,6 +68,8 @@ def low_level_server(
             aiohttp 3.14 began to allow bodies of just `client_max_size` bytes.
         limit: how many connections are served at the same time; None: any number.
         waits: whether further connections wait until another one ends; otherwise they are reset.
+        patience: for how long nothing may arrive of a head that is not whole, in seconds.
+        gave_up: called when a connection was closed for that.
     """
     loop = asyncio.get_running_loop()
 
@@ -79,8 +84,9 @@ def low_level_server(
             message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
         )
 
-    kind = web.Server if limit is None else partial(_LimitedServer, Admission(limit, waits))
+    kind = _Server if limit is None else partial(_LimitedServer, Admission(limit, waits))
     return kind(
+        _Heads(patience, gave_up),
         handler,
         request_factory=make_request,
         handler_cancellation=True,
@@ -89,7 +95,67 @@ def low_level_server(
     )
 
 
-class _LimitedServer(web.Server):
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """What becomes of heads that do not arrive whole: see `low_level_server`."""
+
+    patience: float
+    gave_up: Callable[[], None]
+
+
+class _Connection(web.RequestHandler):
+    """A connection that is closed where a part of a head arrives, and then nothing more.
+
+    aiohttp limits how long a connection may be idle, not how long a head may take. What of a head
+    has arrived is known to its parser only; `_waiter` shows that no whole one has.
+    """
+
+    __slots__ = ("_give_up_at_end", "_heads")
+
+    def __init__(self, heads: _Heads, manager: web.Server, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self._heads = heads
+        self._give_up_at_end: asyncio.TimerHandle | None = None
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        timer, self._give_up_at_end = self._give_up_at_end, None
+        if timer is not None:
+            timer.cancel()
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        # Empty lines before a request are none (RFC 9112, section 2.2).
+        if timer is not None or data.strip(b"\r\n"):
+            loop = asyncio.get_running_loop()
+            self._give_up_at_end = loop.call_later(self._heads.patience, self._give_up)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._give_up_at_end is not None:
+            self._give_up_at_end.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        self._give_up_at_end = None
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            self._heads.gave_up()
+            self.force_close()
+
+
+class _Server(web.Server):
+    """A server whose connections are of our class. `web.Server` is documented as a factory of
+    protocols for `loop.create_server`; which class it makes is not."""
+
+    def __init__(self, heads: _Heads, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._heads = heads
+
+    def __call__(self) -> Any:
+        return _Connection(self._heads, self, loop=self._loop, **self._kwargs)
+
+
+class _LimitedServer(_Server):
     """A server with a bound for its connections. `web.Server` is documented as a factory of
     protocols for `loop.create_server`; that a subclass may wrap them is not."""
 

@@ -7,14 +7,16 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from mockllm.replay.fault_plan import read_plan
 from mockllm.scenario.model import Scenario
+from mockllm.server.addresses import further_urls, reachable, url_of
 from mockllm.server.aiohttp_internals import low_level_server, take_no_more_requests
 from mockllm.server.options import RecordOptions, ServerOptions
 
@@ -39,6 +41,8 @@ class MockServer:
     def __init__(self, scenarios: Iterable[Scenario], options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
         self.url = ""
+        self.lost = 0
+        """How many journal entries were lost at the end, as the state store was away."""
         self._scenarios = tuple(scenarios)
         self._runner: web.ServerRunner | None = None
         self._server: web.Server | None = None
@@ -74,6 +78,17 @@ class MockServer:
         from mockllm.server.control import base_urls
 
         return base_urls(self.protocols, self.url)
+
+    @property
+    def ready_checks(self) -> list[Callable[[], Awaitable[str | None]]]:
+        """What `/_mockllm/ready` depends on: each returns why the server is not ready, or None."""
+        return self._handler.readiness.checks
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Its URLs for other machines, where it listens on all addresses of this one."""
+        port = urlsplit(self.url).port
+        return () if port is None else further_urls(self.options.host, port)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
@@ -157,17 +172,53 @@ class MockServer:
             _ = self._handler  # it checks them
         if self.options.record is not None:
             self._handler.start_recording(self.options.record)
+        if self.options.state:
+            await self._share()
         faults = self.options.faults
         self._server = low_level_server(
-            self._handle, max_body=self.options.max_body, limit=faults.limit, waits=faults.waits
+            self._handle,
+            max_body=self.options.max_body,
+            limit=faults.limit,
+            waits=faults.waits,
+            patience=self.options.patience,
+            gave_up=lambda: self._handler.gave_up(),
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.options.host, self.options.port, backlog=1024)
-        await site.start()
+        await self._site(self._runner).start()
         host, port = self._runner.addresses[0][:2]
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{port}"
+        self.url = url_of(reachable(host), port)
+
+    def _site(self, runner: web.ServerRunner) -> web.BaseSite:
+        options = self.options
+        if options.listener is not None:
+            return web.SockSite(runner, options.listener, backlog=4096)
+        return web.TCPSite(
+            runner,
+            options.host,
+            options.port,
+            backlog=4096,
+            reuse_port=options.reuse_port or None,
+        )
+
+    async def _share(self) -> None:
+        """Joins the processes that share the state.
+
+        Raises:
+            UsageError: the store cannot be used.
+        """
+        from mockllm.errors import UsageError
+        from mockllm.server.state.opening import open_store
+        from mockllm.server.state.shared import SharedState
+        from mockllm.server.state.store import StoreError
+
+        notice = self.options.notice
+        state = SharedState(open_store(self.options.state), notice or (lambda _: None))
+        try:
+            await state.open()
+        except StoreError as error:
+            raise UsageError(f"--state: {error}") from None
+        self._handler.share(state)
 
     async def stop(self) -> None:
         """Stops listening, lets open streams go on for `grace` seconds, then cuts them."""
@@ -177,14 +228,24 @@ class MockServer:
         for site in list(runner.sites):
             await site.stop()
         take_no_more_requests(self._server)
-        streaming = set(self._handler.streaming)
-        if streaming:
-            _, late = await asyncio.wait(streaming, timeout=self.options.grace)
-            for task in late:
-                task.cancel()
+        self._handler.readiness.stopping = True
+        try:
+            await self._grace()
+        finally:
+            self._handler.cutting = True
+        for task in tuple(self._handler.streaming):
+            task.cancel()
         await runner.cleanup()
         if "_handler" in vars(self):
             await self._handler.close()
+            if self._handler.shared is not None:
+                self.lost = await self._handler.shared.state.close()
+
+    async def _grace(self) -> None:
+        """Lets open streams go on for a time."""
+        streaming = set(self._handler.streaming)
+        if streaming:
+            await asyncio.wait(streaming, timeout=self.options.grace)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -6,15 +6,17 @@ import asyncio
 import time
 from collections.abc import Callable
 from email.utils import formatdate
+from itertools import accumulate
 from math import ceil
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.core.timed_bytes import Ending
+from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.replay.answer import FaultNote, HttpAnswer, chunk, stated_wait
 from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.connection_faults import close_at_next_request
+from mockllm.server.pacing import Paced, Pacer
 from mockllm.server.sending import break_off, broken_chunk, send
 
 __all__ = ["deliver_broken"]
@@ -31,6 +33,7 @@ async def deliver_broken(
     *,
     keep_alive: bool,
     stalled: Callable[[], None],
+    pacer: Pacer,
 ) -> web.StreamResponse:
     """Sends an answer with a fault, and notes in the exchange when it struck.
 
@@ -38,9 +41,10 @@ async def deliver_broken(
         note: the faults of the answer.
         keep_alive: whether the connection may stay open.
         stalled: called when nothing more will come of an answer that stays open.
+        pacer: writes the parts.
     """
     _note(answer, note, exchange)
-    sending = _Sending(request, answer, note, exchange)
+    sending = _Sending(request, answer, note, exchange, pacer)
     await sending.head(close=not keep_alive)
     await sending.body()
     ending = answer.ending
@@ -89,12 +93,13 @@ class _Sending:
         answer: HttpAnswer,
         note: FaultNote,
         exchange: Exchange,
+        pacer: Pacer,
     ) -> None:
         self._request, self._answer, self._note = request, answer, note
         self.exchange = exchange
         self._http_1_0 = request.version <= HttpVersion10
-        self._loop = asyncio.get_running_loop()
-        self._start = self._loop.time()
+        self._pacer = pacer
+        self._start = pacer.start_of(request)
         self._head = b""
         self.framed = answer.streamed and not self._http_1_0
         self.last = b""
@@ -127,14 +132,7 @@ class _Sending:
         broken = answer.ending == "chunk" and self.framed and parts
         if broken:
             self.last = parts.pop().data
-        for part in parts:
-            self._check()
-            await self._until(part.at)
-            data = chunk(part.data) if self.framed else self._head + part.data
-            self._head = b""
-            await send(self._request, data, exchange)
-            exchange.bytes_sent += len(part.data)
-            await asyncio.sleep(0)  # the loop sends it before the next is written
+        await self._send(parts)
         if broken:
             await self._until(answer.times[-1])
         exchange.bytes_sent += len(self.last)
@@ -142,6 +140,23 @@ class _Sending:
         await self._until(note.end_at)
         if answer.ending != "open":
             exchange.ended = time.perf_counter() - exchange.clock
+
+    async def _send(self, parts: list[TimedBytes]) -> None:
+        """Sends parts at their times, and notes where the fault strikes before one of them."""
+        frames = [chunk(part.data) if self.framed else part.data for part in parts]
+        sent = list(accumulate((len(part.data) for part in parts), initial=0))
+        struck = self._note.struck
+        first = next((n for n, size in enumerate(sent) if size >= (struck or 0)), len(parts))
+        for some in (slice(first), slice(first, None)):
+            if not parts[some]:
+                continue
+            self._check()
+            data = self._head + b"".join(frames[some])
+            ends = tuple(accumulate(map(len, frames[some]), initial=len(self._head)))[1:]
+            times, bodies = zip(*((part.at, part.data) for part in parts[some]), strict=True)
+            paced = Paced(data, ends, times, bodies, separate=True, final=False)
+            self._head = b""
+            await self._pacer.play(self._request, paced, self.exchange, self._start)
 
     def struck(self) -> None:
         """Notes that the fault strikes now."""
@@ -156,6 +171,6 @@ class _Sending:
             self.struck()
 
     async def _until(self, at: int) -> None:
-        wait = self._start + at / 1_000_000 - self._loop.time() if at else 0
+        wait = self._start + at / 1_000_000 - time.monotonic() if at else 0
         if wait > 0:
             await asyncio.sleep(wait)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,15 +16,20 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.player import Player
 from mockllm.replay.session import Session, Sessions
 from mockllm.scenario.model import Scenario
+from mockllm.server.journal_pages import journal_parts, read_page
 from mockllm.server.request_target import SESSION_HEADER, SESSION_NAME
 from mockllm.server.session_setup import SessionSetup, SessionSetups
 
 if TYPE_CHECKING:
     from mockllm.server.session_requests import SessionRequest
+    from mockllm.server.state.answering import SharedAnswers
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
+
+_STATELESS = frozenset({("GET", "health")})
+"""The routes that need no session."""
 
 
 def base_urls(protocols: Mapping[str, WireProtocol], root: str) -> dict[str, str]:
@@ -64,6 +69,8 @@ class Control:
         self._player_of = player_of
         self._protocols = protocols
         self._paths = paths
+        self.shared: SharedAnswers | None = None
+        """The state that other processes share; None: there is none."""
 
     async def handle(
         self,
@@ -73,8 +80,8 @@ class Control:
         headers: Mapping[str, str],
         body: bytes,
         session: str | None = None,
-    ) -> tuple[int, dict[str, Any]]:
-        """Status and JSON body.
+    ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
+        """Status and JSON body; of a journal, the text of the body in parts.
 
         Args:
             player: of the server.
@@ -88,9 +95,27 @@ class Control:
         query = {} if session is None else {"session": session}
         query |= {name: values[-1] for name, values in parse_qs(parts.query).items()}
         steps = parts.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
-        match method, *steps:
+        route = (method, *steps)
+        if self.shared is None or route in _STATELESS:
+            return await self.respond(player, route, query, headers, body)
+        snapshot = await self.shared.snapshot(route, path, session)
+        reading = Control(snapshot, self._setups, self._protocols, self._player_of, self._paths)
+        answer = await reading.respond(player, route, query, headers, body)
+        await self.shared.apply(route, snapshot, body)
+        return answer
+
+    async def respond(
+        self,
+        player: Player,
+        route: tuple[str, ...],
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
+        """As `handle`; `route` is the method and the steps of the path."""
+        match route:
             case "GET", "health":
-                return 200, self._health(player)
+                return 200, self.health(player)
             case "GET", "scenarios":
                 return 200, self._scenarios(player, query.get("session"))
             case "GET", "journal":
@@ -107,14 +132,17 @@ class Control:
                 return 200, self._reset(name)
             case "DELETE", "sessions", name:
                 return 200, self._delete(name)
+        wrong = f"{route[0]} {CONTROL_PREFIX}{'/'.join(route[1:])}"
         raise RequestError(
-            f"{method} {parts.path} is not a control route. There are: GET health, "
-            "scenarios[?session=], journal[?session=], verify[?session=], sessions, "
-            "sessions/{name}; POST sessions, sessions/{name}/reset; DELETE sessions/{name}.",
+            f"{wrong} is not a control route. There are: GET health, "
+            "ready, metrics, scenarios[?session=], journal[?session=&after=&limit=], "
+            "verify[?session=], sessions, sessions/{name}; POST sessions, "
+            "sessions/{name}/reset; DELETE sessions/{name}.",
             status=404,
         )
 
-    def _health(self, player: Player) -> dict[str, Any]:
+    def health(self, player: Player) -> dict[str, Any]:
+        """That the server answers, and how much it serves."""
         return {
             "status": "ok",
             "scenarios": len(player.served.scenarios),
@@ -142,15 +170,11 @@ class Control:
     def _apis(self, scenario: Scenario) -> list[str]:
         return [] if scenario.route is not None else list(scenario.apis or self._protocols)
 
-    def _journal(self, query: Mapping[str, str]) -> dict[str, Any]:
+    def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        page = read_page(query)
         name = query.get("session")
         sessions = list(self._sessions) if name is None else [self._find(name)]
-        return {
-            "exchanges": [
-                exchange.as_json() for session in sessions for exchange in session.journal
-            ],
-            "dropped": sum(session.dropped for session in sessions),
-        }
+        return journal_parts(sessions, page)
 
     def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
         # Imported here: serving does not need it.
@@ -183,7 +207,7 @@ class Control:
     def _find(self, name: str) -> Session:
         session = self._sessions.find(name)
         if session is None:
-            names = ", ".join(s.name for s in self._sessions) or "none"
+            names = ", ".join(self._sessions.names) or "none"
             raise RequestError(f"There is no session {name!r}; there are: {names}.", status=404)
         return session
 

@@ -1,54 +1,106 @@
-"""Requests for control routes: who sends them, preflights, and answers with JSON bodies."""
+"""Requests for control routes: who sends them, preflights, and what probes and Prometheus read."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from aiohttp import web
+
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.replay.answer import HttpAnswer, json_answer
+from mockllm.replay.answer import HttpAnswer, bytes_answer, json_answer
+from mockllm.replay.exchange import Exchange
 from mockllm.replay.player import Player
-from mockllm.server.control import Control
+from mockllm.server.control import CONTROL_PREFIX, Control
 from mockllm.server.control_access import ControlAccess
+from mockllm.server.delivery import deliver
+from mockllm.server.journal_delivery import deliver_parts
+from mockllm.server.metrics import Snapshot, render
+from mockllm.server.readiness import Readiness
 
 __all__ = ["ControlAnswers"]
 
+_OPEN = frozenset(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))
+"""The routes for probes and Prometheus, which use the address of a pod or container. They answer
+under every name of the server, and tell nothing that a client sent."""
+
 
 class ControlAnswers:
-    """Answers the requests for control routes that `access` lets in."""
+    """Answers the requests for control routes that `access` lets in.
 
-    def __init__(self, control: Control, access: ControlAccess) -> None:
-        self._control = control
-        self._access = access
+    Args:
+        figures: the figures of this process.
+    """
 
-    async def answer(
+    def __init__(
         self,
+        control: Control,
+        access: ControlAccess,
+        figures: Callable[[], Snapshot],
+    ) -> None:
+        self.control = control
+        self._access = access
+        self.readiness = Readiness()
+
+        async def own() -> Snapshot:
+            return figures()
+
+        self.gather: Callable[[], Awaitable[Snapshot]] = own
+        """The figures that `metrics` shows; where several processes are one server, of all."""
+
+    async def respond(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
         player: Player,
-        method: str,
         target: str,
         headers: Mapping[str, str],
         session: str | None,
         read_body: Callable[[], Awaitable[bytes]],
-    ) -> tuple[HttpAnswer, bool]:
-        """The answer, and whether the connection has to be closed after it.
+    ) -> web.StreamResponse:
+        """Sends the answer to a request.
 
         Args:
+            exchange: of the request; it stands in no journal.
             player, headers, session: as of `Control.handle`.
             target: path and query, without the session prefix.
         """
         own = {"cache-control": "no-store", **self._access.response_headers(headers)}
+        method = request.method
         try:
             body = await read_body()
+            path = target.partition("?")[0].rstrip("/")
+            if path in _OPEN and method in ("GET", "HEAD"):
+                answer = await self._open(path, player, headers, own)
+                return await deliver(request, answer, exchange)
             self._access.check(headers)
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:
-                return json_answer(200, {}, preflight), False
-            status, value = await self._control.handle(
+                return await deliver(request, json_answer(200, {}, preflight), exchange)
+            status, value = await self.control.handle(
                 player, method, target, headers, body, session
             )
         except RequestError as error:
-            return json_answer(error.status, _error(error), own), error.status == 413
-        return json_answer(status, value, own), False
+            refusal = json_answer(error.status, _error(error), own)
+            return await deliver(request, refusal, exchange, close=error.status in (408, 413))
+        if isinstance(value, dict):
+            return await deliver(request, json_answer(status, value, own), exchange)
+        return await deliver_parts(request, own, value)
+
+    async def _open(
+        self, path: str, player: Player, headers: Mapping[str, str], own: dict[str, str]
+    ) -> HttpAnswer:
+        if path.endswith("/health"):
+            return json_answer(200, self.control.health(player), own)
+        if path.endswith("/ready"):
+            problems = await self.readiness.problems()
+            if problems:
+                return json_answer(503, {"status": "not ready", "problems": problems}, own)
+            return json_answer(200, {"status": "ready"}, own)
+        kind, text = render(await self.gather(), headers.get("accept", ""))
+        fields = {"content-type": kind, **own}
+        return bytes_answer(200, fields.items(), [TimedBytes(0, text)], streamed=False)
 
 
 def _error(error: RequestError) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from aiohttp import web
 
 from mockllm.core.http_status import unusual_reason
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.errors import UpstreamError
+from mockllm.errors import RequestError, UpstreamError
 from mockllm.replay.session import Exchange
+from mockllm.server.body_reading import read_part
 from mockllm.server.recorder import Recorder
 from mockllm.server.services import shown_url
 from mockllm.server.upstream import RawHeaders, Upstream
@@ -32,16 +33,24 @@ class Upload:
     Args:
         request: of the client.
         limit: the most bytes that are kept of it.
+        patience: for how long nothing may arrive, in seconds.
     """
 
-    def __init__(self, request: web.BaseRequest, limit: int) -> None:
+    def __init__(self, request: web.BaseRequest, limit: int, patience: float) -> None:
+        self.failure: RequestError | None = None
+        """Why no more of it is read."""
         self._request = request
+        self._patience = patience
         self._limit = limit
         self._kept: list[bytes] = []
         self._size = 0
 
     async def begin(self) -> bytes | AsyncIterator[bytes]:
-        """The body as it is sent on: a small one whole, a large one as it arrives."""
+        """The body as it is sent on: a small one whole, a large one as it arrives.
+
+        Raises:
+            RequestError: nothing arrived for too long.
+        """
         request = self._request
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -74,7 +83,11 @@ class Upload:
             yield data
 
     async def _read(self) -> bytes:
-        data = await self._request.content.readany()
+        try:
+            data = await read_part(self._request, self._patience)
+        except RequestError as error:
+            self.failure = error
+            raise
         self._size += len(data)
         if self._size <= self._limit:
             self._kept.append(data)

@@ -7,22 +7,19 @@ requests and manages the connection. Its own responses would cost as much as the
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.session import Exchange
 from mockllm.server.aiohttp_internals import written_response
 from mockllm.server.broken_delivery import deliver_broken
-from mockllm.server.sending import break_off, broken_chunk, drained, send
+from mockllm.server.pacing import Paced, Pacer
+from mockllm.server.sending import WATER, break_off, broken_chunk, drained, send
 
 __all__ = ["CLOSE", "KEEP_ALIVE", "deliver"]
-
-_WATER = 64 * 1024
-
 
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
@@ -41,6 +38,7 @@ async def deliver(
     by_event: bool = False,
     close: bool = False,
     stalled: Callable[[], None] = _nothing,
+    pacer: Pacer | None = None,
 ) -> web.StreamResponse:
     """Sends an answer, and notes in the exchange how much of it was sent.
 
@@ -49,6 +47,7 @@ async def deliver(
         by_event: write each chunk by itself, also where one write would do.
         close: close the connection afterwards.
         stalled: called when nothing more will come of an answer that stays open.
+        pacer: writes timed answers; None: one for this answer.
     """
     keep_alive = request.keep_alive and not close
     http_1_0 = request.version <= HttpVersion10
@@ -68,38 +67,52 @@ async def deliver(
                 answer.head(http_1_0=http_1_0, close=not keep_alive) + _body(answer, http_1_0)
             )
         exchange.bytes_sent = answer.size
-        if transport.get_write_buffer_size() > _WATER:
+        if transport.get_write_buffer_size() > WATER:
             await drained(request, exchange)
         return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
     if answer.fault is not None:
         return await deliver_broken(
-            request, answer, answer.fault, exchange, keep_alive=keep_alive, stalled=stalled
+            request,
+            answer,
+            answer.fault,
+            exchange,
+            keep_alive=keep_alive,
+            stalled=stalled,
+            pacer=pacer or Pacer(),
         )
-    head = answer.head(http_1_0=http_1_0, close=not keep_alive)
-    framed = answer.streamed and not http_1_0
-    if answer.streamed:
-        transport.write(head)
-        head = b""
-    frames = _framed(answer) if framed else answer.data
     if timed:
-        await _send_timed(request, answer.chunks, frames, exchange, speed, head)
+        await _pace(request, answer, exchange, pacer or Pacer(), speed, by_event, keep_alive)
     else:
-        for data, frame in zip(answer.data, frames, strict=True):
-            await send(request, head + frame, exchange)
-            head = b""
-            exchange.bytes_sent += len(data)
-            await asyncio.sleep(0)  # the loop sends it before the next is written
-        if head:  # of an answer that breaks off before its body
-            await send(request, head, exchange)
+        await _send_parts(request, answer, exchange, keep_alive)
     if answer.closes_connection:
         if answer.ending == "open":
             stalled()
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         await break_off(request, "reset" if answer.ending == "reset" else "closed")
         return CLOSE
-    if framed:
-        await send(request, answer.last_chunk, exchange)
     return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
+
+
+async def _send_parts(
+    request: web.BaseRequest, answer: HttpAnswer, exchange: Exchange, keep_alive: bool
+) -> None:
+    """Sends an answer without pauses, each part of its body in a write of its own."""
+    http_1_0 = request.version <= HttpVersion10
+    head = answer.head(http_1_0=http_1_0, close=not keep_alive)
+    framed = answer.streamed and not http_1_0
+    if answer.streamed:
+        await send(request, head, exchange)
+        head = b""
+    frames = _framed(answer) if framed else answer.data
+    for data, frame in zip(answer.data, frames, strict=True):
+        await send(request, head + frame, exchange)
+        head = b""
+        exchange.bytes_sent += len(data)
+        await asyncio.sleep(0)  # the loop sends it before the next is written
+    if head:  # of an answer that breaks off before its body
+        await send(request, head, exchange)
+    if framed and not answer.closes_connection:
+        await send(request, answer.last_chunk, exchange)
 
 
 def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
@@ -116,28 +129,35 @@ def _framed(answer: HttpAnswer) -> Sequence[bytes]:
     return frames
 
 
-async def _send_timed(
+async def _pace(
     request: web.BaseRequest,
-    chunks: Sequence[TimedBytes],
-    frames: Sequence[bytes],
+    answer: HttpAnswer,
     exchange: Exchange,
+    pacer: Pacer,
     speed: float,
-    head: bytes,
+    by_event: bool,
+    keep_alive: bool,
 ) -> None:
-    """Writes each chunk at its time, counted from the start, so that delays do not add up.
-
-    Args:
-        frames: the chunks as they are written.
-    """
-    loop = asyncio.get_running_loop()
-    start = loop.time()
-    last = chunks[-1].at
-    for timed, frame in zip(chunks, frames, strict=True):
-        wait = start + timed.at / 1_000_000 / speed - loop.time()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        if timed.at == last and exchange.ended is None:
-            exchange.ended = time.perf_counter() - exchange.clock
-        await send(request, head + frame, exchange)
-        head = b""
-        exchange.bytes_sent += len(timed.data)
+    """Sends a timed answer; the head of a stream goes out at once."""
+    http_1_0 = request.version <= HttpVersion10
+    framed = answer.streamed and not http_1_0
+    if keep_alive and not http_1_0 and answer.ending != "chunk":
+        data, ends = answer.encoded, answer.ends
+    else:
+        frames = _framed(answer) if framed else answer.data
+        head = answer.head(http_1_0=http_1_0, close=not keep_alive)
+        ends = tuple(accumulate(map(len, frames), initial=len(head)))[1:]
+        last = answer.last_chunk if framed and not answer.closes_connection else b""
+        data = b"".join([head, *frames, last])
+    separate = by_event or answer.segmented
+    complete = framed and not answer.closes_connection
+    if complete and not separate:
+        ends = (*ends[:-1], len(data))
+    start, begin = pacer.start_of(request), 0
+    if answer.streamed and (separate or pacer.waits(start, answer.times[0], speed)):
+        begin = data.index(b"\r\n\r\n") + 4
+        await send(request, data[:begin], exchange)
+    paced = Paced(data, ends, answer.times, answer.data, begin, separate)
+    await pacer.play(request, paced, exchange, start, speed)
+    if complete and separate:
+        await send(request, answer.last_chunk, exchange)

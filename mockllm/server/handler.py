@@ -26,12 +26,17 @@ from mockllm.replay.fault_plan import FaultPlan
 from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.replay.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
+from mockllm.server.body_reading import read_body, silent
 from mockllm.server.control import CONTROL_PREFIX, Control, gone
 from mockllm.server.control_access import ControlAccess, preflight_headers
 from mockllm.server.control_answers import ControlAnswers
 from mockllm.server.delivery import deliver
+from mockllm.server.front_page import front_page, wants_page
+from mockllm.server.metrics import Snapshot, make_metrics
 from mockllm.server.options import ServerOptions
+from mockllm.server.pacing import Pacer
 from mockllm.server.path_templates import path_routes
 from mockllm.server.plain_routes import PlainRoutes
 from mockllm.server.request_target import SESSION_HEADER, session_of, split_target
@@ -43,10 +48,15 @@ if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.proxy import Proxy
+    from mockllm.server.state.answering import SharedAnswers
+    from mockllm.server.state.shared import SharedState
 
 __all__ = ["Handler"]
 
 _Answer = TypeVar("_Answer")
+
+_CLOSING = (408, 413)
+"""The errors after which the body of the request has not been read."""
 
 
 def _port(request: web.BaseRequest) -> int:
@@ -73,6 +83,10 @@ class Handler:
         self.options = options
         self.sessions = sessions
         self.streaming: set[asyncio.Task[object]] = set()
+        self.cutting = False
+        """Whether the server stops, and ends the answers that are still open."""
+        self.metrics = make_metrics()
+        self._pacer = Pacer(self.metrics.late if self.metrics.counts else None)
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self._proxy: Proxy | None = None
@@ -83,7 +97,9 @@ class Handler:
         self._plain = PlainRoutes(self._routes, self._tape_reads, fallback=options.fallback)
         control = Control(sessions, self.assigned, PROTOCOLS, self.player_of, options.paths)
         access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-        self._control = ControlAnswers(control, access)
+        self._control = ControlAnswers(control, access, self._figures)
+        self.readiness = self._control.readiness
+        self.shared: SharedAnswers | None = None
 
     def _player(
         self,
@@ -112,6 +128,22 @@ class Handler:
             plan=options.faults if faults is None else faults,
         )
 
+    def _figures(self) -> Snapshot:
+        return self.metrics.snapshot(len(self.streaming), self.sessions.dropped)
+
+    def share(self, state: SharedState) -> None:
+        """Keeps sessions in a store that other processes use, too."""
+        from mockllm.server.state.answering import SharedAnswers
+
+        def refuse(path: str, error: RequestError, exchange: Exchange) -> HttpAnswer:
+            return self.player.refuse(self._routes.nearest(path), error, exchange)
+
+        self.shared = SharedAnswers(
+            state, self.assigned, lambda: self.player, refuse, self.metrics.store_failed
+        )
+        self._control.control.shared = self.shared
+        self.readiness.checks.append(state.problem)
+
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
         self._scenarios = tuple(scenarios)
@@ -127,6 +159,7 @@ class Handler:
 
         names = [scenario.name for scenario in self._scenarios]
         self._proxy = Proxy(options, self._serving, names, self.options.faults)
+        self._proxy.patience = self.options.patience
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""
@@ -150,6 +183,20 @@ class Handler:
         own = self.assigned.find(session)
         return self.player if own is None else self.assigned.player(own, self.player)
 
+    def gave_up(self) -> None:
+        """Notes a request whose head did not arrive whole; nothing is known of its session."""
+        error = silent("head", self.options.patience)
+        exchange = Exchange("", "", {}, b"", at=time.time(), clock=time.perf_counter())
+        exchange.problems = (error.message,)
+        if self.shared is None:
+            self.sessions.record(self.sessions.get("default"), exchange)
+        else:
+            self.shared.record(SharedSession("default"), exchange)
+            self.shared.end(exchange)
+        self.metrics.answered(exchange, {})
+        if self.options.log is not None:
+            self.options.log(exchange)
+
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
         began = time.perf_counter()
@@ -169,25 +216,40 @@ class Handler:
         )
         if path.startswith(CONTROL_PREFIX):
             named = target != request.raw_path or SESSION_HEADER in headers
-            controlled, close = await self._control.answer(
+            return await self._control.respond(
+                request,
+                exchange,
                 self.player,
-                request.method,
                 target,
                 headers,
                 session_name if named else None,
                 partial(self._body, request, headers),
             )
-            return await deliver(request, controlled, exchange, close=close)
         if request.method == "OPTIONS":
             preflight = json_answer(200, {}, preflight_headers(headers))
             return await deliver(request, preflight, exchange)
-        session = self.sessions.get(session_name)
-        answer, close = await self._answer(request, path, query, headers, session, exchange)
+        if path == "/" and self._shows_front_page(request.method, session_name, headers):
+            prefix = "" if target == request.raw_path else f"/s/{session_name}"
+            count = len(self.player_of(session_name).served.scenarios)
+            page = front_page(request, headers, prefix, PROTOCOLS, count)
+            if request.method == "HEAD":
+                page = without_body(page)
+            return await deliver(request, page, exchange)
+        shared = self.shared
+        session = self.sessions.get(session_name) if shared is None else SharedSession(session_name)
+        answering = partial(self._answer, request, path, query, headers, session, exchange)
+        if isinstance(session, SharedSession) and shared is not None:
+            answer, close = await shared.answer(session, exchange, path, answering)
+        else:
+            answer, close = await answering()
         if request.method == "HEAD" and isinstance(answer, HttpAnswer):
             answer = without_body(answer)
         if exchange.problems:  # they quote headers and the path
             exchange.problems = masked_messages(exchange.problems, headers, target)
-        self.sessions.record(session, exchange)
+        if isinstance(session, SharedSession) and shared is not None:
+            shared.record(session, exchange)
+        else:
+            self.sessions.record(session, exchange)
         task = asyncio.current_task()
         assert task is not None
         if isinstance(answer, _Forward) or answer.takes_time:
@@ -203,14 +265,20 @@ class Handler:
                 by_event=self.options.flush == "event",
                 close=close,
                 stalled=partial(self.streaming.discard, task),
+                pacer=self._pacer,
             )
         except asyncio.CancelledError:
             exchange.client_gone = True
             raise
         finally:
             self.streaming.discard(task)
+            if self.cutting and exchange.client_gone:
+                exchange.client_gone, exchange.stopped = False, True
             exchange.duration = time.perf_counter() - began
             exchange.settle()
+            self.metrics.answered(exchange, self.player.served.by_name)
+            if shared is not None:
+                shared.end(exchange)
             if self.options.log is not None:
                 self.options.log(exchange)
 
@@ -257,13 +325,13 @@ class Handler:
             target = replace(target, query=query)
         try:
             if not routed:  # or it is read
-                exchange.body = await self._body(request, headers)
+                exchange.body = exchange.body or await self._body(request, headers)
             if proxy is not None and proxy.forwards_all:
                 return _Forward(proxy, protocol), False
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(headers, target)
         except RequestError as error:
-            return player.refuse(protocol, error, exchange), error.status == 413
+            return player.refuse(protocol, error, exchange), error.status in _CLOSING
         call = Call(protocol, target, headers, session, exchange, NO_TAPES, request.raw_path)
         if endpoint.operation == "generate":
             try:
@@ -278,6 +346,18 @@ class Handler:
                 return _Forward(proxy, protocol), False
             return answer, False
         return player.look_up(call, endpoint.operation), False
+
+    def _shows_front_page(self, method: str, session: str, headers: Mapping[str, str]) -> bool:
+        """Whether a request for `/` gets the page about the server: no scenario has this route, no
+        service answers, and the client takes a page."""
+        own = self.assigned.find(session)
+        if method not in ("GET", "HEAD") or not wants_page(headers) or self._proxy is not None:
+            return False
+        if own is not None and (own.gone or own.proxy is not None):
+            return False
+        if self.shared is not None and session != "default":  # its scenarios may not be here yet
+            return False
+        return not self._plain.has(self.player_of(session), method, "/", None)
 
     async def _answer_plain(
         self,
@@ -294,7 +374,7 @@ class Handler:
         where the endpoint of the path answers; the body is read then."""
         shape = self._routes.nearest(path) if endpoint is None else endpoint.protocol
         try:
-            exchange.body = await self._body(request, headers)
+            exchange.body = exchange.body or await self._body(request, headers)
             query = request.raw_path.partition("?")[2]
             sent = RouteRequest(request.method, path, query, headers, exchange.body)
             answer = await self._finished(self._plain.play(player, sent, session, exchange))
@@ -304,7 +384,7 @@ class Handler:
         except RequestError as error:
             unmatched = isinstance(error, NoMatchError)
             refusal = player.refuse(shape, error, exchange, unmatched=unmatched)
-            return refusal, error.status == 413
+            return refusal, error.status in _CLOSING
         if answer is None and forward is None and endpoint is not None:
             return None
         return answer or forward or self._plain.unanswered(player, sent, exchange), False
@@ -356,7 +436,7 @@ class Handler:
         if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         try:
-            body = await request.read()
+            body = await read_body(request, limit, self.options.patience)
         except web.HTTPRequestEntityTooLarge:
             raise error from None
         if len(body) > limit:

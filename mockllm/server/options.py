@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
     from mockllm.replay.session import Exchange
@@ -68,6 +70,8 @@ class ServerOptions:
             itself, so that it arrives in a segment of its own.
         grace: how long open streams may go on after a request to stop, in seconds.
         max_body: largest request body, in bytes.
+        patience: for how long nothing may arrive of a request whose head or body is not whole, in
+            seconds; then the request is dropped.
         allowed_hosts: further host names that may use the control routes.
         allowed_origins: whose pages may use the control routes, as browsers send them
             (`http://localhost:3000`).
@@ -75,6 +79,11 @@ class ServerOptions:
         log: called with each exchange when it is over.
         record: what is recorded from real services; None for nothing.
         faults: what breaks on the way of answers, and of connections.
+        state: where sessions are kept that other processes share: `redis://HOST:PORT/DATABASE`, or
+            `sqlite:FILE`; "" keeps them in this process.
+        listener: a socket that is bound already; None: one of `host` and `port` is made.
+        reuse_port: whether other processes listen on the same port (SO_REUSEPORT).
+        notice: called with a line about the server itself, such as a store that is away.
     """
 
     host: str = "127.0.0.1"
@@ -86,9 +95,14 @@ class ServerOptions:
     flush: Literal["answer", "event"] = "answer"
     grace: float = 5.0
     max_body: int = 16 * 1024 * 1024
+    patience: float = 60.0
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     paths: tuple[tuple[str, str], ...] = ()
     log: Callable[[Exchange], None] | None = None
     record: RecordOptions | None = None
     faults: FaultPlan = NO_PLAN
+    state: str = ""
+    listener: socket | None = None
+    reuse_port: bool = False
+    notice: Callable[[str], None] | None = None

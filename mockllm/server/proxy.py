@@ -66,6 +66,8 @@ class Proxy:
         reserved: Iterable[str] = (),
         faults: FaultPlan = NO_PLAN,
     ) -> None:
+        self.patience = 60.0
+        """For how long nothing may arrive of a request, in seconds."""
         self._options = options
         self._faults = faults
         listener = written if options.mode == "new_episodes" else None
@@ -161,13 +163,21 @@ class Proxy:
             return await self._refuse(request, protocol, exchange, error.message, 400, error.code)
         headers = _request_headers(request, readable=recorder is not None, plain=bool(faults))
         limit = self._options.max_recorded if recorder is not None else 0
-        upload = None if request.content.at_eof() else Upload(request, limit)
-        body = exchange.body or None if upload is None else await upload.begin()
+        upload = None
+        if not request.content.at_eof():
+            upload = Upload(request, limit, self.patience)
+        try:
+            body = exchange.body or None if upload is None else await upload.begin()
+        except RequestError as error:
+            return await self._refuse(request, protocol, exchange, error.message, 408, error.code)
         if upload is not None and isinstance(body, bytes):
             exchange.body = body
         try:
             upstream = await self._upstreams.send(request.method, url, headers, body)
         except UpstreamError as error:
+            failure = None if upload is None else upload.failure
+            if failure is not None:
+                return await self._refuse(request, protocol, exchange, failure.message, 408)
             message = (
                 f"The service for {protocol.name!r} does not answer at {shown_url(url)}: {error}. "
                 f"Is that the address? Give another with {self._services.named(protocol)}."

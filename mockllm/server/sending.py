@@ -17,12 +17,14 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-__all__ = ["break_off", "broken_chunk", "drained", "send"]
+__all__ = ["WATER", "break_off", "broken_chunk", "drained", "send"]
 
 _PROMISED = 64
 """How many more bytes an HTTP chunk promises that breaks off."""
 
-_WATER = 64 * 1024
+WATER = 64 * 1024
+"""How many bytes of an answer may wait in the connection before the next ones, in bytes."""
+
 _PATIENCE = 0.005
 
 
@@ -76,7 +78,7 @@ async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> Non
         exchange.client_gone = True
         raise ConnectionResetError("the client closed the connection")
     transport.write(data)
-    if transport.get_write_buffer_size() > _WATER:
+    if transport.get_write_buffer_size() > WATER:
         await drained(request, exchange)
 
 

@@ -173,8 +173,11 @@ class SessionSetups:
         """Drops the scenarios of a session that was evicted, if it was made over HTTP. Its name
         stays: the server's scenarios do not answer in place of its own."""
         setup = self._setups.get(session)
-        if setup is None or setup.request is None:
-            return
+        if setup is not None and setup.request is not None:
+            self.note_evicted(session)
+
+    def note_evicted(self, session: str) -> None:
+        """Refuses the requests of a session whose scenarios were dropped."""
         self.release(session)
         self._setups[session] = SessionSetup(_NOTHING, gone=True)
         self._gone[session] = None

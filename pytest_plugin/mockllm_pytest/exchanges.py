@@ -79,6 +79,8 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
     answer += _answer_summary(exchange, scenario, request)
     if exchange.client_gone:
         answer.append("the client left before its end")
+    if exchange.stopped:
+        answer.append("the server stopped before its end")
     yield f"     -> {', '.join(answer)}"
     for problem in exchange.problems:
         yield from (f"        {line}" for line in problem.splitlines())

@@ -41,6 +41,7 @@ function notJudged(found) {
   if (found.not_judged.length) {
     lines.push(`too large to be kept and judged: request ${found.not_judged.join(", ")}`);
   }
+  for (const gap of found.gaps ?? []) lines.push(`requests may be missing: ${gap}`);
   if (found.missed_faults?.length) {
     lines.push(`requests with a fault that did not strike: ${found.missed_faults.join(", ")}`);
   }

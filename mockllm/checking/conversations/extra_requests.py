@@ -55,7 +55,7 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
         and exchange.status < 300
         and exchange.complete
         and not step.failed
-        and not exchange.client_gone
+        and not exchange.broken_off
         and exchange.ended is not None
         and not any(map(_allows_retry, _quirks(step, scenario, position)))
     )

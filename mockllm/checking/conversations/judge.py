@@ -41,6 +41,7 @@ class Verification:
         dropped: how many entries the journal has dropped; the verdict covers them.
         forgotten: how many of these the verdict does not cover.
         evicted: whether the server dropped an earlier session of this name, with all it knew.
+        gaps: why requests may be missing that other server processes answered.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -52,6 +53,7 @@ class Verification:
     forgotten: int = 0
     evicted: bool = False
     missed_faults: tuple[int, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -61,11 +63,11 @@ class Verification:
     @property
     def verdict(self) -> Literal["good", "bad", "unknown"]:
         """`bad` if there is anything to report; `unknown` if there is not, and some requests
-        could not be judged, or had a fault that did not strike."""
+        could not be judged, may be missing, or had a fault that did not strike."""
         if self.violations or self.unplayed or self.unmatched or self.invalid:
             return "bad"
-        unknown = self.evicted or self.forgotten or self.not_judged or self.missed_faults
-        return "unknown" if unknown else "good"
+        known = not (self.evicted or self.forgotten or self.not_judged or self.gaps)
+        return "good" if known and not self.missed_faults else "unknown"
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
@@ -84,6 +86,7 @@ class Verification:
             "dropped": self.dropped,
             "forgotten": self.forgotten,
             "evicted": self.evicted,
+            "gaps": list(self.gaps),
         }
 
 
@@ -154,6 +157,7 @@ def verify(
         session.forgotten,
         session.evicted,
         tuple(one.number for one in journal if one.fault_missed),
+        session.gaps,
     )
 
 

@@ -93,7 +93,7 @@ def stream_abandoned(record: JudgedSession) -> LocatedViolations:
 def _read_on(answer: Step, step: Step) -> bool:
     """Whether the stream of an answer went on well after another request arrived."""
     exchange = answer.exchange
-    if not exchange.clock or not step.exchange.clock or exchange.client_gone:
+    if not exchange.clock or not step.exchange.clock or exchange.broken_off:
         return False
     ended = exchange.ended
     return ended is not None and (exchange.clock + ended >= step.exchange.clock + _TIME_TO_LEAVE)

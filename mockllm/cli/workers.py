@@ -1,0 +1,312 @@
+"""`mockllm serve --workers N`: several processes on one port, started again when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockllm.cli.listening import Loop, cannot_listen, report_for, run_server, uncollected
+from mockllm.cli.output import LineOutput
+from mockllm.cli.params import read_scenarios
+from mockllm.cli.reports import QuietReport, Report
+from mockllm.errors import MockLLMError, Problem
+
+if TYPE_CHECKING:
+    from mockllm.server.options import ServerOptions
+
+__all__ = ["WorkerPlan", "serve_with_workers"]
+
+_TURN = 0.2
+"""Seconds after which a signal is noticed at the latest."""
+
+_SLACK = 5.0
+"""Seconds that workers have after the grace to write what they have."""
+
+_FAILURES = 5
+"""So many ends in a row, each within `_SHORT` seconds after a start, end the server."""
+
+_SHORT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """What each worker does.
+
+    Args:
+        paths: of the scenarios.
+        options: of the server, without functions.
+        reload: whether the scenarios are loaded again when they change.
+    """
+
+    paths: tuple[Path, ...]
+    options: ServerOptions
+    loop: Loop
+    log_format: str
+    quiet: bool
+    reload: bool
+
+
+@dataclass(slots=True)
+class _Worker:
+    number: int
+    process: SpawnProcess
+    messages: Connection
+    began: float
+    ready: bool = False
+    short_lives: int = 0
+
+
+@dataclass(slots=True)
+class _Signals:
+    """How many signals to end were received."""
+
+    count: int = 0
+    before: dict[int, Any] = field(default_factory=dict)
+
+    def note(self, _: int, __: FrameType | None) -> None:
+        self.count += 1
+
+
+def serve_with_workers(plan: WorkerPlan, count: int) -> None:
+    """Serves in processes of their own until a signal; a second one ends them at once.
+
+    Raises:
+        UsageError: the address cannot be listened on.
+        Exit: a worker failed at its start, or again and again.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="mockllm-"))
+    try:
+        with _signals() as signals, _port(plan.options) as (options, shared):
+            if not options.state:
+                options = replace(options, state=f"sqlite:{folder / 'state.db'}")
+            _Supervisor(replace(plan, options=options), count, shared, signals, folder).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _signals() -> Iterator[_Signals]:
+    signals = _Signals()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signals.before[one] = signal.signal(one, signals.note)
+    try:
+        yield signals
+    finally:
+        for number, before in signals.before.items():
+            signal.signal(number, before)
+
+
+def _balances() -> bool:
+    """Whether the system spreads connections over several sockets of one port."""
+    return sys.platform == "linux" and hasattr(socket, "SO_REUSEPORT")
+
+
+@contextmanager
+def _port(options: ServerOptions) -> Iterator[tuple[ServerOptions, socket.socket | None]]:
+    """The options with the port that the workers listen on, and the socket that they share where
+    the system does not spread connections over several."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    held = socket.socket(family)
+    try:
+        # Without SO_REUSEPORT at first: another server on this port is an error, not a neighbour.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((options.host, options.port))
+        port = held.getsockname()[1]
+        if _balances():
+            held.close()
+            held = socket.socket(family)
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            held.bind((options.host, port))
+        else:
+            held.listen(1024)
+        yield replace(options, port=port), None if _balances() else held
+    except OSError as error:
+        raise cannot_listen(error, options.host, options.port) from None
+    finally:
+        held.close()
+
+
+class _Supervisor:
+    """Starts workers, waits for them, starts them again, ends them."""
+
+    def __init__(
+        self,
+        plan: WorkerPlan,
+        count: int,
+        shared: socket.socket | None,
+        signals: _Signals,
+        folder: Path,
+    ) -> None:
+        self._plan, self._count, self._shared = plan, count, shared
+        self._signals, self._folder = signals, folder
+        self._spawn = multiprocessing.get_context("spawn")
+        self._workers: dict[int, _Worker] = {}
+        self._output = LineOutput()
+
+    def run(self) -> None:
+        """Until a signal."""
+        try:
+            self._start(1, first=True)
+            while not self._workers[1].ready:  # what is wrong is said once
+                self._look(starting=True)
+                if self._signals.count:
+                    return
+            for number in range(2, self._count + 1):
+                self._start(number)
+            while not self._signals.count:
+                self._look()
+        finally:
+            self._stop()
+
+    def _start(self, number: int, *, first: bool = False, short_lives: int = 0) -> None:
+        receiving, sending = self._spawn.Pipe(duplex=False)
+        arguments = (self._plan, number, first, self._shared, sending, self._folder)
+        process = self._spawn.Process(
+            target=run_worker, args=arguments, name=f"mockllm-worker-{number}"
+        )
+        process.start()
+        sending.close()
+        began = time.monotonic()
+        self._workers[number] = _Worker(number, process, receiving, began, short_lives=short_lives)
+
+    def _look(self, *, starting: bool = False) -> None:
+        """Waits a moment for what happens to the workers."""
+        waiting: list[Any] = [one.process.sentinel for one in self._workers.values()]
+        waiting += [one.messages for one in self._workers.values() if not one.ready]
+        wait(waiting, timeout=_TURN)
+        for worker in tuple(self._workers.values()):
+            if not worker.ready and worker.messages.poll():
+                try:
+                    worker.messages.recv()
+                    worker.ready = True
+                except EOFError:
+                    pass  # it ended
+            if not worker.process.is_alive() and not self._signals.count:
+                self._ended(worker, starting)
+
+    def _ended(self, worker: _Worker, starting: bool) -> None:
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        if starting or worker.short_lives >= _FAILURES:
+            raise click.exceptions.Exit(code if code > 0 else 1)
+        short = time.monotonic() - worker.began < _SHORT
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        self._output.line(
+            f"worker {worker.number} (process {worker.process.pid}) ended with {how}; it is "
+            "started again"
+        )
+        self._start(worker.number, short_lives=worker.short_lives + 1 if short else 0)
+
+    def _stop(self) -> None:
+        """Ends all workers; after a second signal, or when they take too long, at once."""
+        processes = [one.process for one in self._workers.values() if one.process.is_alive()]
+        for process in processes:
+            process.terminate()
+        limit = time.monotonic() + self._plan.options.grace + _SLACK
+        while any(one.is_alive() for one in processes) and self._signals.count < 2:
+            if time.monotonic() > limit:
+                break
+            wait([one.sentinel for one in processes if one.is_alive()], timeout=_TURN)
+        killed = [one for one in processes if one.is_alive()]
+        for process in killed:
+            process.kill()
+        for process in processes:
+            process.join()
+        if killed:
+            raise click.Abort
+        # One that had not begun to listen is ended by the signal itself: it has nothing to lose.
+        if any(one.exitcode not in (0, -signal.SIGTERM) for one in processes):
+            raise click.exceptions.Exit(1)
+
+
+def run_worker(
+    plan: WorkerPlan,
+    number: int,
+    first: bool,
+    shared: socket.socket | None,
+    messages: Connection,
+    folder: Path,
+) -> None:
+    """Serves in a process of its own; it ends with the process that started it.
+
+    Args:
+        number: of the worker, from 1.
+        first: whether it prints the lines about the server.
+        shared: the socket that the workers share; None: each makes its own.
+        messages: gets True when the worker listens.
+        folder: for files of all workers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
+    os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(folder))
+    report = report_for(plan.log_format, plan.quiet)
+    if not first:
+        report = _LaterReport(report)
+    with uncollected():
+        from mockllm.server.app import MockServer
+
+        options = replace(
+            plan.options,
+            log=None if plan.quiet else report.exchange,
+            notice=report.notice,
+            listener=shared,
+            reuse_port=shared is None,
+        )
+        try:
+            server = MockServer(read_scenarios(plan.paths), options)
+            run_server(
+                server,
+                report,
+                plan.loop,
+                plan.paths if plan.reload else (),
+                started=_started(messages),
+            )
+        except MockLLMError as error:
+            click.echo(f"Error: {error}", err=True)
+            raise SystemExit(2) from None
+        except (click.Abort, click.exceptions.Exit):
+            raise SystemExit(1) from None
+
+
+class _LaterReport(QuietReport):
+    """The log of the workers after the first: lines for requests, none about the server."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(LineOutput())
+        self.exchange = report.exchange  # type: ignore[method-assign]
+
+    def listening(self, url: str) -> None:
+        return
+
+    def broken(self, problems: Sequence[Problem]) -> None:
+        return
+
+
+def _started(messages: Connection) -> Callable[[Callable[[], None]], None]:
+    """What a server does when it listens: it says so, and watches the process that started it."""
+
+    def started(stop: Callable[[], None]) -> None:
+        messages.send(True)
+        messages.close()
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            asyncio.get_running_loop().add_reader(parent.sentinel, stop)
+
+    return started

@@ -1,0 +1,193 @@
+"""A session whose state several server processes share. No I/O here: a session says which
+operation of the state store it needs, and the caller carries it out and plays the call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mockllm.errors import RequestError
+from mockllm.replay.session import Exchange, Session
+from mockllm.scenario.model import Scenario
+
+__all__ = [
+    "Attempt",
+    "Claim",
+    "FindAnswer",
+    "FindConversation",
+    "Number",
+    "SharedSession",
+    "StateAwayError",
+    "StateNotReadError",
+    "StateOperation",
+    "Turn",
+]
+
+Turn = tuple[str, int]
+"""A turn: the name of its scenario, and its index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Counts an attempt at a turn, as `Session.attempt`; the outcome is how many came before."""
+
+    turn: Turn
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Finds the first of some turns that was not played, and notes that it is; the outcome is its
+    place in `turns`, None where all were played."""
+
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Counts a request; the outcome is how many came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindAnswer:
+    """Finds the exchange whose answer has an id; the outcome is None where there is none."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindConversation:
+    """Finds the latest token of a conversation; the outcome is None where there is none."""
+
+    id: str
+
+
+StateOperation = Attempt | Claim | Number | FindAnswer | FindConversation
+
+_PURPOSE: Mapping[type[StateOperation], str] = {
+    Attempt: "the number of the attempt",
+    Claim: "which recordings of this request were played",
+    Number: "the number of the request",
+    FindAnswer: "an earlier answer",
+    FindConversation: "the conversation",
+}
+
+
+class StateNotReadError(Exception):
+    """An operation of the state store must be carried out before a request can be answered.
+
+    The caller adds its outcome to `SharedSession.known` and plays the call again.
+    """
+
+    def __init__(self, operation: StateOperation) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+
+class StateAwayError(RequestError):
+    """The state store cannot be reached, and a request needs it.
+
+    Args:
+        operation: that was to be carried out; None for one of a control route.
+        why: what went wrong.
+    """
+
+    def __init__(self, operation: StateOperation | None, why: str) -> None:
+        purpose = "it" if operation is None else _PURPOSE[type(operation)]
+        super().__init__(
+            f"The state store cannot be reached ({why}), and this request needs {purpose} from "
+            "it. Start it again, or send the request again later.",
+            status=503,
+            code="state_store_unavailable",
+        )
+
+
+class SharedSession(Session):
+    """One request's view of a session that other processes serve, too.
+
+    Args:
+        known: the outcomes of the operations that were carried out for this request.
+        noted: the turns that this request played.
+        kept: the id of the answer that can be looked up later; None for none.
+        tokens: the conversations that went on, by id, with their tokens.
+        deleted: the ids of answers that are deleted.
+    """
+
+    __slots__ = ("deleted", "kept", "known", "noted", "tokens")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.known: dict[StateOperation, Any] = {}
+        self.noted: list[Turn]
+        self.kept: str | None
+        self.tokens: dict[str, str]
+        self.deleted: list[str]
+        self.begin()
+
+    @property
+    def unused(self) -> list[Turn]:
+        """The turns that were claimed and then not played."""
+        claimed = [
+            operation.turns[place]
+            for operation, place in self.known.items()
+            if isinstance(operation, Claim) and place is not None
+        ]
+        return [turn for turn in claimed if turn not in self.noted]
+
+    def begin(self) -> None:
+        """Forgets what an earlier play of the same request noted, but not the outcomes."""
+        self.noted, self.kept, self.tokens, self.deleted = [], None, {}, []
+
+    def _outcome(self, operation: StateOperation) -> Any:
+        try:
+            return self.known[operation]
+        except KeyError:
+            raise StateNotReadError(operation) from None
+
+    def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
+        if not failures:
+            return 0
+        tried: int = self._outcome(Attempt((scenario.name, position), failures))
+        return tried
+
+    def note_played(self, scenario: Scenario, index: int) -> None:
+        self.noted.append((scenario.name, index))
+
+    def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
+        listed = tuple(turns)
+        if not listed:
+            return None
+        place: int | None = self._outcome(Claim(tuple((one.name, at) for one, at in listed)))
+        return None if place is None else listed[place]
+
+    def taken(self, scenario: Scenario, index: int) -> bool:
+        return self._outcome(Claim(((scenario.name, index),))) is None
+
+    def repeats(self, scenario: Scenario, index: int) -> bool:
+        """Always False: `restore` works it out from the whole journal."""
+        return False
+
+    @property
+    def requests_before(self) -> int:
+        number: int = self._outcome(Number())
+        return number
+
+    def keep_answer(self, id: str, exchange: Exchange) -> None:
+        exchange.answer_id = self.kept = id
+
+    def answer(self, id: str) -> Exchange | None:
+        found: Exchange | None = self._outcome(FindAnswer(id))
+        return found
+
+    def drop_answer(self, id: str) -> bool:
+        self.deleted.append(id)
+        return self._outcome(FindAnswer(id)) is not None
+
+    def conversation(self, id: str) -> str | None:
+        found: str | None = self._outcome(FindConversation(id))
+        return found
+
+    def keep_conversation(self, id: str, token: str) -> None:
+        self.tokens[id] = token

@@ -1,0 +1,49 @@
+"""Writes bodies that are made while they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+from aiohttp import HttpVersion10, web
+
+from mockllm.replay.answer import HttpAnswer, bytes_answer, chunk
+from mockllm.replay.exchange import Exchange
+from mockllm.server.delivery import CLOSE, KEEP_ALIVE
+from mockllm.server.sending import send
+
+__all__ = ["deliver_parts"]
+
+_WRITE = 32 * 1024
+"""Smaller parts are joined up to this size, in bytes."""
+
+
+async def deliver_parts(
+    request: web.BaseRequest, headers: Mapping[str, str], parts: AsyncIterator[bytes]
+) -> web.StreamResponse:
+    """Sends a JSON body in HTTP chunks. It waits while the client reads slowly, and lets other
+    requests go on after each part.
+
+    Args:
+        headers: of the answer, besides its type and its framing.
+        parts: of the body; where making one fails, the connection ends without the last chunk.
+    """
+    http_1_0 = request.version <= HttpVersion10
+    close = http_1_0 or not request.keep_alive
+    fields = {"content-type": "application/json", **headers}
+    head: HttpAnswer = bytes_answer(200, fields.items(), (), streamed=True)
+    exchange = Exchange(request.method, "", {}, b"")  # of which no journal knows
+    await send(request, head.head(http_1_0=http_1_0, close=close), exchange)
+    pending = bytearray()
+    async for part in parts:
+        pending += part
+        if len(pending) >= _WRITE:
+            data = bytes(pending)
+            pending.clear()
+            await send(request, data if http_1_0 else chunk(data), exchange)
+        await asyncio.sleep(0)
+    if pending:
+        await send(request, bytes(pending) if http_1_0 else chunk(bytes(pending)), exchange)
+    if not http_1_0:
+        await send(request, head.last_chunk, exchange)
+    return CLOSE if close else KEEP_ALIVE

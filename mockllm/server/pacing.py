@@ -1,0 +1,267 @@
+"""One scheduler for all timed answers of an event loop: it writes what is due.
+
+The task of a request sleeps until its whole answer is written. A task that woke for each part would
+cost several times as much as the write itself, and a core would be full with a few hundred streams.
+Whatever is due of one answer at the same time goes out in one write, so that a loop that is late
+catches up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from time import monotonic, perf_counter
+from weakref import WeakKeyDictionary
+
+from aiohttp import web
+
+from mockllm.replay.exchange import Exchange
+from mockllm.server.arrival import age
+from mockllm.server.sending import WATER, drained
+
+__all__ = ["Paced", "Pacer"]
+
+_TICKS = 1000
+"""How many times a second something may be due: epoll and uvloop wait for whole milliseconds."""
+
+_SLICE = 0.003
+"""For how long answers are written before the loop reads and accepts again, in seconds."""
+
+_NEVER = 1 << 62
+
+Late = Callable[[float, int], None]
+"""Is called with the seconds by which parts were late, and with the number of those parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """Bytes that are written part by part.
+
+    Args:
+        data: all bytes, as they go over the wire.
+        ends: where each part ends in `data`.
+        times: when each part is due, in microseconds after the start.
+        parts: the bytes of the body in each part, without framing.
+        begin: where the first part begins; what is before it was written.
+        separate: whether each part is a write of its own, also where several are due.
+        final: whether the answer is over with the last part, which the exchange notes.
+    """
+
+    data: bytes
+    ends: Sequence[int]
+    times: Sequence[int]
+    parts: Sequence[bytes]
+    begin: int = 0
+    separate: bool = False
+    final: bool = True
+
+
+class _Stream:
+    """An answer while it is written."""
+
+    __slots__ = ("begin", "done", "exchange", "final", "index", "paced", "rate", "start", "to")
+
+    def __init__(
+        self, to: asyncio.Transport, paced: Paced, exchange: Exchange, start: float, rate: float
+    ) -> None:
+        self.to = to
+        self.paced = paced
+        self.exchange = exchange
+        self.start, self.rate = start, rate
+        self.index, self.begin = 0, paced.begin
+        self.final = paced.times.index(paced.times[-1]) if paced.final else len(paced.times)
+        """The first of the parts after which there is no pause."""
+        self.done: asyncio.Future[None]
+        """Of the task that sleeps until all is written, or until the client has to read first."""
+
+    @property
+    def due(self) -> float:
+        """When the next part is due."""
+        return self.start + self.paced.times[self.index] / self.rate
+
+
+class Pacer:
+    """Writes the parts of all timed answers of an event loop when they are due.
+
+    Args:
+        late: reports how late parts are; None: nobody counts that.
+    """
+
+    def __init__(self, late: Late | None = None) -> None:
+        self._late = late
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.Handle | None = None
+        self._armed = _NEVER
+        self._ticks: list[int] = []  # a heap
+        self._due: dict[int, list[_Stream]] = {}
+        self._again: list[_Stream] = []
+        # A request that was sent before the answer to the one before it was over starts then.
+        self._ended: WeakKeyDictionary[asyncio.BaseTransport, float] = WeakKeyDictionary()
+
+    def start_of(self, request: web.BaseRequest) -> float:
+        """When the answer to a request starts, as `time.monotonic` has it: when the request came,
+        also where it had to wait until the loop read it."""
+        now, transport = monotonic(), request.transport
+        if transport is None:
+            return now
+        return max(now - age(transport), self._ended.get(transport, 0.0))
+
+    @staticmethod
+    def waits(start: float, at: int, speed: float = 1.0) -> bool:
+        """Whether something is not due yet.
+
+        Args:
+            at: when it is due, in microseconds after the start.
+        """
+        return monotonic() < start + at / (speed * 1_000_000)
+
+    async def play(
+        self,
+        request: web.BaseRequest,
+        paced: Paced,
+        exchange: Exchange,
+        start: float,
+        speed: float = 1.0,
+    ) -> None:
+        """Writes all parts, each at its time, and notes in the exchange how much was sent.
+
+        Where the client reads slowly, only its own parts wait.
+
+        Args:
+            start: as of `start_of`.
+            speed: of the times.
+
+        Raises:
+            ConnectionError: the client is gone; the exchange says so.
+        """
+        transport = request.transport
+        if transport is None:
+            raise _gone(exchange)
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._begin(loop)
+        stream = _Stream(transport, paced, exchange, start, speed * 1_000_000)
+        count = len(paced.times)
+        try:
+            while stream.index < count:
+                stream.done = loop.create_future()
+                now = monotonic()
+                if stream.due <= now:
+                    self._write(stream, now)
+                else:
+                    self._plan(stream)
+                await stream.done
+                if transport.get_write_buffer_size() > WATER:
+                    await drained(request, exchange)
+        finally:
+            if stream.index < count:  # it may stand in the plan for long
+                stream.paced = _NOTHING
+            self._ended[transport] = monotonic()
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Serves another loop; the one before, if there was one, has ended."""
+        self._loop, self._timer, self._armed = loop, None, _NEVER
+        for kept in (self._ticks, self._due, self._again):
+            kept.clear()
+
+    def _plan(self, stream: _Stream) -> None:
+        tick = int(stream.due * _TICKS) + 1
+        streams = self._due.get(tick)
+        if streams is not None:
+            streams.append(stream)
+            return
+        self._due[tick] = [stream]
+        heappush(self._ticks, tick)
+        if tick < self._armed:
+            self._arm(tick)
+
+    def _arm(self, tick: int) -> None:
+        """Sets the timer for a tick."""
+        assert self._loop is not None
+        if self._timer is not None:
+            self._timer.cancel()
+        wait = tick / _TICKS - monotonic()
+        if wait <= 0:
+            self._timer = self._loop.call_soon(self._run)
+        else:
+            # uvloop rounds to milliseconds, and would call again and again in the last half.
+            self._timer = self._loop.call_later(max(wait, 1 / _TICKS), self._run)
+        self._armed = tick
+
+    def _run(self) -> None:
+        """Writes what is due, for `_SLICE` at most, and sets the timer for the next time."""
+        self._timer, self._armed = None, -1  # nothing arms meanwhile
+        now = monotonic()
+        stop, current = now + _SLICE, int(now * _TICKS)
+        ticks = self._ticks
+        if self._again:
+            self._due[0] = self._again + self._due.get(0, [])
+            self._again = []
+            if not ticks or ticks[0]:
+                heappush(ticks, 0)
+        while ticks and ticks[0] <= current and now < stop:
+            tick = heappop(ticks)
+            streams = self._due.pop(tick)
+            for done, stream in enumerate(streams):
+                now = monotonic()
+                if now >= stop and done:
+                    self._due[tick] = streams[done:]
+                    heappush(ticks, tick)
+                    break
+                self._write(stream, now)
+        self._armed = _NEVER
+        if self._again or ticks:
+            self._arm(0 if self._again else ticks[0])
+
+    def _write(self, stream: _Stream, now: float) -> None:
+        """Writes what is due of an answer, and plans the rest or wakes the task."""
+        done = stream.done
+        if done.done():  # the task was cancelled
+            return
+        try:
+            if stream.to.is_closing():
+                raise _gone(stream.exchange)
+            if self._write_due(stream, now):
+                done.set_result(None)
+        except Exception as error:  # noqa: BLE001 - the task of the request raises it
+            done.set_exception(error)
+
+    def _write_due(self, stream: _Stream, now: float) -> bool:
+        """Writes what is due; returns whether the task is to go on."""
+        paced, exchange, first = stream.paced, stream.exchange, stream.index
+        times, ends = paced.times, paced.ends
+        index, count = first + 1, len(times)
+        if not paced.separate:
+            passed = (now - stream.start) * stream.rate
+            bound = stream.begin + WATER
+            while index < count and times[index] <= passed and ends[index] <= bound:
+                index += 1
+        if index > stream.final and exchange.ended is None:
+            exchange.ended = perf_counter() - exchange.clock
+        end = ends[index - 1]
+        stream.to.write(paced.data[stream.begin : end])
+        stream.begin, stream.index = end, index
+        for part in paced.parts[first:index]:
+            exchange.bytes_sent += len(part)
+        if self._late is not None:
+            for at in times[first:index]:
+                self._late(now - stream.start - at / stream.rate, 1)
+        if index == count or stream.to.get_write_buffer_size() > WATER:
+            return True
+        if stream.due > now:
+            self._plan(stream)
+        else:  # in a round of its own: in another segment, and after other answers
+            self._again.append(stream)
+            if self._armed > 0:
+                self._arm(0)
+        return False
+
+
+_NOTHING = Paced(b"", (0,), (0,), (b"",))
+
+
+def _gone(exchange: Exchange) -> ConnectionResetError:
+    exchange.client_gone = True
+    return ConnectionResetError("the client closed the connection")

@@ -1,0 +1,171 @@
+"""What a store of shared state can do; `sqlite_store` and `redis_store` do it. Only types."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mockllm.replay.journal_entries import Stored
+from mockllm.replay.shared_session import StateOperation, Turn
+
+__all__ = ["BOUNDS", "Bounds", "Names", "Setup", "StateStore", "StoreError", "Write", "ended_gap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a store keeps.
+
+    Args:
+        sessions: beyond this number, the least recently used session is evicted.
+        session_bytes: of a session's journal; the oldest entries are forgotten.
+        answers: how many answers of a session can be looked up.
+    """
+
+    sessions: int = 1000
+    session_bytes: int = 48 * 1024 * 1024
+    answers: int = 1000
+
+
+BOUNDS = Bounds()
+"""As large as those of a process that keeps its state itself."""
+
+
+class StoreError(Exception):
+    """A store cannot be reached, or refuses; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A journal entry on its way to the store.
+
+    Args:
+        entry: as `mockllm.replay.journal_entries.pack` makes it.
+        over: whether the answer is over; an entry of one that is not will be written again.
+        at: when the request arrived, in seconds of the clock of all processes.
+        played: the turns that were played.
+        answer_id: by which the answer can be looked up; None for none.
+        number: of the exchange in its process, from 1.
+    """
+
+    session: str
+    entry: bytes
+    over: bool
+    outcome: str
+    at: float
+    played: tuple[Turn, ...] = ()
+    answer_id: str | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A session that was made over HTTP.
+
+    Args:
+        version: another one whenever the session is made again.
+        body: of the request that made it; empty where the version is known to the reader, or the
+            session was evicted.
+        gone: whether the session was evicted.
+    """
+
+    version: str
+    body: bytes = b""
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the sessions of a store, and of those that were evicted, the oldest first."""
+
+    known: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = field(default=())
+
+
+class StateStore(Protocol):
+    """Shared state. Every method may raise `StoreError`."""
+
+    ahead: float
+    """By how many seconds the clock of all processes is ahead of this one's."""
+
+    async def open(self, process: str, flush: Callable[[], Awaitable[None]]) -> None:
+        """Joins the processes that share the state.
+
+        Args:
+            process: a name that no other process has.
+            flush: writes what this process has not written yet; called when another one reads.
+        """
+
+    async def close(self) -> None:
+        """Leaves the processes; everything was written before."""
+
+    def taken(self, number: int) -> None:
+        """Notes that this process has taken an entry, which it will write; it must be fast.
+
+        Args:
+            number: of the exchange in this process.
+        """
+
+    async def check(self) -> None:
+        """Returns if the store can be reached now."""
+
+    async def perform(self, session: str, operation: StateOperation) -> Any:
+        """Carries out an operation; of `FindAnswer` the outcome is an entry, as bytes."""
+
+    async def note(
+        self,
+        session: str,
+        tokens: Mapping[str, str],
+        deleted: Sequence[str],
+        unused: Sequence[Turn],
+    ) -> None:
+        """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
+        and not played."""
+
+    async def append(self, writes: Sequence[Write], lost: Mapping[str, Mapping[str, int]]) -> None:
+        """Writes entries.
+
+        Args:
+            lost: by session, requests of which only the outcomes are known.
+        """
+
+    async def flush_others(self) -> tuple[str, ...]:
+        """Makes all other processes write what they have; the names of those that do not answer."""
+
+    async def names(self) -> Names:
+        """The names of all sessions."""
+
+    async def load(self, session: str) -> Stored | None:
+        """What is known of a session; None where there is none of that name."""
+
+    async def create(self, session: str, setup: Setup | None) -> bool:
+        """Makes a session, with a setup or without; whether there was none that is in use."""
+
+    async def delete(self, session: str) -> None:
+        """Deletes a session with its setup."""
+
+    async def reset(self, session: str) -> None:
+        """Deletes what is known of a session, but not its setup."""
+
+    async def setup(self, session: str, known: str | None) -> Setup | None:
+        """The setup of a session; None where it has none.
+
+        Args:
+            known: the version that the reader has.
+        """
+
+
+def ended_gap(process: str, at: float, lost: int | None = None) -> str:
+    """The text for a process that ended without writing what it had.
+
+    Args:
+        at: when that was found, as `time.time` has it.
+        lost: how many requests are missing; None: that is not known.
+    """
+    when = time.strftime("%H:%M:%S", time.localtime(at))
+    if lost is None:
+        missing = "requests of its last moments may be missing"
+    else:
+        missing = f"{lost} of the requests that it answered {'is' if lost == 1 else 'are'} missing"
+    return f"the server process {process} was found ended at {when} without a word: {missing}"

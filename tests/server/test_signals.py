@@ -1,0 +1,156 @@
+"""The end of a server: what the journal says of open streams, and signals that always end it."""
+
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from mockllm import ServerOptions, ServerThread, loads
+from tests.timeouts import GIVE_UP
+
+WAITS = """
+scenario: waits
+match: {user: waits}
+turns:
+  - reply: [{text: first}, {pause: 10m}, {text: never}]
+"""
+STALLS = WAITS.replace(", {pause: 10m}, {text: never}]", "]\n    fault: {stall: {after: 1 event}}")
+BODY = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "waits"}]}
+
+
+@pytest.mark.parametrize("text", [WAITS, STALLS], ids=["pause", "stall"])
+def test_a_stream_that_the_server_ends(text):
+    """It is not reported as one that the client left, also where the server has sent all that it
+    would send."""
+    logged = queue.Queue()
+    options = ServerOptions(grace=0, log=logged.put)
+    with (
+        ServerThread(loads(text), options) as thread,
+        httpx.stream(
+            "POST", f"{thread.url}/v1/chat/completions", json=BODY, timeout=GIVE_UP
+        ) as stream,
+    ):
+        next(stream.iter_raw())
+        thread.wait(thread.server.stop)
+        one = logged.get(timeout=GIVE_UP)
+    assert (one.stopped, one.client_gone) == (True, False)
+    assert one.bytes_sent > 0
+    assert one.as_json()["stopped"]
+
+
+def test_a_client_that_leaves_while_the_server_stops():
+    """While open streams may go on, a client that leaves is reported as such."""
+    logged = queue.Queue()
+    options = ServerOptions(grace=GIVE_UP, log=logged.put)
+    with ServerThread(loads(WAITS), options) as thread:
+        with httpx.stream(
+            "POST", f"{thread.url}/v1/chat/completions", json=BODY, timeout=GIVE_UP
+        ) as stream:
+            next(stream.iter_raw())
+            stopping = threading.Thread(target=thread.wait, args=(thread.server.stop,))
+            stopping.start()
+            while not thread.ask(lambda: thread.server._handler.readiness.stopping):
+                pass
+        one = logged.get(timeout=GIVE_UP)
+        stopping.join()
+    assert (one.stopped, one.client_gone) == (False, True)
+
+
+# Processes
+
+BUSY = """
+import sys, threading, time
+from mockllm import ServerOptions, loads
+from mockllm.cli.listening import report_for, run_server
+from mockllm.cli.stop_signals import StopSignals
+from mockllm.server.app import MockServer
+
+def loop(exchange):
+    print("busy", flush=True)
+    while True:
+        pass
+
+def expression(exchange):
+    import re
+    print("busy", flush=True)
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+def thread(exchange):
+    import asyncio
+    asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
+    print("busy", flush=True)
+
+scenarios = loads("scenario: one\\nturns: [{reply: {text: x}}]")
+options = ServerOptions(log=globals()[sys.argv[1]], grace=0)
+run_server(MockServer(scenarios, options), report_for("text", True), sys.argv[2])
+"""
+
+
+@contextmanager
+def process(*command):
+    """A program that is killed where it does not end."""
+    started = subprocess.Popen(
+        [sys.executable, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    watchdog = threading.Timer(2 * GIVE_UP, started.kill)
+    watchdog.start()
+    try:
+        yield started
+    finally:
+        watchdog.cancel()
+        started.kill()
+        started.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "loop", "first"),
+    [
+        ("loop", "asyncio", signal.SIGINT),
+        ("loop", "uvloop", signal.SIGTERM),
+        ("expression", "asyncio", signal.SIGTERM),
+        ("thread", "uvloop", signal.SIGINT),
+    ],
+)
+def test_a_second_signal_ends_a_server_that_hangs(kind, loop, first):
+    """Neither an event loop that is busy, nor a regular expression or a thread without an end keeps
+    the process alive after the second signal."""
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+    with process("-c", BUSY, kind, loop) as started:
+        url = started.stdout.readline().split()[-1]
+        body = json.dumps({**BODY, "model": "mock/one", "stream": False}).encode()
+        where = urlsplit(url)
+        with socket.create_connection((where.hostname, where.port), GIVE_UP) as sock:
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}"
+            sock.sendall(head.encode() + b"\r\n\r\n" + body)
+            while started.stdout.readline() != "busy\n":
+                pass
+            started.send_signal(first)
+            # Two signals of one kind that come before the first one is seen are one.
+            second = signal.SIGTERM if first == signal.SIGINT else signal.SIGINT
+            started.send_signal(second)
+            assert started.wait() == 130
+
+
+@pytest.mark.slow
+def test_a_signal_ends_a_server_that_loads(tmp_path):
+    """A server that waits for a file when it starts is ended by one signal."""
+    fifo = tmp_path / "slow.yaml"
+    os.mkfifo(fifo)
+    with process("-m", "mockllm", "serve", fifo, "--port", "0") as started:
+        with fifo.open("w"):  # it is open: the program reads it
+            started.send_signal(signal.SIGTERM)
+            assert started.wait() == -signal.SIGTERM

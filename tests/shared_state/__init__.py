@@ -1,0 +1,1 @@
+"""State that several server processes share."""

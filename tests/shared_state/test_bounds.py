@@ -1,0 +1,197 @@
+"""What a store gives up is counted, and the verdict says that it does not cover it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.journal_entries import pack, restore
+from mockllm.replay.shared_session import Claim, FindAnswer
+from mockllm.server.state.redis_store import RedisStore
+from mockllm.server.state.sqlite_store import SqliteStore
+from mockllm.server.state.store import Bounds, Setup, StateStore, Write
+from tests.shared_state.replicas import redis_server
+from tests.timeouts import GIVE_UP
+
+BOUNDS = Bounds(sessions=3, session_bytes=2000, answers=2)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], StateStore]]:
+    """Makes stores of one place, with small bounds."""
+    if request.param == "sqlite":
+        yield lambda: SqliteStore(tmp_path / "state.db", BOUNDS)
+    else:
+        with redis_server(tmp_path) as server:
+            yield lambda: RedisStore(server.url, BOUNDS)
+
+
+async def nothing() -> None:
+    """Writes nothing."""
+
+
+@asynccontextmanager
+async def opened(
+    make: Callable[[], StateStore], name: str = "p", flush: Callable[[], Awaitable[None]] = nothing
+) -> AsyncIterator[StateStore]:
+    """A store that is open."""
+    store = make()
+    await store.open(name, flush)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def write(session: str, number: int, **fields: object) -> Write:
+    """An entry of some 300 bytes."""
+    exchange = Exchange("POST", "/", {}, b"x" * 200, at=float(number), outcome="played")
+    return Write(session, pack(exchange, "p", number), True, "played", float(number), **fields)
+
+
+def test_a_journal_beyond_its_bytes(make: Callable[[], StateStore]) -> None:
+    """The oldest entries are forgotten and counted, whoever writes."""
+
+    async def run() -> None:
+        async with opened(make, "a") as one, opened(make, "b") as other:
+            for number in range(30):
+                await (one if number % 2 else other).append([write("s", number)], {})
+            stored = await one.load("s")
+        assert stored is not None
+        session = restore("s", stored)
+        kept = len(session.journal)
+        assert 1 < kept < 10
+        assert (session.count, session.forgotten) == (30, 30 - kept)
+        assert session.journal[-1].number == 30
+        assert session.outcomes() == {"played": 30}
+
+    asyncio.run(run())
+
+
+def test_sessions_beyond_their_number(make: Callable[[], StateStore]) -> None:
+    """The one that was used least recently is evicted, and known as such; its setup is gone."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            assert await store.create("made", Setup("1", b"{}"))
+            for number in range(4):
+                await store.append([write(f"s{number}", 2_000_000_000 + number)], {})
+            names = await store.names()
+            assert names.known == ("s1", "s2", "s3")
+            assert set(names.evicted) == {"made", "s0"}
+            found = await store.setup("made", None)
+            assert found is not None
+            assert found.gone
+            await store.append([write("s0", 2_000_000_009)], {})
+            stored = await store.load("s0")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 1)
+
+    asyncio.run(run())
+
+
+def test_answers_beyond_their_number(make: Callable[[], StateStore]) -> None:
+    """The oldest answers cannot be looked up any more."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            for number in range(4):
+                await store.append([write("s", number, answer_id=f"a{number}")], {})
+            found = [await store.perform("s", FindAnswer(f"a{number}")) for number in range(4)]
+            assert [one is not None for one in found] == [False, False, True, True]
+
+    asyncio.run(run())
+
+
+def test_a_claim_that_was_not_played(make: Callable[[], StateStore]) -> None:
+    """Another request may have the turn then."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            claim = Claim((("a", 0), ("b", 1)))
+            assert [await store.perform("s", claim) for _ in range(3)] == [0, 1, None]
+            await store.note("s", {}, [], [("b", 1)])
+            assert [await store.perform("s", claim) for _ in range(2)] == [1, None]
+
+    asyncio.run(run())
+
+
+def test_what_was_lost_on_the_way(make: Callable[[], StateStore]) -> None:
+    """Entries that a process gave up are counted in their session."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("s", 1)], {"s": {"played": 7}, "other": {"invalid": 2}})
+            stored, other = await store.load("s"), await store.load("other")
+            assert stored is not None
+            assert other is not None
+            assert restore("s", stored).forgotten == 7
+            assert restore("other", other).outcomes() == {"invalid": 2}
+
+    asyncio.run(run())
+
+
+def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateStore]) -> None:
+    """All others are asked to write; one that fails to is named."""
+    from mockllm.server.state.store import StoreError
+
+    async def fails() -> None:
+        raise StoreError("full")
+
+    async def run() -> None:
+        asked = []
+
+        async def flush() -> None:
+            asked.append(True)
+
+        async with opened(make, "a") as one, opened(make, "b", flush):
+            assert await one.flush_others() == ()
+            assert asked
+        if isinstance(make(), SqliteStore):
+            async with opened(make, "a") as one, opened(make, "b", fails):
+                assert await one.flush_others() == ("b",)
+
+    asyncio.run(run())
+
+
+def test_a_process_that_ended_with_entries_that_it_had_not_written(tmp_path: Path) -> None:
+    """They are counted, and every verdict that may need them says so."""
+    script = f"""
+import asyncio, os
+from dataclasses import replace
+from pathlib import Path
+from mockllm.server.state.sqlite_store import SqliteStore
+from tests.shared_state.test_bounds import nothing, write
+
+async def run():
+    store = SqliteStore(Path({str(tmp_path / "state.db")!r}))
+    await store.open("victim", nothing)
+    for number in range(1, 6):
+        store.taken(number)
+    await store.append([replace(write("s", at), number=at) for at in (1, 2)], {{}})
+    os._exit(9)
+
+asyncio.run(run())
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=GIVE_UP).returncode == 9
+
+    async def run() -> None:
+        store = SqliteStore(tmp_path / "state.db")
+        async with opened(lambda: store, "other"):
+            assert await store.flush_others() == ()
+            stored = await store.load("s")
+        assert stored is not None
+        (gap,) = stored.gaps
+        assert "victim was found ended" in gap
+        assert "3 of the requests that it answered are missing" in gap
+        session = restore("s", stored)
+        assert (session.count, session.gaps) == (2, (gap,))
+
+    asyncio.run(run())

@@ -1,0 +1,97 @@
+"""Journal entries as bytes: an inverse pair, and a session that is restored from any split."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.core.target import Target
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.journal_entries import ENDED_EARLY, Stored, pack, restore, unpack
+from mockllm.replay.session import Session
+
+texts = st.text(max_size=8)
+pairs = st.dictionaries(texts, texts, max_size=2)
+exchanges = st.builds(
+    Exchange,
+    method=st.sampled_from(["GET", "POST"]),
+    path=texts,
+    headers=pairs,
+    body=st.binary(max_size=40),
+    api=st.none() | texts,
+    at=st.floats(0, 2e9),
+    model=st.none() | texts,
+    scenario=st.none() | st.sampled_from("ab"),
+    turn=st.none() | st.integers(0, 2),
+    position=st.none() | st.integers(0, 9),
+    attempt=st.integers(1, 3),
+    stream=st.booleans(),
+    outcome=st.sampled_from(["played", "unmatched", "error"]),
+    status=st.integers(200, 599),
+    problems=st.lists(texts, max_size=2).map(tuple),
+    bytes_sent=st.integers(0, 9),
+    client_gone=st.booleans(),
+    duration=st.floats(0, 9),
+    ended=st.none() | st.floats(0, 9),
+    quirks=st.lists(texts, max_size=2).map(tuple),
+    fault=texts,
+    struck=st.none() | st.floats(0, 9),
+    struck_after=st.none() | st.integers(0, 9),
+    retry_after=st.none() | st.floats(0, 9),
+    connection=st.integers(0, 65535),
+    answer_id=st.none() | texts,
+    target=st.none() | st.builds(Target, pairs, texts, pairs),
+    complete=st.booleans(),
+    body_size=st.none() | st.integers(0, 10**9),
+)
+
+
+@given(exchanges)
+def test_packing_loses_nothing(exchange: Exchange) -> None:
+    """Any bytes of a body, any text, any field."""
+    assert unpack(pack(exchange, "p", 3)) == (exchange, ("p", 3))
+    assert b"\n" not in pack(exchange, "p", 3)
+
+
+def test_every_field_is_kept_or_made_again() -> None:
+    """A new field of `Exchange` is packed, unless it is of the session alone."""
+    odd = Exchange("POST", "/", {}, b"x")
+    for one in fields(Exchange):
+        if one.type in ("bool", bool):
+            setattr(odd, one.name, not getattr(odd, one.name))
+    again, _ = unpack(pack(odd, "p", 1))
+    assert again == replace(odd, dropped=False)
+
+
+@given(st.lists(exchanges, max_size=6, unique_by=lambda one: one.at), st.data())
+def test_any_split_over_processes_is_one_session(
+    recorded: list[Exchange], data: st.DataObject
+) -> None:
+    """Whichever process wrote an entry, in whichever order: the session of one process."""
+    recorded.sort(key=lambda one: one.at)
+    entries = []
+    for number, exchange in enumerate(recorded):
+        process = data.draw(st.sampled_from(["a", "b", "c"]))
+        if data.draw(st.booleans()):  # it is written while its answer goes on, too
+            entries.append(pack(replace(exchange, in_use=True, status=0), process, number))
+        entries.append(pack(exchange, process, number))
+    one = Session("s")
+    for exchange in recorded:
+        one.record(replace(exchange))
+    order = data.draw(st.permutations(range(len(entries))))
+    shuffled = sorted(order, key=lambda at: unpack(entries[at])[1][1])
+    restored = restore("s", Stored([entries[at] for at in sorted(shuffled)]))
+    shown = [entry.as_json() for entry in restored.journal]
+    assert shown == [entry.as_json() for entry in one.journal]
+    assert restored.outcomes() == one.outcomes()
+
+
+def test_an_answer_whose_process_is_gone() -> None:
+    """Its entry says so, and is not one that is still being answered."""
+    entry = pack(Exchange("POST", "/", {}, b"", in_use=True, at=1.0), "gone", 1)
+    session = restore("s", Stored([entry], gone={"gone"}))
+    (exchange,) = session.journal
+    assert (exchange.in_use, exchange.complete) == (False, False)
+    assert exchange.problems == (ENDED_EARLY,)
