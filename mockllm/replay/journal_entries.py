@@ -1,33 +1,32 @@
 """Journal entries as bytes, for processes that share a journal, and the session that they make.
 
-An entry is a JSON object with the fields of `Exchange` that are not their default, and `by`: the
-process that wrote it and the number that it has there. A process writes an entry once more when
-its answer is over; the later one counts.
+A process packs many entries at once: the names of the fields, bodies and headers stand there once.
+It packs an entry once more when its answer is over; the later one counts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from mockllm.core.target import Target
 from mockllm.replay.exchange import Exchange
 from mockllm.replay.session import Session
 
-__all__ = ["ENDED_EARLY", "Stored", "outcomes_of", "pack", "restore", "unpack"]
+__all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
 
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
 """The problem of an entry whose process is gone."""
 
-_NOT_KEPT = frozenset(("session", "number", "charged", "dropped"))
-_DEFAULTS: Mapping[str, Any] = {
-    one.name: one.default
-    for one in fields(Exchange)
-    if one.name not in _NOT_KEPT and one.default is not MISSING
-}
+_APART = frozenset(("session", "number", "charged", "dropped", "headers", "body", "target", "at"))
+_FIELDS = tuple(one.name for one in fields(Exchange) if one.name not in _APART)
+_values = attrgetter(*_FIELDS)
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+_Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,40 +50,55 @@ class Stored:
     gone: Collection[str] = ()
 
 
-def pack(exchange: Exchange, process: str, number: int, ahead: float = 0.0) -> bytes:
-    """An entry, in ASCII without a line break.
+def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: float = 0.0) -> bytes:
+    """Entries of one session, as JSON in ASCII without a line break.
 
     Args:
-        process: the name of the process that writes it.
-        number: of the exchange in this process.
+        exchanges: each with its number in this process.
+        process: the name of the process that writes them.
         ahead: by how many seconds the clock of all processes is ahead of this one's.
     """
-    entry: dict[str, Any] = {"by": [process, number]}
-    for name in ("method", "path", "headers"):
-        entry[name] = getattr(exchange, name)
-    for name, default in _DEFAULTS.items():
-        value = getattr(exchange, name)
-        if value != default:
-            entry[name] = value
-    entry["body"] = exchange.body.decode("utf-8", "surrogateescape")
-    entry["at"] = exchange.at + ahead
-    target = exchange.target
-    if target is not None:
-        entry["target"] = [dict(target.segments), target.method, dict(target.query)]
-    return _dumps(entry).encode("ascii")
+    bodies: dict[bytes, int] = {}
+    heads: dict[tuple[tuple[str, str], ...], int] = {}
+    entries = []
+    for number, one in exchanges:
+        body = bodies.setdefault(one.body, len(bodies))
+        head = heads.setdefault(tuple(one.headers.items()), len(heads))
+        target = one.target
+        where = (
+            None if target is None else (dict(target.segments), target.method, dict(target.query))
+        )
+        entries.append((number, one.at + ahead, head, body, where, *_values(one)))
+    return _dumps(
+        {
+            "by": process,
+            "fields": _FIELDS,
+            "headers": list(heads),
+            "bodies": [body.decode("utf-8", "surrogateescape") for body in bodies],
+            "entries": entries,
+        }
+    ).encode("ascii")
 
 
-def unpack(entry: bytes) -> tuple[Exchange, tuple[str, int]]:
-    """The exchange of an entry, and by which process it was written, under which number."""
-    values = json.loads(entry)
-    process, number = values.pop("by")
-    values["body"] = values["body"].encode("utf-8", "surrogateescape")
-    for name in ("problems", "quirks"):
-        if name in values:
+def unpack(packed: bytes) -> Iterator[tuple[_Key, Exchange]]:
+    """The exchanges, each with the process that wrote it and its number there."""
+    value = json.loads(packed)
+    process, names = value["by"], value["fields"]
+    bodies = [body.encode("utf-8", "surrogateescape") for body in value["bodies"]]
+    for number, at, head, body, where, *rest in value["entries"]:
+        values: dict[str, Any] = dict(zip(names, rest, strict=True))
+        for name in ("problems", "quirks"):
             values[name] = tuple(values[name])
-    if "target" in values:
-        values["target"] = Target(*values["target"])
-    return Exchange(**values), (process, number)
+        yield (
+            (process, number),
+            Exchange(
+                headers=dict(map(tuple, value["headers"][head])),
+                body=bodies[body],
+                at=at,
+                target=None if where is None else Target(*where),
+                **values,
+            ),
+        )
 
 
 def restore(
@@ -104,10 +118,9 @@ def restore(
     session = new(name)
     session.evicted, session.gaps = stored.evicted, stored.gaps
     session.forget_earlier(stored.forgotten or {})
-    latest: dict[tuple[str, int], Exchange] = {}
-    for entry in stored.entries:
-        exchange, by = unpack(entry)
-        latest[by] = exchange
+    latest: dict[_Key, Exchange] = {}
+    for packed in stored.entries:
+        latest.update(unpack(packed))
     for by, exchange in latest.items():
         if exchange.in_use and by[0] in stored.gone:
             exchange.in_use, exchange.complete = False, False
@@ -125,15 +138,3 @@ def restore(
     for scenario, index in stored.played:
         session.note_played_turn(scenario, index)
     return session
-
-
-def outcomes_of(entries: Iterable[bytes]) -> dict[str, int]:
-    """How many entries of answers that are over have each outcome."""
-    counts: dict[str, int] = {}
-    for entry in entries:
-        values = json.loads(entry)
-        if values.get("in_use"):
-            continue
-        outcome = values.get("outcome", _DEFAULTS["outcome"])
-        counts[outcome] = counts.get(outcome, 0) + 1
-    return counts

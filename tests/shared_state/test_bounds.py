@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,11 @@ from mockllm.replay.journal_entries import pack, restore
 from mockllm.replay.shared_session import Claim, FindAnswer
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
-from mockllm.server.state.store import Bounds, Setup, StateStore, Write
+from mockllm.server.state.store import Batch, Bounds, Setup, StateStore
 from tests.shared_state.replicas import redis_server
 from tests.timeouts import GIVE_UP
 
-BOUNDS = Bounds(sessions=3, session_bytes=2000, answers=2)
+BOUNDS = Bounds(sessions=3, session_bytes=6000, answers=2)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
@@ -50,10 +51,13 @@ async def opened(
         await store.close()
 
 
-def write(session: str, number: int, **fields: object) -> Write:
-    """An entry of some 300 bytes."""
+def write(session: str, number: int, **fields: Any) -> Batch:
+    """An entry of some 1,000 bytes."""
     exchange = Exchange("POST", "/", {}, b"x" * 200, at=float(number), outcome="played")
-    return Write(session, pack(exchange, "p", number), True, "played", float(number), **fields)
+    entries = pack([(number, exchange)], "p")
+    if "answer_id" in fields:
+        fields["answers"] = {fields.pop("answer_id"): entries}
+    return Batch(session, entries, {"played": 1}, float(number), **fields)
 
 
 def test_a_journal_beyond_its_bytes(make: Callable[[], StateStore]) -> None:
@@ -165,7 +169,6 @@ def test_a_process_that_ended_with_entries_that_it_had_not_written(tmp_path: Pat
     """They are counted, and every verdict that may need them says so."""
     script = f"""
 import asyncio, os
-from dataclasses import replace
 from pathlib import Path
 from mockllm.server.state.sqlite_store import SqliteStore
 from tests.shared_state.test_bounds import nothing, write
@@ -175,7 +178,7 @@ async def run():
     await store.open("victim", nothing)
     for number in range(1, 6):
         store.taken(number)
-    await store.append([replace(write("s", at), number=at) for at in (1, 2)], {{}})
+    await store.append([write("s", 1), write("s", 2)], {{}}, 2)
     os._exit(9)
 
 asyncio.run(run())

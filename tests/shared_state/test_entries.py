@@ -51,8 +51,9 @@ exchanges = st.builds(
 @given(exchanges)
 def test_packing_loses_nothing(exchange: Exchange) -> None:
     """Any bytes of a body, any text, any field."""
-    assert unpack(pack(exchange, "p", 3)) == (exchange, ("p", 3))
-    assert b"\n" not in pack(exchange, "p", 3)
+    packed = pack([(3, exchange), (4, exchange)], "p")
+    assert list(unpack(packed)) == [(("p", 3), exchange), (("p", 4), exchange)]
+    assert b"\n" not in packed
 
 
 def test_every_field_is_kept_or_made_again() -> None:
@@ -61,7 +62,7 @@ def test_every_field_is_kept_or_made_again() -> None:
     for one in fields(Exchange):
         if one.type in ("bool", bool):
             setattr(odd, one.name, not getattr(odd, one.name))
-    again, _ = unpack(pack(odd, "p", 1))
+    ((_, again),) = unpack(pack([(1, odd)], "p"))
     assert again == replace(odd, dropped=False)
 
 
@@ -71,18 +72,22 @@ def test_any_split_over_processes_is_one_session(
 ) -> None:
     """Whichever process wrote an entry, in whichever order: the session of one process."""
     recorded.sort(key=lambda one: one.at)
-    entries = []
+    written: dict[str, list[tuple[int, Exchange]]] = {"a": [], "b": [], "c": []}
     for number, exchange in enumerate(recorded):
-        process = data.draw(st.sampled_from(["a", "b", "c"]))
+        of_process = written[data.draw(st.sampled_from("abc"))]
         if data.draw(st.booleans()):  # it is written while its answer goes on, too
-            entries.append(pack(replace(exchange, in_use=True, status=0), process, number))
-        entries.append(pack(exchange, process, number))
+            of_process.append((number, replace(exchange, in_use=True, status=0)))
+        of_process.append((number, exchange))
+    entries = []
+    while any(written.values()):
+        process = data.draw(st.sampled_from([name for name in written if written[name]]))
+        count = data.draw(st.integers(1, len(written[process])))
+        entries.append(pack(written[process][:count], process))
+        del written[process][:count]
     one = Session("s")
     for exchange in recorded:
         one.record(replace(exchange))
-    order = data.draw(st.permutations(range(len(entries))))
-    shuffled = sorted(order, key=lambda at: unpack(entries[at])[1][1])
-    restored = restore("s", Stored([entries[at] for at in sorted(shuffled)]))
+    restored = restore("s", Stored(entries))
     shown = [entry.as_json() for entry in restored.journal]
     assert shown == [entry.as_json() for entry in one.journal]
     assert restored.outcomes() == one.outcomes()
@@ -90,7 +95,7 @@ def test_any_split_over_processes_is_one_session(
 
 def test_an_answer_whose_process_is_gone() -> None:
     """Its entry says so, and is not one that is still being answered."""
-    entry = pack(Exchange("POST", "/", {}, b"", in_use=True, at=1.0), "gone", 1)
+    entry = pack([(1, Exchange("POST", "/", {}, b"", in_use=True, at=1.0))], "gone")
     session = restore("s", Stored([entry], gone={"gone"}))
     (exchange,) = session.journal
     assert (exchange.in_use, exchange.complete) == (False, False)

@@ -10,6 +10,7 @@ seconds.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from collections import deque
@@ -19,7 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from mockllm.errors import UsageError
-from mockllm.replay.journal_entries import Stored, outcomes_of
+from mockllm.replay.journal_entries import Stored
 from mockllm.replay.shared_session import (
     Attempt,
     Claim,
@@ -31,11 +32,11 @@ from mockllm.replay.shared_session import (
 )
 from mockllm.server.state.store import (
     BOUNDS,
+    Batch,
     Bounds,
     Names,
     Setup,
     StoreError,
-    Write,
     ended_gap,
 )
 
@@ -308,11 +309,13 @@ class RedisStore:
 
     # The journal
 
-    async def append(self, writes: Sequence[Write], lost: Mapping[str, Mapping[str, int]]) -> None:
-        sessions = {write.session: write.at for write in writes}
+    async def append(
+        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
+    ) -> None:
+        sessions = {batch.session: batch.at for batch in batches}
         pipe = self._redis.pipeline()
-        for write in writes:
-            self._append(pipe, write)
+        for batch in batches:
+            self._add(pipe, batch)
         now = time.time() + self.ahead
         for session, outcomes in lost.items():
             sessions.setdefault(session, now)
@@ -321,44 +324,51 @@ class RedisStore:
         for session, at in sessions.items():
             pipe.zadd(self._key("sessions"), {session: at}, gt=True)
             pipe.hsetnx(self._key(session, "about"), "begun", at)
-        for session in sessions:
             for part in (*_PARTS, "setup"):
                 pipe.expire(self._key(session, part), self._ttl)
+            pipe.hget(self._key(session, "about"), "bytes")
         pipe.zcard(self._key("sessions"))
-        *_, count = await self._do(pipe.execute())
-        for session in sessions:
-            await self._trim(session)
+        *results, count = await self._do(pipe.execute())
+        each = len(_PARTS) + 4  # commands for a session; the last one returns its bytes
+        sizes = results[len(results) - each * len(sessions) :][each - 1 :: each]
+        for session, size in zip(sessions, sizes, strict=True):
+            await self._trim(session, int(size or 0))
         if count > self._bounds.sessions:
             await self._evict()
 
-    def _append(self, pipe: Any, write: Write) -> None:
-        session = write.session
-        pipe.rpush(self._key(session, "journal"), write.entry)
-        pipe.hincrby(self._key(session, "about"), "bytes", len(write.entry))
-        for turn in write.played:
-            pipe.zadd(self._key(session, "played"), {_turn_key(turn): write.at}, nx=True)
-        if write.answer_id is not None:
-            pipe.hset(self._key(session, "answers"), write.answer_id, write.entry)
-            pipe.zadd(self._key(session, "kept"), {write.answer_id: write.at})
+    def _add(self, pipe: Any, batch: Batch) -> None:
+        session = batch.session
+        outcomes = json.dumps(batch.outcomes).encode()
+        pipe.rpush(self._key(session, "journal"), outcomes + b"\n" + batch.entries)
+        pipe.hincrby(self._key(session, "about"), "bytes", len(batch.entries))
+        for turn in batch.played:
+            pipe.zadd(self._key(session, "played"), {_turn_key(turn): batch.at}, nx=True)
+        if batch.answers:
+            pipe.hset(self._key(session, "answers"), mapping=dict(batch.answers))
+            kept = dict.fromkeys(batch.answers, batch.at)
+            pipe.zadd(self._key(session, "kept"), kept)
 
-    async def _trim(self, session: str) -> None:
-        """Forgets the oldest entries and answers of a session that has too many."""
+    async def _trim(self, session: str, size: int) -> None:
+        """Forgets the oldest entries and answers of a session that has too many.
+
+        Args:
+            size: of its entries, in bytes.
+        """
+        old = await self._do(
+            self._redis.zrange(self._key(session, "kept"), 0, -self._bounds.answers - 1)
+        )
         pipe = self._redis.pipeline()
-        pipe.hget(self._key(session, "about"), "bytes")
-        pipe.zrange(self._key(session, "kept"), 0, -self._bounds.answers - 1)
-        size, old = await self._do(pipe.execute())
-        pipe = self._redis.pipeline()
-        excess = int(size or 0) - self._bounds.session_bytes
+        excess = size - self._bounds.session_bytes
         journal = self._key(session, "journal")
         while excess > 0:
             # Taken out in one step: of two processes that trim, each forgets what it took.
-            entries = await self._do(self._redis.lpop(journal, 64))
-            if not entries:
+            taken = await self._do(self._redis.lpop(journal))
+            if taken is None:
                 break
-            freed = sum(map(len, entries))
-            excess -= freed
-            pipe.hincrby(self._key(session, "about"), "bytes", -freed)
-            for outcome, count in outcomes_of(entries).items():
+            outcomes, _, entries = taken.partition(b"\n")
+            excess -= len(entries)
+            pipe.hincrby(self._key(session, "about"), "bytes", -len(entries))
+            for outcome, count in json.loads(outcomes).items():
                 pipe.hincrby(self._key(session, "forgotten"), outcome, count)
         if old:
             pipe.hdel(self._key(session, "answers"), *old)
@@ -411,7 +421,7 @@ class RedisStore:
         since = float(begun or 0)
         gaps = [ended_gap(name.decode(), at) for name, at in ended if begun and at >= since]
         return Stored(
-            journal,
+            [batch.partition(b"\n")[2] for batch in journal],
             [_turn_of(key) for key in played],
             {outcome.decode(): int(count) for outcome, count in forgotten.items()},
             evicted is not None,

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Iterable
 
 from mockllm.errors import RequestError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.exchange import Exchange
 from mockllm.replay.journal_entries import restore, unpack
 from mockllm.replay.session import Session, Sessions
@@ -128,7 +129,7 @@ class SharedState:
         except StoreError as error:
             raise StateAwayError(operation, str(error)) from None
         if isinstance(operation, FindAnswer) and outcome is not None:
-            outcome, _ = unpack(outcome)
+            ((_, outcome),) = unpack(outcome)
         session.known[operation] = outcome
 
     async def keep(self, session: SharedSession) -> None:
@@ -148,7 +149,9 @@ class SharedState:
     def record(self, session: SharedSession, exchange: Exchange) -> None:
         """Takes an exchange into the journal."""
         exchange.session = session.name
-        self.writer.add(session.name, exchange, tuple(session.noted))
+        protocol = PROTOCOLS.get(exchange.api or "")
+        kept = session.kept is not None and protocol is not None and protocol.stored is not None
+        self.writer.add(session.name, exchange, tuple(session.noted), kept=kept)
 
     # Control routes
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import mmap
 import os
 import sqlite3
 import struct
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,11 +28,11 @@ from mockllm.replay.shared_session import (
 from mockllm.server.state.peers import PeerListener, flush_peers
 from mockllm.server.state.store import (
     BOUNDS,
+    Batch,
     Bounds,
     Names,
     Setup,
     StoreError,
-    Write,
     ended_gap,
 )
 
@@ -40,9 +42,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
     name TEXT PRIMARY KEY, used REAL, begun REAL, bytes INTEGER DEFAULT 0, number INTEGER DEFAULT 0,
     evicted INTEGER DEFAULT 0, again INTEGER DEFAULT 0);
-CREATE TABLE IF NOT EXISTS entries (
-    id INTEGER PRIMARY KEY, session TEXT, entry BLOB, finished INTEGER, outcome TEXT);
-CREATE INDEX IF NOT EXISTS entries_of ON entries (session, id);
+CREATE TABLE IF NOT EXISTS batches (
+    id INTEGER PRIMARY KEY, session TEXT, entries BLOB, outcomes TEXT);
+CREATE INDEX IF NOT EXISTS batches_of ON batches (session, id);
 CREATE TABLE IF NOT EXISTS played (
     id INTEGER PRIMARY KEY, session TEXT, scenario TEXT, turn INTEGER,
     UNIQUE (session, scenario, turn));
@@ -60,7 +62,7 @@ CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port I
     written INTEGER DEFAULT 0);
 """
 _CLEAR = (
-    "DELETE FROM entries WHERE session = ?",
+    "DELETE FROM batches WHERE session = ?",
     "DELETE FROM played WHERE session = ?",
     "DELETE FROM attempts WHERE session = ?",
     "DELETE FROM answers WHERE session = ?",
@@ -235,40 +237,39 @@ class SqliteStore:
 
     # The journal
 
-    async def append(self, writes: Sequence[Write], lost: Mapping[str, Mapping[str, int]]) -> None:
-        await self._run(self._append, writes, lost)
+    async def append(
+        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
+    ) -> None:
+        await self._run(self._append, batches, lost, written)
 
-    def _append(self, writes: Sequence[Write], lost: Mapping[str, Mapping[str, int]]) -> None:
+    def _append(
+        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int
+    ) -> None:
         self._db.execute("BEGIN IMMEDIATE")
-        sizes: dict[str, int] = {}
-        latest: dict[str, float] = {}
-        for write in writes:
-            sizes[write.session] = sizes.get(write.session, 0) + len(write.entry)
-            latest[write.session] = max(latest.get(write.session, 0.0), write.at)
-            for turn in write.played:
-                self._note_played(write.session, turn)
-        self._db.executemany(
-            "INSERT INTO entries (session, entry, finished, outcome) VALUES (?, ?, ?, ?)",
-            [(one.session, one.entry, one.over, one.outcome) for one in writes],
-        )
-        answers = [one for one in writes if one.answer_id is not None]
-        self._db.executemany(
-            "INSERT OR REPLACE INTO answers (session, id, entry) VALUES (?, ?, ?)",
-            [(one.session, one.answer_id, one.entry) for one in answers],
-        )
-        for session, at in latest.items():
-            self._use(session, at)
-            add = "UPDATE sessions SET bytes = bytes + ? WHERE name = ?"
-            self._db.execute(add, (sizes[session], session))
-            self._trim(session)
+        for batch in batches:
+            self._add(batch)
         for session, outcomes in lost.items():
             self._use(session, time.time())
             self._forget(session, outcomes)
         self._evict()
-        written = max((one.number for one in writes), default=0)
         note = "UPDATE processes SET written = max(written, ?) WHERE name = ?"
         self._db.execute(note, (written, self._process))
         self._db.execute("COMMIT")
+
+    def _add(self, batch: Batch) -> None:
+        session = batch.session
+        self._use(session, batch.at)
+        for turn in batch.played:
+            self._note_played(session, turn)
+        add = "INSERT INTO batches (session, entries, outcomes) VALUES (?, ?, ?)"
+        self._db.execute(add, (session, batch.entries, json.dumps(batch.outcomes)))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO answers (session, id, entry) VALUES (?, ?, ?)",
+            [(session, id, entry) for id, entry in batch.answers.items()],
+        )
+        grow = "UPDATE sessions SET bytes = bytes + ? WHERE name = ?"
+        self._db.execute(grow, (len(batch.entries), session))
+        self._trim(session)
 
     def _use(self, session: str, at: float) -> None:
         """Notes that a session is in use; one that was evicted begins anew."""
@@ -283,24 +284,21 @@ class SqliteStore:
         """Forgets the oldest entries and answers of a session that has too many."""
         excess = self._one("SELECT bytes FROM sessions WHERE name = ?", session)
         excess -= self._bounds.session_bytes
-        find = (
-            "SELECT id, length(entry), finished, outcome FROM entries WHERE session = ? ORDER BY id"
-        )
-        outcomes: dict[str, int] = {}
+        find = "SELECT id, length(entries), outcomes FROM batches WHERE session = ? ORDER BY id"
+        forgotten: Counter[str] = Counter()
         freed, last = 0, None
         if excess > 0:
-            for id, size, over, outcome in self._db.execute(find, (session,)):
+            for id, size, outcomes in self._db.execute(find, (session,)):
                 if freed >= excess:
                     break
                 freed, last = freed + size, id
-                if over:
-                    outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                forgotten.update(json.loads(outcomes))
         if last is not None:
-            remove = "DELETE FROM entries WHERE session = ? AND id <= ?"
+            remove = "DELETE FROM batches WHERE session = ? AND id <= ?"
             self._db.execute(remove, (session, last))
             shrink = "UPDATE sessions SET bytes = bytes - ? WHERE name = ?"
             self._db.execute(shrink, (freed, session))
-            self._forget(session, outcomes)
+            self._forget(session, forgotten)
         self._db.execute(
             "DELETE FROM answers WHERE session = ? AND number <= (SELECT number FROM answers "
             "WHERE session = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -359,7 +357,7 @@ class SqliteStore:
         stored = None
         if found:
             (begun, evicted, again), *_ = found
-            find = "SELECT entry FROM entries WHERE session = ? ORDER BY id"
+            find = "SELECT entries FROM batches WHERE session = ? ORDER BY id"
             entries = self._all(find, session)
             find = "SELECT scenario, turn FROM played WHERE session = ? ORDER BY id"
             played = self._all(find, session)

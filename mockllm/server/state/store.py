@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from mockllm.replay.journal_entries import Stored
 from mockllm.replay.shared_session import StateOperation, Turn
 
-__all__ = ["BOUNDS", "Bounds", "Names", "Setup", "StateStore", "StoreError", "Write", "ended_gap"]
+__all__ = ["BOUNDS", "Batch", "Bounds", "Names", "Setup", "StateStore", "StoreError", "ended_gap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +37,23 @@ class StoreError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
-    """A journal entry on its way to the store.
+class Batch:
+    """Journal entries of a session on their way to the store.
 
     Args:
-        entry: as `mockllm.replay.journal_entries.pack` makes it.
-        over: whether the answer is over; an entry of one that is not will be written again.
-        at: when the request arrived, in seconds of the clock of all processes.
+        entries: as `mockllm.replay.journal_entries.pack` makes them.
+        outcomes: of those whose answer is over; the others will be written again.
+        at: when the last of the requests arrived, in seconds of the clock of all processes.
         played: the turns that were played.
-        answer_id: by which the answer can be looked up; None for none.
-        number: of the exchange in its process, from 1.
+        answers: the answers that can be looked up, by id: each is packed by itself.
     """
 
     session: str
-    entry: bytes
-    over: bool
-    outcome: str
+    entries: bytes
+    outcomes: Mapping[str, int]
     at: float
     played: tuple[Turn, ...] = ()
-    answer_id: str | None = None
-    number: int = 0
+    answers: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ class StateStore(Protocol):
         """Returns if the store can be reached now."""
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
-        """Carries out an operation; of `FindAnswer` the outcome is an entry, as bytes."""
+        """Carries out an operation; of `FindAnswer` the outcome is a packed entry, as bytes."""
 
     async def note(
         self,
@@ -123,11 +120,14 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
-    async def append(self, writes: Sequence[Write], lost: Mapping[str, Mapping[str, int]]) -> None:
+    async def append(
+        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
+    ) -> None:
         """Writes entries.
 
         Args:
             lost: by session, requests of which only the outcomes are known.
+            written: the number of the last exchange of this process that is written then.
         """
 
     async def flush_others(self) -> tuple[str, ...]:

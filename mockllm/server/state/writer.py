@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mockllm.replay.journal_entries import pack
 from mockllm.replay.session import Exchange
 from mockllm.replay.shared_session import Turn
-from mockllm.server.state.store import StateStore, StoreError, Write
+from mockllm.server.state.store import Batch, StateStore, StoreError
 
 __all__ = ["JournalWriter"]
 
-_DELAY = 0.02
+_DELAY = 0.05
 _BATCH = 500
 _AGAIN = (0.1, 0.2, 0.5, 1.0)
 """Seconds between tries while the store is away."""
@@ -27,6 +27,8 @@ class _Entry:
     number: int
     played: tuple[Turn, ...]
     size: int
+    kept: bool
+    queued: bool = False
 
 
 class JournalWriter:
@@ -67,22 +69,30 @@ class JournalWriter:
         """How many entries are not written yet."""
         return len(self._waiting)
 
-    def add(self, session: str, exchange: Exchange, played: tuple[Turn, ...]) -> None:
-        """Takes an entry; it is written soon, and again when `end` was called for it."""
+    def add(
+        self, session: str, exchange: Exchange, played: tuple[Turn, ...], *, kept: bool
+    ) -> None:
+        """Takes an entry; it is written soon, and again when `end` was called for it.
+
+        Args:
+            played: the turns that were played.
+            kept: whether its answer can be looked up by its id.
+        """
         self._number += 1
         self._store.taken(self._number)
-        entry = _Entry(session, exchange, self._number, played, exchange.size)
+        entry = _Entry(session, exchange, self._number, played, exchange.size, kept)
         self._open[id(exchange)] = entry
         self._push(entry)
 
     def end(self, exchange: Exchange) -> None:
         """The answer is over: its entry will not change any more."""
         entry = self._open.pop(id(exchange), None)
-        if entry is not None and entry not in self._waiting:
+        if entry is not None and not entry.queued:
             self._push(entry)
 
     def _push(self, entry: _Entry) -> None:
         self._waiting.append(entry)
+        entry.queued = True
         self._size += entry.size
         while self._size > self._max_bytes and len(self._waiting) > 1:
             given_up = self._waiting.popleft()
@@ -114,22 +124,56 @@ class JournalWriter:
                 await self._write()
 
     async def _write(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        taken = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
         lost, self._lost = self._lost, {}
-        self._size -= sum(entry.size for entry in batch)
+        self._size -= sum(entry.size for entry in taken)
+        by_session: dict[str, list[_Entry]] = {}
+        for entry in taken:
+            entry.queued = False
+            by_session.setdefault(entry.session, []).append(entry)
+        batches = [self._batch(name, entries) for name, entries in by_session.items()]
+        written = max((entry.number for entry in taken), default=0)
         try:
-            await self._store.append([self._packed(entry) for entry in batch], lost)
+            await self._store.append(batches, lost, written)
         except BaseException as error:
-            self._waiting.extendleft(reversed(batch))
-            self._size += sum(entry.size for entry in batch)
-            for session, counts in lost.items():
-                self._lost.setdefault(session, Counter()).update(counts)
+            self._take_back(taken, lost)
             if isinstance(error, StoreError):
                 self._note_failure(str(error))
             raise
         if self.away:
             self.away = ""
             self._report("the state store is back; what waited is written")
+
+    def _take_back(self, taken: list[_Entry], lost: Mapping[str, Counter[str]]) -> None:
+        """Lets entries that could not be written wait again, before the others."""
+        again = [entry for entry in taken if not entry.queued]
+        for entry in again:
+            entry.queued = True
+        self._waiting.extendleft(reversed(again))
+        self._size += sum(entry.size for entry in again)
+        for session, counts in lost.items():
+            self._lost.setdefault(session, Counter()).update(counts)
+
+    def _batch(self, session: str, entries: list[_Entry]) -> Batch:
+        ahead = self._store.ahead
+        played: dict[Turn, None] = {}
+        outcomes: Counter[str] = Counter()
+        answers: dict[str, bytes] = {}
+        for entry in entries:
+            exchange = entry.exchange
+            played.update(dict.fromkeys(entry.played))
+            if not exchange.in_use:
+                outcomes[exchange.outcome] += 1
+            if entry.kept and exchange.answer_id is not None:
+                answers[exchange.answer_id] = pack([(entry.number, exchange)], self._process, ahead)
+        return Batch(
+            session,
+            pack([(entry.number, entry.exchange) for entry in entries], self._process, ahead),
+            outcomes,
+            max(entry.exchange.at for entry in entries) + ahead,
+            tuple(played),
+            answers,
+        )
 
     def _note_failure(self, why: str) -> None:
         self.errors += 1
@@ -139,19 +183,6 @@ class JournalWriter:
                 "journal entries wait"
             )
         self.away = why
-
-    def _packed(self, entry: _Entry) -> Write:
-        exchange, ahead = entry.exchange, self._store.ahead
-        return Write(
-            entry.session,
-            pack(exchange, self._process, entry.number, ahead),
-            not exchange.in_use,
-            exchange.outcome,
-            exchange.at + ahead,
-            entry.played,
-            exchange.answer_id,
-            entry.number,
-        )
 
     async def close(self) -> None:
         """Writes what is left.
