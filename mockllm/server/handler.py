@@ -143,6 +143,8 @@ class Handler:
         )
         self._control.control.shared = self.shared
         self.readiness.checks.append(state.problem)
+        state.figures = self._figures
+        self._control.gather = state.all_figures
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
@@ -75,6 +76,7 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     yield b'{"exchanges":['
     separator = b""
     dropped = missed = 0
+    gaps: dict[str, None] = {}
     last, more = page.after, False
     for session in sessions:
         entries = tuple(session.journal)
@@ -91,7 +93,10 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
             last = entry.number
         more = session.count > last
         dropped += session.dropped
-    end = {"dropped": dropped}
+        gaps |= dict.fromkeys(session.gaps)
+    end: dict[str, Any] = {"dropped": dropped}
+    if gaps:
+        end["gaps"] = list(gaps)
     yield b"]," + _ascii(end if not page.paged else end | _next(last, missed, more)).encode()[1:]
 
 

@@ -34,17 +34,18 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
             yield lambda: RedisStore(server.url, BOUNDS)
 
 
-async def nothing() -> None:
+async def nothing() -> str:
     """Writes nothing."""
+    return "done"
 
 
 @asynccontextmanager
 async def opened(
-    make: Callable[[], StateStore], name: str = "p", flush: Callable[[], Awaitable[None]] = nothing
+    make: Callable[[], StateStore], name: str = "p", flush: Callable[[], Awaitable[str]] = nothing
 ) -> AsyncIterator[StateStore]:
     """A store that is open."""
     store = make()
-    await store.open(name, flush)
+    await store.open(name, {"flush": flush})
     try:
         yield store
     finally:
@@ -146,14 +147,15 @@ def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateSt
     """All others are asked to write; one that fails to is named."""
     from mockllm.server.state.store import StoreError
 
-    async def fails() -> None:
+    async def fails() -> str:
         raise StoreError("full")
 
     async def run() -> None:
         asked = []
 
-        async def flush() -> None:
+        async def flush() -> str:
             asked.append(True)
+            return "done"
 
         async with opened(make, "a") as one, opened(make, "b", flush):
             assert await one.flush_others() == ()
@@ -175,7 +177,7 @@ from tests.shared_state.test_bounds import nothing, write
 
 async def run():
     store = SqliteStore(Path({str(tmp_path / "state.db")!r}))
-    await store.open("victim", nothing)
+    await store.open("victim", {{"flush": nothing}})
     for number in range(1, 6):
         store.taken(number)
     await store.append([write("s", 1), write("s", 2)], {{}}, 2)

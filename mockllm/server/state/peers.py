@@ -1,4 +1,4 @@
-"""Processes of one machine ask each other over loopback to write their journals."""
+"""Processes of one machine put questions to each other over loopback: a line, and a line back."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from mockllm.server.state.store import StoreError
 
-__all__ = ["PeerListener", "flush_peers"]
+__all__ = ["PeerListener", "ask_peers"]
 
 _WAIT = 5.0
 """For so many seconds a process waits for the others."""
 
-_REQUEST, _DONE, _FAILED = b"flush\n", b"done\n", b"failed\n"
+_FAILED = "failed"
+_MOST = 1024 * 1024
+"""The longest line, in bytes."""
 
 
 class PeerListener:
-    """Waits for other processes; for each of their requests it flushes, then answers."""
+    """Answers other processes.
 
-    def __init__(self, flush: Callable[[], Awaitable[None]]) -> None:
-        self._flush = flush
+    Args:
+        answers: what answers each question, with one line of text.
+    """
+
+    def __init__(self, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
+        self._answers = answers
         self._server: asyncio.Server | None = None
 
     async def open(self) -> int:
@@ -36,37 +42,41 @@ class PeerListener:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_WAIT):
-                if await reader.readline() == _REQUEST:
+                question = (await reader.readline()).decode("ascii", "replace").strip()
+                answer = self._answers.get(question)
+                if answer is not None:
                     try:
-                        await self._flush()
-                        writer.write(_DONE)
+                        text = await answer()
                     except StoreError:
-                        writer.write(_FAILED)
+                        text = _FAILED
+                    writer.write(text.encode() + b"\n")
                     await writer.drain()
-        except (TimeoutError, OSError):
+        except (TimeoutError, OSError, ValueError):
             return  # the other one has left, or is no process of ours
         finally:
             writer.close()
 
 
-async def flush_peers(ports: Mapping[str, int]) -> tuple[str, ...]:
-    """Lets processes flush; the names of those that did not.
+async def ask_peers(ports: Mapping[str, int], question: str) -> dict[str, str | None]:
+    """What processes answer, by their names; None where one did not, or could not.
 
     Args:
         ports: of their listeners, by their names.
     """
-    flushed = await asyncio.gather(*map(_flush, ports.values()))
-    return tuple(name for name, done in zip(ports, flushed, strict=True) if not done)
+    answers = await asyncio.gather(*(_ask(port, question) for port in ports.values()))
+    return dict(zip(ports, answers, strict=True))
 
 
-async def _flush(port: int) -> bool:
+async def _ask(port: int, question: str) -> str | None:
     try:
         async with asyncio.timeout(_WAIT):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_MOST)
             try:
-                writer.write(_REQUEST)
-                return await reader.readline() == _DONE
+                writer.write(question.encode() + b"\n")
+                line = (await reader.readline()).decode()
             finally:
                 writer.close()
-    except (TimeoutError, OSError):
-        return False
+    except (TimeoutError, OSError, ValueError):
+        return None
+    answer = line.removesuffix("\n")
+    return None if answer in (line, _FAILED) else answer

@@ -131,7 +131,7 @@ class RedisStore:
             raise UsageError(f"--state {parts.scheme}://{self._shown}: {error}") from None
         self._bounds = bounds
         self._process = ""
-        self._flush: Callable[[], Awaitable[None]] | None = None
+        self._flush: Callable[[], Awaitable[str]] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._attempt = self._redis.register_script(_ATTEMPT)
         self._claim = self._redis.register_script(_CLAIM)
@@ -150,8 +150,8 @@ class RedisStore:
     def _key(self, *parts: str) -> str:
         return self._prefix + "/".join(parts)
 
-    async def open(self, process: str, flush: Callable[[], Awaitable[None]]) -> None:
-        self._process, self._flush = process, flush
+    async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
+        self._process, self._flush = process, answers["flush"]
         with suppress(StoreError):  # it may come later
             for _ in range(_COMPARISONS):
                 await self._compare_clocks()
@@ -247,6 +247,9 @@ class RedisStore:
         if gone:
             await self._note_ended(gone, now)
         return tuple(name for name in others if name not in gone)
+
+    async def figures_of_others(self) -> tuple[str, ...]:
+        return ()
 
     async def _still_there(self, others: Mapping[str, float]) -> tuple[dict[str, float], float]:
         """Those processes that have not left, with their last sign of life; and the time."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
@@ -20,6 +22,7 @@ from mockllm.replay.shared_session import (
     StateAwayError,
     StateOperation,
 )
+from mockllm.server.metrics import Snapshot as Figures
 from mockllm.server.state.store import Names, Setup, StateStore, StoreError
 from mockllm.server.state.writer import JournalWriter
 
@@ -81,6 +84,8 @@ class SharedState:
         self.process = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.writer = JournalWriter(store, self.process, report)
         self._report = report
+        self.figures: Callable[[], Figures] = Figures
+        """The metrics of this process."""
 
     async def open(self) -> None:
         """Joins the processes that share the state.
@@ -88,7 +93,23 @@ class SharedState:
         Raises:
             StoreError: the store refuses.
         """
-        await self.store.open(self.process, self.writer.flush)
+
+        async def flush() -> str:
+            await self.writer.flush()
+            return "done"
+
+        async def figures() -> str:
+            return json.dumps(self.figures().as_json())
+
+        await self.store.open(self.process, {"flush": flush, "figures": figures})
+
+    async def all_figures(self) -> Figures:
+        """The metrics of all processes that listen on this port."""
+        total = self.figures()
+        with suppress(StoreError):  # its errors are among the metrics
+            for other in await self.store.figures_of_others():
+                total.add(Figures.from_json(json.loads(other)))
+        return total
 
     async def close(self) -> int:
         """Writes what is left, and leaves; how many entries are lost because the store is away."""

@@ -25,7 +25,7 @@ from mockllm.replay.shared_session import (
     StateOperation,
     Turn,
 )
-from mockllm.server.state.peers import PeerListener, flush_peers
+from mockllm.server.state.peers import PeerListener, ask_peers
 from mockllm.server.state.store import (
     BOUNDS,
     Batch,
@@ -89,9 +89,9 @@ class SqliteStore:
         self._listener: PeerListener | None = None
         self._taken: mmap.mmap | None = None
 
-    async def open(self, process: str, flush: Callable[[], Awaitable[None]]) -> None:
+    async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         self._process = process
-        self._listener = PeerListener(flush)
+        self._listener = PeerListener(answers)
         port = await self._listener.open()
         await self._run(self._open, port)
 
@@ -326,14 +326,23 @@ class SqliteStore:
             self._db.execute(query, (session,))
 
     async def flush_others(self) -> tuple[str, ...]:
-        find = "SELECT name, pid, port FROM processes WHERE ended IS NULL AND name <> ?"
-        others = await self._run(self._all, find, self._process)
-        silent = await flush_peers({name: port for name, _, port in others})
-        pids = {name: pid for name, pid, _ in others}
+        answers, pids = await self._ask("flush")
+        silent = [name for name, answer in answers.items() if answer is None]
         gone = [name for name in silent if not _is_running(pids[name])]
         if gone:
             await self._run(self._note_ended, gone)
         return tuple(name for name in silent if name not in gone)
+
+    async def figures_of_others(self) -> tuple[str, ...]:
+        answers, _ = await self._ask("figures")
+        return tuple(filter(None, answers.values()))
+
+    async def _ask(self, question: str) -> tuple[dict[str, str | None], dict[str, int]]:
+        """What the other processes answer, and their process ids."""
+        find = "SELECT name, pid, port FROM processes WHERE ended IS NULL AND name <> ?"
+        others = await self._run(self._all, find, self._process)
+        answers = await ask_peers({name: port for name, _, port in others}, question)
+        return answers, {name: pid for name, pid, _ in others}
 
     def _note_ended(self, names: Sequence[str]) -> None:
         note = "UPDATE processes SET ended = ? WHERE name = ? AND ended IS NULL"

@@ -86,12 +86,13 @@ class StateStore(Protocol):
     ahead: float
     """By how many seconds the clock of all processes is ahead of this one's."""
 
-    async def open(self, process: str, flush: Callable[[], Awaitable[None]]) -> None:
+    async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         """Joins the processes that share the state.
 
         Args:
             process: a name that no other process has.
-            flush: writes what this process has not written yet; called when another one reads.
+            answers: what answers the questions of other processes: "flush" writes what this one
+                has not written yet, "figures" has its metrics.
         """
 
     async def close(self) -> None:
@@ -132,6 +133,10 @@ class StateStore(Protocol):
 
     async def flush_others(self) -> tuple[str, ...]:
         """Makes all other processes write what they have; the names of those that do not answer."""
+
+    async def figures_of_others(self) -> tuple[str, ...]:
+        """The metrics of the other processes that listen on the same port. Those of other machines
+        are read by themselves."""
 
     async def names(self) -> Names:
         """The names of all sessions."""
