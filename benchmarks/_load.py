@@ -103,13 +103,15 @@ def drive(
     connections: int,
     seconds: float = 0.0,
     count: int = 0,
+    core: int | None = CLIENT_CORE,
 ) -> float:
     """Requests a second over a time, or for a count of requests.
 
     Args:
         requests: each with the size of its answer; sent in turn.
+        core: that the client has; None: all.
     """
-    os.sched_setaffinity(0, {CLIENT_CORE})
+    os.sched_setaffinity(0, CORES if core is None else {core})
     selector = selectors.DefaultSelector()
     open_connections = []
     for number in range(connections):

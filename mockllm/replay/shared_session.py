@@ -118,7 +118,8 @@ class SharedSession(Session):
     __slots__ = ("deleted", "kept", "known", "noted", "tokens")
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        # One is made for each request; it has no journal and no counters of its own.
+        self.name = name
         self.known: dict[StateOperation, Any] = {}
         self.noted: list[Turn]
         self.kept: str | None
