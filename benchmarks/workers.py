@@ -3,12 +3,12 @@
     python benchmarks/workers.py [--rounds 5] [--seconds 2]
 
 The same 200-chunk answer is requested in turn, round by round: from one process that keeps its
-state itself; from one that shares it through SQLite; from `--workers 2`; and from two servers of one
-process each that share nothing, which is what two cores of the machine give at best. One process
-has a core for itself, and the client the other one. Two processes have both cores; the client runs
-beside them with the lowest priority, so that the rate is a lower bound. What a machine with more
-cores would give is shown by the requests for each second of the servers' CPU time: two workers
-against two servers that share nothing.
+state itself; from one that shares it through SQLite; from `--workers 2`; and from two servers of
+one process each that share nothing, which is what two cores of the machine give at best. One
+process has a core for itself, and the client the other one. Two processes have both cores; the
+client runs beside them with the lowest priority, so that the rate is a lower bound. What a machine
+with more cores would give is shown by the requests for each second of the servers' CPU time: two
+workers against two servers that share nothing.
 """
 
 from __future__ import annotations

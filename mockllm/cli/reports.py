@@ -40,6 +40,7 @@ _COLOURS = {
     "error": "yellow",
     "forwarded": "cyan",
     "unknown route": "red",
+    "failed": "red",
 }
 
 

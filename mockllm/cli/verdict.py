@@ -13,7 +13,7 @@ from mockllm.scenario.model import Scenario
 __all__ = ["Rules", "Verdict", "judge"]
 
 _MOST_SHOWN = 20
-_BAD = ("unmatched", "invalid", "unknown route")
+_BAD = ("unmatched", "invalid", "unknown route", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,7 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "unmatched": "unmatched",
         "invalid": "refused",
         "unknown route": "for an unknown route",
+        "failed": "that mockllm failed on",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
     return f"{_count(count, 'request')}: {', '.join(counts)}"

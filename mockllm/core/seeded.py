@@ -48,4 +48,4 @@ def tokens(text: str) -> int:
 
 def _digest(seed: str, what: tuple[object, ...]) -> bytes:
     text = "\x1f".join([seed, *map(str, what)])
-    return hashlib.blake2b(text.encode(), digest_size=64).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=64).digest()

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-__all__ = ["display", "shorten"]
+__all__ = ["display", "json_bytes", "readable_header", "shorten"]
 
 _DISPLAYED = 120
+
+
+def json_bytes(text: str) -> bytes:
+    r"""A JSON text in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, is written as the
+    escape that JSON has for it (`\ud83c`), as by services that write JSON in ASCII."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def readable_header(value: str) -> str:
+    """The value of a header, as a person reads it: bytes that are no UTF-8 are read as Latin-1.
+
+    Args:
+        value: as aiohttp has it, with such bytes as lone surrogates.
+    """
+    if value.isascii():
+        return value
+    return _text(value.encode("utf-8", "surrogateescape"))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def shorten(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mockllm.core.http_status import reason_phrase
+from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.events import SeenEvent, seen_events
@@ -223,7 +224,7 @@ def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Tran
     error = RequestError(own.message, status=failure.status, type=own.type, code=own.code)
     headers = {**protocol.error_headers(around.reply.seed, error, None)}
     kept = [pair for pair in answer.headers if pair[0].startswith("access-control-")]
-    body = dumps(protocol.error_body(error)).encode()
+    body = json_bytes(dumps(protocol.error_body(error)))
     return Transmission(
         failure.status, (*headers.items(), *kept), (TimedBytes(0, body),), False, struck=0
     )
@@ -289,7 +290,7 @@ def _error_body(form: str, status: int, own: object) -> tuple[bytes, str]:
             return b"", ""
         case "other":
             return dumps({"message": reason, "requestId": "0"}).encode(), "application/json"
-    return dumps(own).encode(), "application/json"
+    return json_bytes(dumps(own)), "application/json"
 
 
 def _duplicate(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
+from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
@@ -40,7 +41,7 @@ def garbled(
             typed = _with_type(answer, "text/html; charset=utf-8")
             return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
         case "error":
-            data = dumps(protocol.error_body(_error(protocol))).encode()
+            data = json_bytes(dumps(protocol.error_body(_error(protocol))))
             typed = _with_type(answer, "application/json")
             page = (TimedBytes(_due(answer), data),)
             return replace(typed, parts=page, streamed=False, struck=0, length=None), ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 
 from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.text import json_bytes
 from mockllm.errors import SSEError
 
 __all__ = ["LINE_ENDS", "Decoder", "decode", "encode"]
@@ -33,7 +34,7 @@ def encode(frame: Frame, line_end: LineEnd = "lf") -> bytes:
         ValueError: a line break in `event` or `id`, which the format cannot express.
     """
     if frame.raw is not None:
-        return frame.raw.encode()
+        return json_bytes(frame.raw)
     end = LINE_ENDS[line_end]
     lines = []
     if frame.comment is not None:
@@ -47,7 +48,7 @@ def encode(frame: Frame, line_end: LineEnd = "lf") -> bytes:
     if frame.data is not None:
         lines += [f"data: {line}" for line in _split(frame.data)]
     lines.append(end)
-    return end.join(lines).encode()
+    return json_bytes(end.join(lines))
 
 
 def _one_line(field: str, value: str) -> str:

@@ -58,7 +58,7 @@ dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def logprob(text: str) -> float:
     """A derived log probability of a token, at most 0; equal tokens have equal ones."""
-    return -(zlib.crc32(text.encode()) % 20_000) / 10_000
+    return -(zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20_000) / 10_000
 
 
 @dataclass(frozen=True, slots=True)

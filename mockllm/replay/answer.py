@@ -13,6 +13,7 @@ from typing import Any
 
 from mockllm.core.http_status import reason_phrase
 from mockllm.core.seeded import derive
+from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.matching.positions import turn_at
@@ -148,7 +149,11 @@ class HttpAnswer:
             lines.append("transfer-encoding: chunked")
         if close or (self.streamed and http_1_0):
             lines.append("connection: close")
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        text = "\r\n".join(lines) + "\r\n\r\n"
+        try:
+            return text.encode("latin-1")
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "surrogateescape")
 
     @property
     def last_chunk(self) -> bytes:
@@ -231,7 +236,7 @@ def json_answer(
     Args:
         at: when it is due, in microseconds.
     """
-    data = dumps(body).encode()
+    data = json_bytes(dumps(body))
     headers = {"content-type": "application/json", **(headers or {})}
     return bytes_answer(status, headers.items(), [TimedBytes(at, data)], streamed=False)
 

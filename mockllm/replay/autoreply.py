@@ -8,15 +8,31 @@ request gives the same reply.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
-from mockllm.replay.schema_sample import UnsatisfiableError, sample
+from mockllm.replay.schema_sample import (
+    MAX_LEVELS,
+    Sample,
+    UnsatisfiableError,
+    bounded_sample,
+    measure,
+)
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
-__all__ = ["auto_parts", "lacks_content"]
+__all__ = ["auto_parts", "lacks_content", "sample_notes"]
+
+_SMALL = 64
+"""Schemas with up to so many values are sampled at once, in some milliseconds."""
+
+_FEW_STEPS = 2_000
+_MOST_KEPT = 128
+_kept: dict[str, Sample] = {}
+"""The latest samples, by their schemas: clients send the same tools again and again."""
 
 
 def auto_parts(request: Request) -> tuple[AnyPart, ...]:
@@ -26,6 +42,27 @@ def auto_parts(request: Request) -> tuple[AnyPart, ...]:
         RequestError: no value is found for a JSON Schema of the request.
     """
     return tuple(_parts(request))
+
+
+def sample_notes(request: Request) -> tuple[str, ...]:
+    """Why the automatic reply to a request does not satisfy its JSON Schema; empty where it does,
+    or where there is no schema, or no reply.
+
+    A `Player` calls this before it counts anything.
+
+    Raises:
+        NotDoneError: the sample is to be made in a thread; see `mockllm.core.later`.
+    """
+    schema, what = _schema(request)
+    if schema is None:
+        return ()
+    try:
+        found = _sample(schema, what)
+    except RequestError:
+        return ()  # refused later, when it is the turn of this reply
+    if not found.gave_up:
+        return ()
+    return (f"mockllm gave up a value for the JSON Schema of {what}: {found.gave_up}",)
 
 
 def lacks_content(request: Request) -> bool:
@@ -40,14 +77,24 @@ def _parts(request: Request) -> Iterator[AnyPart]:
     tool = _required_tool(request)
     if tool is not None and tool.custom:
         yield ToolPart(tool.name, arguments=_custom_input(tool, request), split=8, custom=True)
-    elif tool is not None:
-        value = _sample(dict(tool.parameters), f"tool {tool.name!r}")
+        return
+    schema, what = _schema(request)
+    if tool is not None:
+        value = _sample(schema, what).value
         arguments = compact(value) if value else None
         yield ToolPart(tool.name, arguments=arguments, split=8)
-    elif request.output_schema is not None:
-        yield TextPart(compact(_sample(dict(request.output_schema), "the response")), split=8)
+    elif schema is not None:
+        yield TextPart(compact(_sample(schema, what).value), split=8)
     else:
         yield TextPart(_echo(request), split="words")
+
+
+def _schema(request: Request) -> tuple[Any, str]:
+    """The schema that the reply must satisfy, None for none; and what it is of, for messages."""
+    tool = _required_tool(request)
+    if tool is not None:
+        return None if tool.custom else dict(tool.parameters), f"tool {tool.name!r}"
+    return None if request.output_schema is None else dict(request.output_schema), "the response"
 
 
 def _required_tool(request: Request) -> OfferedTool | None:
@@ -73,16 +120,36 @@ def _custom_input(tool: OfferedTool, request: Request) -> str:
     return _echo(request)
 
 
-def _sample(schema: dict[str, Any], what: str) -> Any:
+def _sample(schema: dict[str, Any], what: str) -> Sample:
+    whole = {"type": "object", **schema} if "$ref" not in schema else schema
     try:
-        value = sample({"type": "object", **schema} if "$ref" not in schema else schema)
+        return _sampled(whole)
     except UnsatisfiableError as error:
         raise RequestError(
             f"mockllm cannot make up a value for the JSON Schema of {what}: {error}. "
             "Write a scenario with the arguments you want in place of `auto: true`.",
             code="unsatisfiable_schema",
         ) from error
-    return value
+
+
+def _sampled(schema: dict[str, Any]) -> Sample:
+    """The sample of a schema: a kept one, or made now or, from an event loop, in a thread."""
+    nodes, levels = measure(schema)
+    if levels > MAX_LEVELS:
+        return bounded_sample(schema)
+    key = compact(schema)
+    found = _kept.get(key)
+    if found is None and nodes <= _SMALL:
+        found = bounded_sample(schema, _FEW_STEPS)
+        if found.gave_up:
+            found = None
+    if found is None:
+        found = later(("sample", key), partial(bounded_sample, schema))
+    if nodes <= _SMALL or not found.gave_up:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        _kept[key] = found
+    return found
 
 
 def _echo(request: Request) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from mockllm.core.later import NotDoneError
 from mockllm.core.target import Target
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.session import Exchange, Session
@@ -15,21 +16,9 @@ __all__ = ["Call", "TapeNotReadError", "read_tape"]
 _Read = TypeVar("_Read")
 
 
-class TapeNotReadError(Exception):
-    """A tape must be read before a request can be answered.
-
-    Only a call with `tapes` raises it, and before anything is counted or recorded. The caller runs
-    `read` in a thread that may block, adds the outcome to `tapes` and plays the call again.
-
-    Args:
-        key: of the outcome in `Call.tapes`; unique among the tapes of one player.
-        read: reads the tape and raises what is wrong with it; it may run in any thread.
-    """
-
-    def __init__(self, key: Hashable, read: Callable[[], object]) -> None:
-        super().__init__(key)
-        self.key = key
-        self.read = read
+TapeNotReadError = NotDoneError
+"""A tape must be read, or something computed, before a request can be answered; see there. Only a
+call with `tapes` raises it."""
 
 
 @dataclass(slots=True)
@@ -43,8 +32,8 @@ class Call:
         session: the one that the request belongs to.
         exchange: the entry of the journal, with the body; the outcome is written into it.
         path: as it was sent, with the query; "" where nothing was sent.
-        tapes: the outcomes of reading tapes: functions that return what was read, or raise.
-            None where the player reads tapes itself when it needs them.
+        tapes: the outcomes of reading tapes, and of other long work: functions that return what
+            was read, or raise. None where the player does the work itself when it needs it.
     """
 
     protocol: WireProtocol

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
+from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
@@ -121,7 +122,7 @@ def _compile(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    body = dumps(_body(turn, protocol, reply, spec)).encode()
+    body = json_bytes(dumps(_body(turn, protocol, reply, spec)))
     return bytes_answer(
         200, headers.items(), [TimedBytes(sum(turn.gaps), body)], streamed=False, id=id
     )

@@ -15,7 +15,9 @@ __all__ = ["MISSED", "Exchange", "not_kept_whole"]
 MISSED = "a fault did not strike: "
 """The beginning of the problem that an exchange has whose fault did not strike."""
 
-ExchangeOutcome = Literal["played", "unmatched", "invalid", "error", "forwarded", "unknown route"]
+ExchangeOutcome = Literal[
+    "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
+]
 
 
 _INTERNAL = frozenset(
@@ -41,7 +43,7 @@ class Exchange:
         outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
             the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
             `forwarded` (the real service answers); `unknown route` (no API and no scenario has
-            it).
+            it); `failed` (mockllm could not answer, because of a mistake of its own).
         bytes_sent: of the answer's body, without HTTP chunk framing.
         client_gone: whether the client went away before the answer was complete.
         stopped: whether the server stopped before the answer was complete.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from mockllm.core.later import deferring
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import NoMatchError, RequestError
@@ -20,7 +21,7 @@ from mockllm.matching.request_validation import check_continuation, check_expect
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer
-from mockllm.replay.autoreply import lacks_content
+from mockllm.replay.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.compile import Replayer
@@ -99,7 +100,10 @@ class Player:
             TapeNotReadError: only for a call with `tapes`.
         """
         try:
-            return self._play(call)
+            if call.tapes is None:
+                return self._play(call)
+            with deferring(call.tapes):
+                return self._play(call)
         except RequestError as error:
             unmatched = isinstance(error, NoMatchError)
             return self.refuse(call.protocol, error, call.exchange, unmatched=unmatched)
@@ -130,6 +134,9 @@ class Player:
         tries = self._recorded_tries(decision, call) if decision.spec.attempts else ()
         if answer is None:
             answer = self._recorded(decision, call)
+        auto = answer is None and _is_auto(decision.spec)
+        if auto:
+            decision.problems = sample_notes(request)
         failure = decision.spec.http
         if decision.spec.attempts:
             tried = session.attempt(scenario, position, len(decision.spec.attempts))
@@ -145,6 +152,8 @@ class Player:
             answer = tries[exchange.attempt - 1]
             if answer is None:
                 answer = self._tried(decision, failure, call)
+                if auto:
+                    exchange.problems = decision.problems
             else:
                 exchange.recorded = "exact"
         else:
@@ -394,6 +403,12 @@ class Player:
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return self.refuse(call.protocol, error, call.exchange)
+
+
+def _is_auto(spec: TurnSpec) -> bool:
+    """Whether the reply of a turn, or of a try before it, is made from the request."""
+    replies = (one.reply.reply for one in spec.attempts if one.reply is not None)
+    return AutoPart() in spec.reply or any(AutoPart() in reply for reply in replies)
 
 
 def _record_selection(exchange: Exchange, request: Request, selection: Selection) -> None:

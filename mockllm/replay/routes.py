@@ -15,6 +15,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
+from mockllm.core.later import deferring
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import Problem, ScenarioError
 from mockllm.matching.index import SCENARIO_HEADER
@@ -107,7 +108,8 @@ class RoutePlayer:
         """
         request, session, exchange = call.request, call.session, call.exchange
         named = request.headers.get(SCENARIO_HEADER) or self._named
-        turns = self.index.select(request, named)
+        with deferring(call.tapes):
+            turns = self.index.select(request, named)
         if not turns:
             return None
         unplayed = session.next_unplayed(turns)

@@ -1,47 +1,54 @@
 """Makes a value that satisfies a JSON Schema: always the same one, and small.
 
 It covers the keywords that schemas of tools and responses use. Each value is validated before it is
-returned, so no wrong one is.
+returned, so no wrong one is. Schemas come from clients, so work and value are bounded; what is
+beyond the bounds is left out, and the sample says that it gave up. Nothing is fetched.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from mockllm.errors import MockLLMError
+from mockllm.core.patterns import PatternGaveUpError
+from mockllm.replay.sample_scalars import count_of, numbers, strings
+from mockllm.replay.schema_references import UnsatisfiableError, resolve
+from mockllm.scenario.jsontext import compact
+from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 
-__all__ = ["UnsatisfiableError", "sample"]
+__all__ = ["MAX_BYTES", "Sample", "UnsatisfiableError", "bounded_sample", "measure", "sample"]
+
+MAX_BYTES = 64 * 1024
+"""Of a value, as JSON, apart from values that the schema has itself (`const`, `enum`)."""
+
+MAX_NODES = 5_000
+"""The objects, lists and other values in a schema."""
+
+MAX_LEVELS = 100
+"""How deep they may be nested."""
+
+MAX_STEPS = 40_000
+"""Of building values and of validating them: about a second."""
 
 _MAX_DEPTH = 40
-
-_FORMATS = {
-    "date-time": "2026-01-01T00:00:00Z",
-    "date": "2026-01-01",
-    "time": "00:00:00Z",
-    "duration": "P1D",
-    "email": "user@example.com",
-    "hostname": "example.com",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "uri": "https://example.com/",
-    "uri-reference": "https://example.com/",
-    "uuid": "00000000-0000-4000-8000-000000000000",
-    "json-pointer": "/a",
-    "regex": "a",
-}
-
-_PATTERN_CANDIDATES = (
-    "a", "A", "0", "1", "aa", "00", "abc", "ABC", "123", "0000", "1234", "12345", "a1", "A1",
-    "a-b", "a_b", "abc-123", "2026-01-01", "12:00", "12:00:00", "1.0", "1.0.0", "v1.0.0",
-    "user@example.com", "https://example.com/", "+15550100", "#000000", "/a", "a/b", "A-1",
-    "AB", "AAA", "USD", "en", "en-US", "",
-)  # fmt: skip
+_EMPTY: dict[str, Any] = {
+    "array": [], "string": "", "integer": 0, "number": 0, "boolean": False, "null": None,
+}  # fmt: skip
 
 
-class UnsatisfiableError(MockLLMError):
-    """No value was found for the schema."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value made for a schema.
+
+    Args:
+        gave_up: why the value does not satisfy the schema: which bound was reached; "" where it
+            does satisfy it.
+    """
+
+    value: Any
+    gave_up: str = ""
 
 
 def sample(schema: Any) -> Any:
@@ -50,110 +57,267 @@ def sample(schema: Any) -> Any:
     Raises:
         UnsatisfiableError: none was found; the message names the part of the schema.
     """
-    # Imported here: importing jsonschema takes longer than starting the server.
-    from jsonschema import Draft202012Validator, SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise UnsatisfiableError(f"the schema is not valid: {error.message}") from error
-    validator = Draft202012Validator(schema)
-    problem = "nothing was tried"
-    for value in _candidates(schema, schema, 0):
-        violation = next(iter(validator.iter_errors(value)), None)
-        if violation is None:
-            return value
-        problem = f"{violation.json_path}: {violation.message}"
-    raise UnsatisfiableError(problem)
+    found = bounded_sample(schema)
+    if found.gave_up:
+        raise UnsatisfiableError(found.gave_up)
+    return found.value
 
 
-def _candidates(schema: Any, root: Any, depth: int) -> Iterator[Any]:
-    """Values to try, the most likely first. They are few, because callers combine them."""
-    if depth > _MAX_DEPTH:
-        raise UnsatisfiableError("the schema demands a value of endless depth")
-    if schema is True or schema == {}:
-        yield "text"
-        return
-    if schema is False:
-        return
-    if "$ref" in schema:
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**_resolve(schema["$ref"], root), **rest}
-        yield from _candidates(schema, root, depth + 1)
-        return
-    if "const" in schema:
-        yield schema["const"]
-    elif "enum" in schema:
-        yield from schema["enum"]
-    elif "allOf" in schema:
-        merged = {key: value for key, value in schema.items() if key != "allOf"}
-        for other in schema["allOf"]:
-            merged = _merge(merged, _flat(other, root))
-        yield from _candidates(merged, root, depth + 1)
-    elif "anyOf" in schema or "oneOf" in schema:
-        key = "anyOf" if "anyOf" in schema else "oneOf"
-        rest = {name: value for name, value in schema.items() if name != key}
-        for option in schema[key]:
-            yield from _option(rest, option, root, depth)
-    else:
-        yield from _typed(schema, root, depth)
+def measure(schema: Any) -> tuple[int, int]:
+    """The nodes of a schema, and its levels; it stops where there are too many."""
+    nodes, levels, level = 0, 0, [schema]
+    while level and nodes <= MAX_NODES and levels <= MAX_LEVELS:
+        nodes, levels = nodes + len(level), levels + 1
+        deeper: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                deeper += node.values()
+            elif isinstance(node, list):
+                deeper += node
+        level = deeper
+    return nodes, levels
 
 
-def _option(rest: dict[str, Any], option: Any, root: Any, depth: int) -> Iterator[Any]:
-    """The candidates of one branch of `anyOf`; none where it recurses without end."""
-    try:
-        yield from _candidates(_merge(rest, _flat(option, root)), root, depth + 1)
-    except UnsatisfiableError:
-        return
+def bounded_sample(schema: Any, most_steps: int = MAX_STEPS) -> Sample:
+    """A value for `schema`, or as much of one as can be made within the bounds.
+
+    Args:
+        most_steps: of building values and of validating them.
+
+    Raises:
+        UnsatisfiableError: no value was found, though no bound was reached.
+        NotDoneError: the search for a pattern is to be done in a thread; see `mockllm.core.later`.
+    """
+    nodes, levels = measure(schema)
+    if nodes > MAX_NODES:
+        return Sample(_empty(schema), f"the schema has more than {MAX_NODES} values")
+    if levels > MAX_LEVELS:
+        return Sample(_empty(schema), f"the schema is nested deeper than {MAX_LEVELS} levels")
+    flaw = schema_flaw(schema)
+    if flaw is not None:
+        raise UnsatisfiableError(f"the schema is not valid: {flaw[1]}")
+    return _Sampler(schema, Steps(most_steps)).sample()
 
 
-def _flat(schema: Any, root: Any) -> Any:
-    if isinstance(schema, dict) and "$ref" in schema:
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_flat(_resolve(schema["$ref"], root), root), **rest}
-    return schema
+def _empty(schema: Any) -> Any:
+    kind = schema.get("type") if isinstance(schema, dict) else "object"
+    return _EMPTY.get(kind, {}) if isinstance(kind, str) else {}
 
 
-def _merge(left: Any, right: Any) -> Any:
-    if not isinstance(left, dict) or not isinstance(right, dict):
-        return right if isinstance(right, dict) or right is False else left
-    merged = {**left, **right}
-    if "properties" in left and "properties" in right:
-        merged["properties"] = {**left["properties"], **right["properties"]}
-    if "required" in left and "required" in right:
-        merged["required"] = [*left["required"], *right["required"]]
-    return merged
+class _Sampler:
+    """Makes values for one schema."""
 
+    def __init__(self, root: Any, steps: Steps) -> None:
+        self._root = root
+        self._steps = steps
+        self._validator = Validator(root)
+        self._gave_up = ""
+        self._sizes: dict[int, tuple[Any, int]] = {}
+        self._firsts: dict[tuple[int, int], tuple[Any, Any]] = {}
 
-def _resolve(reference: str, root: Any) -> Any:
-    if not reference.startswith("#"):
-        raise UnsatisfiableError(f"the reference {reference!r} points outside of the schema")
-    node = root
-    for step in reference[1:].split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
+    def sample(self) -> Sample:
+        problem = "nothing was tried"
+        value: Any = None
+        tried = False
         try:
-            node = node[int(name)] if isinstance(node, list) else node[name]
-        except (KeyError, IndexError, ValueError, TypeError) as error:
-            raise UnsatisfiableError(f"the reference {reference!r} leads nowhere") from error
-    return node
+            for value in self._candidates(self._root, 0):
+                tried = True
+                violation = self._validator.first_error(value, self._steps)
+                if violation is None:
+                    return Sample(value)
+                problem = f"{violation.json_path}: {violation.message}"
+        except (SchemaGaveUpError, PatternGaveUpError) as error:
+            self._give_up(error)
+        except RecursionError:
+            self._give_up(SchemaGaveUpError("the schema is nested too deep"))
+        if self._gave_up:
+            return Sample(value if tried else _empty(self._root), self._gave_up)
+        raise UnsatisfiableError(problem)
+
+    def _give_up(self, why: Exception) -> None:
+        self._gave_up = self._gave_up or str(why)
+        if not isinstance(why, _TooLargeError):
+            self._steps.left = 0  # the rest ends at once
+
+    def _candidates(self, schema: Any, depth: int) -> Iterator[Any]:
+        """Values to try, the most likely first. They are few, because callers combine them."""
+        self._steps.take()
+        if depth > _MAX_DEPTH:
+            raise UnsatisfiableError("the schema demands a value of endless depth")
+        if schema is True or schema == {}:
+            yield "text"
+        elif schema is False:
+            return
+        elif "$ref" in schema:
+            yield from self._candidates(self._flat(schema), depth + 1)
+        elif "const" in schema:
+            yield schema["const"]
+        elif "enum" in schema:
+            yield from schema["enum"]
+        elif "allOf" in schema:
+            merged: Any = {key: value for key, value in schema.items() if key != "allOf"}
+            for other in schema["allOf"]:
+                merged = self._merge(merged, self._flat(other))
+            yield from self._candidates(merged, depth + 1)
+        elif "anyOf" in schema or "oneOf" in schema:
+            key = "anyOf" if "anyOf" in schema else "oneOf"
+            rest = {name: value for name, value in schema.items() if name != key}
+            for option in schema[key]:
+                yield from self._option(rest, option, depth)
+        else:
+            yield from self._typed(schema, depth)
+
+    def _option(self, rest: dict[str, Any], option: Any, depth: int) -> Iterator[Any]:
+        """The candidates of one branch of `anyOf`; none where it recurses without end."""
+        with suppress(UnsatisfiableError):
+            yield from self._candidates(self._merge(rest, self._flat(option)), depth + 1)
+
+    def _flat(self, schema: Any) -> Any:
+        """A schema whose own `$ref` is replaced by what it leads to."""
+        rest: dict[str, Any] = {}
+        for _ in range(_MAX_DEPTH + 1):
+            self._steps.take()
+            if not isinstance(schema, dict) or "$ref" not in schema:
+                return {**schema, **rest} if isinstance(schema, dict) else schema
+            others = {key: value for key, value in schema.items() if key != "$ref"}
+            rest = {**others, **rest}
+            schema = resolve(schema["$ref"], self._root)
+        raise UnsatisfiableError("the schema demands a value of endless depth")
+
+    def _merge(self, left: Any, right: Any) -> Any:
+        if not isinstance(left, dict) or not isinstance(right, dict):
+            return right if isinstance(right, dict) or right is False else left
+        merged = {**left, **right}
+        if "properties" in left and "properties" in right:
+            merged["properties"] = {**left["properties"], **right["properties"]}
+            self._steps.take(1 + len(merged["properties"]) // 16)
+        if "required" in left and "required" in right:
+            merged["required"] = [*left["required"], *right["required"]]
+            self._steps.take(1 + len(merged["required"]) // 16)
+        return merged
+
+    def _typed(self, schema: dict[str, Any], depth: int) -> Iterator[Any]:
+        kinds = schema.get("type") or _implied(schema)
+        for kind in [kinds] if isinstance(kinds, str) else kinds:
+            match kind:
+                case "object":
+                    yield self._object(schema, depth)
+                case "array":
+                    yield self._array(schema, depth)
+                case "string":
+                    yield from self._strings(schema)
+                case "integer" | "number":
+                    yield from numbers(schema, whole=kind == "integer")
+                case "boolean":
+                    yield from (True, False)
+                case "null":
+                    yield None
+
+    def _strings(self, schema: dict[str, Any]) -> Iterator[str]:
+        if schema.get("minLength", 0) > MAX_BYTES:
+            self._give_up(_TooLargeError())
+        yield from strings(schema, MAX_BYTES)
+
+    def _first(self, schema: Any, depth: int) -> Any:
+        """The first candidate that satisfies a schema on its own; else the last one."""
+        key = id(schema), depth
+        known = self._firsts.get(key)
+        if known is None:  # with the schema, so that no other gets its id
+            known = self._firsts[key] = schema, self._find_first(schema, depth)
+        return known[1]
+
+    def _find_first(self, schema: Any, depth: int) -> Any:
+        last = None if schema is False else _empty(schema)
+        try:
+            part = self._validator.part(schema)
+            for value in self._candidates(schema, depth + 1):
+                last = value
+                if part.first_error(value, self._steps) is None:
+                    return value
+        except (SchemaGaveUpError, PatternGaveUpError) as error:
+            self._give_up(error)
+        return last
+
+    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        required = dict.fromkeys(schema.get("required", []))
+        names = [name for name in properties if name in required]
+        names += [name for name in required if name not in properties]
+        least = count_of(schema, "minProperties", MAX_BYTES)
+        other = schema.get("additionalProperties", True)
+        value: dict[str, Any] = {}
+        size = 2
+        for name in [*names, *properties, *(f"key{i}" for i in range(least))]:
+            if name in value:
+                continue
+            if len(value) >= least and name not in required:
+                break
+            inner = self._first(properties.get(name, other), depth)
+            size += len(name) + 4 + self._size(inner)
+            if size > MAX_BYTES:
+                self._give_up(_TooLargeError())
+                break
+            value[name] = inner
+        self._sizes[id(value)] = value, size
+        return value
+
+    def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
+        value: list[Any] = []
+        size = 2
+        for inner in self._items(schema, depth):
+            size += self._size(inner) + 1
+            if size > MAX_BYTES:
+                self._give_up(_TooLargeError())
+                break
+            value.append(inner)
+        kept = value[: count_of(schema, "maxItems", MAX_BYTES, MAX_BYTES)]
+        self._sizes[id(kept)] = kept, size
+        return kept
+
+    def _items(self, schema: dict[str, Any], depth: int) -> Iterator[Any]:
+        least = count_of(schema, "minItems", MAX_BYTES)
+        items = schema.get("items", True)
+        value: list[Any] = [self._first(item, depth) for item in schema.get("prefixItems", [])]
+        if schema.get("contains") is not None:
+            value.append(self._first(schema["contains"], depth))
+        yield from value
+        count = len(value)
+        if schema.get("uniqueItems") and count < least:
+            for candidate in self._distinct(items, depth):
+                self._steps.take(1 + len(value) // 64)
+                if candidate not in value:
+                    value.append(candidate)
+                    count += 1
+                    yield candidate
+                if count >= least:
+                    break
+        while count < least:
+            count += 1
+            yield self._first(items, depth)
+
+    def _distinct(self, schema: Any, depth: int) -> Iterator[Any]:
+        for value in self._candidates(schema, depth + 1):
+            yield value
+            if isinstance(value, str):
+                yield from (f"{value}{i}" for i in range(2, 1000))
+            elif isinstance(value, int) and not isinstance(value, bool):
+                yield from range(value + 1, value + 1000)
+
+    def _size(self, value: Any) -> int:
+        """The size of a value as JSON, in bytes, about."""
+        if isinstance(value, str):
+            return len(value) + 2
+        known = self._sizes.get(id(value))
+        if known is None:
+            known = self._sizes[id(value)] = value, len(compact(value))
+        return known[1]
 
 
-def _typed(schema: dict[str, Any], root: Any, depth: int) -> Iterator[Any]:
-    kinds = schema.get("type") or _implied(schema)
-    for kind in [kinds] if isinstance(kinds, str) else kinds:
-        match kind:
-            case "object":
-                yield _object(schema, root, depth)
-            case "array":
-                yield _array(schema, root, depth)
-            case "string":
-                yield from _strings(schema)
-            case "integer" | "number":
-                yield from _numbers(schema, whole=kind == "integer")
-            case "boolean":
-                yield from (True, False)
-            case "null":
-                yield None
+class _TooLargeError(SchemaGaveUpError):
+    """The value for a part of the schema was cut."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the value would be larger than {MAX_BYTES} bytes")
 
 
 def _implied(schema: dict[str, Any]) -> str:
@@ -164,102 +328,3 @@ def _implied(schema: dict[str, Any]) -> str:
     if "minimum" in schema or "maximum" in schema or "multipleOf" in schema:
         return "number"
     return "string"
-
-
-def _first(schema: Any, root: Any, depth: int) -> Any:
-    """The first candidate that satisfies a schema on its own; else the last one."""
-    from jsonschema import Draft202012Validator
-
-    wrapped = schema
-    if isinstance(schema, dict) and isinstance(root, dict):
-        shared = {key: root[key] for key in ("$defs", "definitions") if key in root}
-        wrapped = {**shared, **schema}
-    validator = Draft202012Validator(wrapped)
-    last: Any = None
-    for value in _candidates(schema, root, depth + 1):
-        last = value
-        if validator.is_valid(value):
-            return value
-    return last
-
-
-def _object(schema: dict[str, Any], root: Any, depth: int) -> dict[str, Any]:
-    properties = schema.get("properties", {})
-    required = schema.get("required", [])
-    names = [name for name in properties if name in required]
-    names += [name for name in required if name not in properties]
-    other = schema.get("additionalProperties", True)
-    value = {name: _first(properties.get(name, other), root, depth) for name in names}
-    for name in [*properties, *(f"key{i}" for i in range(schema.get("minProperties", 0)))]:
-        if len(value) >= schema.get("minProperties", 0):
-            break
-        if name not in value:
-            value[name] = _first(properties.get(name, other), root, depth)
-    return value
-
-
-def _array(schema: dict[str, Any], root: Any, depth: int) -> list[Any]:
-    prefix = schema.get("prefixItems", [])
-    least = schema.get("minItems", 0)
-    items = schema.get("items", True)
-    value = [_first(item, root, depth) for item in prefix]
-    if schema.get("contains") is not None:
-        value.append(_first(schema["contains"], root, depth))
-    if schema.get("uniqueItems") and len(value) < least:
-        for candidate in _distinct(items, root, depth):
-            if candidate not in value:
-                value.append(candidate)
-            if len(value) >= least:
-                break
-    while len(value) < least:
-        value.append(_first(items, root, depth))
-    return value[: schema.get("maxItems", len(value))]
-
-
-def _distinct(schema: Any, root: Any, depth: int) -> Iterator[Any]:
-    for value in _candidates(schema, root, depth + 1):
-        yield value
-        if isinstance(value, str):
-            yield from (f"{value}{i}" for i in range(2, 1000))
-        elif isinstance(value, int) and not isinstance(value, bool):
-            yield from range(value + 1, value + 1000)
-
-
-def _strings(schema: dict[str, Any]) -> Iterator[str]:
-    least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
-    if "format" in schema and schema["format"] in _FORMATS:
-        yield _FORMATS[schema["format"]]
-    if "pattern" in schema:
-        yield from _PATTERN_CANDIDATES
-        yield from (char * max(1, least) for char in "a0A1x")
-        for size in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 36, 40, 64):
-            yield from (char * size for char in "a0A")
-    text = "text"
-    if len(text) < least:
-        text = (text * (int(least) // 4 + 1))[: int(least)]
-    yield text[: int(most)] if most != math.inf else text
-
-
-def _numbers(schema: dict[str, Any], *, whole: bool) -> Iterator[float]:
-    step = schema.get("multipleOf", 1)
-    low = schema.get("minimum", -math.inf)
-    above = schema.get("exclusiveMinimum", -math.inf)
-    high = schema.get("maximum", math.inf)
-    below = schema.get("exclusiveMaximum", math.inf)
-
-    def fits(value: float) -> bool:
-        return bool(low <= value <= high and above < value < below)
-
-    floor, ceiling = max(low, above), min(high, below)
-    tries: list[float] = [1, 0, step]
-    if floor > -math.inf:
-        first = math.ceil(floor / step) * step
-        tries += [floor, first, first + step, floor + 1]
-    if ceiling < math.inf:
-        first = math.floor(ceiling / step) * step
-        tries += [ceiling, first, first - step, ceiling - 1]
-    if floor > -math.inf and ceiling < math.inf:
-        tries.append((floor + ceiling) / 2)
-    for value in tries:
-        if fits(value):
-            yield int(value) if whole or float(value).is_integer() else value

@@ -30,6 +30,7 @@ from aiohttp.http import HttpProcessingError, RawRequestMessage
 from mockllm.server.connection_faults import Admission, LimitedConnection
 
 __all__ = [
+    "UNREADABLE",
     "BodyError",
     "ServiceConnection",
     "connection_of",
@@ -41,7 +42,15 @@ __all__ = [
     "written_response",
 ]
 
+UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
+"""What reading a body raises whose framing or coding is wrong; the second is not documented."""
+
 _TAIL = 16 * 1024
+_LONGEST = 64 * 1024
+"""The longest line of a head, in bytes; by default aiohttp takes 8,190, less than some cookies."""
+
+_QUOTED = 512
+"""So much of what arrived last is kept, to find out which path a malformed request was for."""
 
 
 # Serving
@@ -55,6 +64,7 @@ def low_level_server(
     waits: bool = False,
     patience: float = 60.0,
     gave_up: Callable[[], None] = lambda: None,
+    malformed: Callable[[bytes, BaseException], web.Response] | None = None,
 ) -> web.Server:
     """A server without an application, with a bound for the bodies of its requests.
 
@@ -70,6 +80,8 @@ def low_level_server(
         waits: whether further connections wait until another one ends; otherwise they are reset.
         patience: for how long nothing may arrive of a head that is not whole, in seconds.
         gave_up: called when a connection was closed for that.
+        malformed: makes the answer to bytes that are no HTTP request, from what arrived last and
+            what is wrong with it; None: aiohttp's own, in plain text, with a traceback in the log.
     """
     loop = asyncio.get_running_loop()
 
@@ -86,12 +98,14 @@ def low_level_server(
 
     kind = _Server if limit is None else partial(_LimitedServer, Admission(limit, waits))
     return kind(
-        _Heads(patience, gave_up),
+        _Heads(patience, gave_up, malformed),
         handler,
         request_factory=make_request,
         handler_cancellation=True,
         access_log=None,
         logger=_logger,
+        max_line_size=_LONGEST,
+        max_field_size=_LONGEST,
     )
 
 
@@ -101,6 +115,7 @@ class _Heads:
 
     patience: float
     gave_up: Callable[[], None]
+    malformed: Callable[[bytes, BaseException], web.Response] | None = None
 
 
 class _Connection(web.RequestHandler):
@@ -110,14 +125,33 @@ class _Connection(web.RequestHandler):
     has arrived is known to its parser only; `_waiter` shows that no whole one has.
     """
 
-    __slots__ = ("_give_up_at_end", "_heads")
+    __slots__ = ("_give_up_at_end", "_heads", "_last")
 
     def __init__(self, heads: _Heads, manager: web.Server, **options: Any) -> None:
         super().__init__(manager, **options)
         self._heads = heads
         self._give_up_at_end: asyncio.TimerHandle | None = None
+        self._last = b""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to bytes that are no HTTP request, and to an error that no handler caught.
+        That aiohttp calls this method is not documented; it answers in plain text, and logs the
+        traceback."""
+        malformed = self._heads.malformed
+        if malformed is None or exc is None:
+            return super().handle_error(request, status, exc, message)
+        response = malformed(self._last, exc)
+        response.force_close()
+        return response
 
     def data_received(self, data: bytes) -> None:
+        self._last = data[:_QUOTED]
         super().data_received(data)
         timer, self._give_up_at_end = self._give_up_at_end, None
         if timer is not None:
@@ -173,6 +207,8 @@ class _WithoutRequest(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, web.RequestPayloadError):
+            return False  # the request was refused, and is in the log, when its body was read
         if isinstance(error, HttpProcessingError):
             record.msg = f"{record.getMessage()}: it is not HTTP ({type(error).__name__})"
             record.args = record.exc_info = record.exc_text = None

@@ -66,6 +66,13 @@ class MockServer:
         return self._handler.player
 
     @property
+    def has_pauses(self) -> bool:
+        """Whether any of its answers has pauses, so far as its scenarios show it."""
+        from mockllm.replay.pauses import has_pauses
+
+        return self.options.speed > 0 and has_pauses(self._scenarios)
+
+    @property
     def protocols(self) -> Mapping[str, WireProtocol]:
         """The protocols that are served, by name."""
         from mockllm.protocols import PROTOCOLS
@@ -180,6 +187,7 @@ class MockServer:
             max_body=self.options.max_body,
             limit=faults.limit,
             waits=faults.waits,
+            malformed=self._malformed,
             patience=self.options.patience,
             gave_up=lambda: self._handler.gave_up(),
         )
@@ -246,6 +254,9 @@ class MockServer:
         streaming = set(self._handler.streaming)
         if streaming:
             await asyncio.wait(streaming, timeout=self.options.grace)
+
+    def _malformed(self, data: bytes, error: BaseException) -> web.Response:
+        return self._handler.malformed(data, error)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

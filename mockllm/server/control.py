@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from mockllm.core.text import shorten
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.player import Player
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
+
+_MOST_DIGITS = 9
+"""Of a number in a query."""
 
 _STATELESS = frozenset({("GET", "health")})
 """The routes that need no session."""
@@ -182,8 +186,9 @@ class Control:
 
         session = self._find(query.get("session", "default"))
         given = query.get("depth", "50")
-        if not given.isdecimal():
-            raise RequestError(f"depth must be a whole number, got {given!r}.", param="depth")
+        if not (given.isdecimal() and len(given) <= _MOST_DIGITS):
+            shown = shorten(given, 40)
+            raise RequestError(f"depth must be a whole number, got {shown!r}.", param="depth")
         try:
             found = verify(
                 session,

@@ -124,18 +124,24 @@ class ControlAccess:
         return {**preflight_headers(headers, origin), "vary": "origin"}
 
     def _is_own(self, name: str) -> bool:
-        if name in ("localhost", *self._hosts) or name.endswith(".localhost"):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return name in self._hosts or _is_local(name)
 
     def _is_same(self, origin: str, host: str) -> bool:
         """Whether a page comes from this server, which may stand behind a proxy with a name of
-        `--allow-host`."""
-        return origin.partition("://")[2] == host or _host_name(origin) in self._allowed_hosts
+        `--allow-host`, at the usual port: another port is another origin."""
+        place = origin.partition("://")[2]
+        return place == host or (place in self._allowed_hosts and not _is_local(place))
+
+
+def _is_local(name: str) -> bool:
+    """Whether a name of a host is an address or a name of this machine."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _host_name(url: str) -> str:

@@ -9,9 +9,10 @@ from aiohttp import web
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.replay.answer import HttpAnswer, bytes_answer, json_answer
+from mockllm.replay.answer import HttpAnswer, bytes_answer, json_answer, without_body
 from mockllm.replay.exchange import Exchange
 from mockllm.replay.player import Player
+from mockllm.server.body_reading import closes
 from mockllm.server.control import CONTROL_PREFIX, Control
 from mockllm.server.control_access import ControlAccess
 from mockllm.server.delivery import deliver
@@ -73,6 +74,8 @@ class ControlAnswers:
             path = target.partition("?")[0].rstrip("/")
             if path in _OPEN and method in ("GET", "HEAD"):
                 answer = await self._open(path, player, headers, own)
+                if method == "HEAD":
+                    answer = without_body(answer)
                 return await deliver(request, answer, exchange)
             self._access.check(headers)
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
@@ -83,10 +86,10 @@ class ControlAnswers:
             )
         except RequestError as error:
             refusal = json_answer(error.status, _error(error), own)
-            return await deliver(request, refusal, exchange, close=error.status in (408, 413))
+            return await deliver(request, refusal, exchange, close=closes(error))
         if isinstance(value, dict):
             return await deliver(request, json_answer(status, value, own), exchange)
-        return await deliver_parts(request, own, value)
+        return await deliver_parts(request, own, value, exchange)
 
     async def _open(
         self, path: str, player: Player, headers: Mapping[str, str], own: dict[str, str]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
 
+from mockllm.core.text import readable_header
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
@@ -28,19 +29,28 @@ from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session, Sessions
 from mockllm.replay.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
-from mockllm.server.body_reading import read_body, silent
+from mockllm.server.body_reading import brief, closes, is_malformed, read_body, silent
 from mockllm.server.control import CONTROL_PREFIX, Control, gone
 from mockllm.server.control_access import ControlAccess, preflight_headers
 from mockllm.server.control_answers import ControlAnswers
-from mockllm.server.delivery import deliver
+from mockllm.server.delivery import CLOSE, deliver
 from mockllm.server.front_page import front_page, wants_page
+from mockllm.server.last_resort import failure, note_failure, too_deep
 from mockllm.server.metrics import Snapshot, make_metrics
 from mockllm.server.options import ServerOptions
 from mockllm.server.pacing import Pacer
 from mockllm.server.path_templates import path_routes
 from mockllm.server.plain_routes import PlainRoutes
-from mockllm.server.request_target import SESSION_HEADER, session_of, split_target
+from mockllm.server.request_target import (
+    SESSION_HEADER,
+    check_session,
+    first_line,
+    origin_form,
+    session_of,
+    split_target,
+)
 from mockllm.server.routing import Endpoint, Routes
+from mockllm.server.sending import break_off
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
@@ -53,10 +63,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Handler"]
 
+DEFAULT = "default"
+"""The session of requests that name none, or none that can be."""
+
 _Answer = TypeVar("_Answer")
 
-_CLOSING = (408, 413)
 """The errors after which the body of the request has not been read."""
+
+
+def _headers(request: web.BaseRequest) -> dict[str, str]:
+    """The headers of a request, their names in lower case."""
+    return {name.lower(): readable_header(value) for name, value in request.headers.items()}
+
+
+def _known(
+    answer: HttpAnswer,
+) -> Callable[[Session, Exchange], Awaitable[tuple[HttpAnswer | _Forward, bool]]]:
+    """Answers with an answer that is known already."""
+
+    async def answering(_: Session, __: Exchange) -> tuple[HttpAnswer | _Forward, bool]:
+        return answer, False
+
+    return answering
 
 
 def _port(request: web.BaseRequest) -> int:
@@ -135,11 +163,8 @@ class Handler:
         """Keeps sessions in a store that other processes use, too."""
         from mockllm.server.state.answering import SharedAnswers
 
-        def refuse(path: str, error: RequestError, exchange: Exchange) -> HttpAnswer:
-            return self.player.refuse(self._routes.nearest(path), error, exchange)
-
         self.shared = SharedAnswers(
-            state, self.assigned, lambda: self.player, refuse, self.metrics.store_failed
+            state, self.assigned, lambda: self.player, self._refusal, self.metrics.store_failed
         )
         self._control.control.shared = self.shared
         self.readiness.checks.append(state.problem)
@@ -190,22 +215,49 @@ class Handler:
         error = silent("head", self.options.patience)
         exchange = Exchange("", "", {}, b"", at=time.time(), clock=time.perf_counter())
         exchange.problems = (error.message,)
-        if self.shared is None:
-            self.sessions.record(self.sessions.get("default"), exchange)
+        self._record(exchange)
+
+    def malformed(self, data: bytes, error: BaseException) -> web.Response:
+        """The answer to bytes that are no HTTP request, in the form of the API whose path they
+        name. It stands in the journal of the default session.
+
+        Args:
+            data: the beginning of what arrived last.
+            error: what is wrong with them, or any error that nothing else has caught.
+        """
+        method, target = first_line(data)
+        exchange = Exchange(
+            method, masked_url(target), {}, b"", at=time.time(), clock=time.perf_counter()
+        )
+        if is_malformed(error):
+            refused = RequestError(f"This is no HTTP request: {brief(error)}.", code="malformed")
+            answer = self._refusal(target, refused, exchange)
         else:
-            self.shared.record(SharedSession("default"), exchange)
+            refused = failure(error)
+            answer = self._refusal(target, refused, exchange)
+            exchange.problems = ()
+            note_failure(exchange, refused)
+        exchange.bytes_sent = answer.size
+        self._record(exchange)
+        return web.Response(
+            status=answer.status, body=b"".join(answer.data), headers=dict(answer.headers)
+        )
+
+    def _record(self, exchange: Exchange) -> None:
+        """Notes a request whose session is not known, and which is over."""
+        if self.shared is None:
+            self.sessions.record(self.sessions.get(DEFAULT), exchange)
+        else:
+            self.shared.record(SharedSession(DEFAULT), exchange)
             self.shared.end(exchange)
         self.metrics.answered(exchange, {})
-        if self.options.log is not None:
-            self.options.log(exchange)
+        self._log(exchange)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
         began = time.perf_counter()
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        target = request.raw_path
-        session_name, target = session_of(target, headers)
-        path, query = split_target(target)
+        headers = _headers(request)
+        session_name, target = session_of(origin_form(request.raw_path, headers), headers)
         exchange = Exchange(
             request.method,
             masked_url(target),
@@ -216,42 +268,126 @@ class Handler:
             in_use=True,
             connection=_port(request),
         )
+        shown = self._about_server(request, target, session_name, headers, exchange)
+        if shown is not None:
+            return await self._shown(request, exchange, shown)
+        try:
+            check_session(session_name)
+        except RequestError as error:
+            refusal = self._refusal(target, error, exchange)
+            return await self._play(request, target, DEFAULT, exchange, _known(refusal))
+        path, query = split_target(target)
+        answering = partial(self._answer, request, path, query, headers)
+        return await self._play(request, target, session_name, exchange, answering)
+
+    def _about_server(
+        self,
+        request: web.BaseRequest,
+        target: str,
+        session: str,
+        headers: Mapping[str, str],
+        exchange: Exchange,
+    ) -> Awaitable[web.StreamResponse] | None:
+        """What answers a request about the server itself; None for all others.
+
+        Args:
+            target: without the prefix of a session.
+        """
+        path = target.partition("?")[0]
+        named = request.raw_path.endswith(f"/s/{session}{target}")
         if path.startswith(CONTROL_PREFIX):
-            named = target != request.raw_path or SESSION_HEADER in headers
-            return await self._control.respond(
+            return self._control.respond(
                 request,
                 exchange,
                 self.player,
                 target,
                 headers,
-                session_name if named else None,
+                session if named or SESSION_HEADER in headers else None,
                 partial(self._body, request, headers),
             )
         if request.method == "OPTIONS":
             preflight = json_answer(200, {}, preflight_headers(headers))
-            return await deliver(request, preflight, exchange)
-        if path == "/" and self._shows_front_page(request.method, session_name, headers):
-            prefix = "" if target == request.raw_path else f"/s/{session_name}"
-            count = len(self.player_of(session_name).served.scenarios)
-            page = front_page(request, headers, prefix, PROTOCOLS, count)
-            if request.method == "HEAD":
-                page = without_body(page)
-            return await deliver(request, page, exchange)
+            return deliver(request, preflight, exchange)
+        if path == "/" and self._shows_front_page(request.method, session, headers):
+            count = len(self.player_of(session).served.scenarios)
+            page = front_page(request, headers, f"/s/{session}" if named else "", PROTOCOLS, count)
+            return deliver(
+                request, without_body(page) if request.method == "HEAD" else page, exchange
+            )
+        return None
+
+    async def _shown(
+        self, request: web.BaseRequest, exchange: Exchange, shown: Awaitable[web.StreamResponse]
+    ) -> web.StreamResponse:
+        """The answer to a request about the server, which stands in no journal unless it fails."""
+        try:
+            return await shown
+        except ConnectionResetError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said
+            refused = failure(error)
+            note_failure(exchange, refused)
+            self._record(exchange)
+            if exchange.bytes_sent:
+                await break_off(request, "closed")
+                return CLOSE
+            answer = json_answer(refused.status, {"error": {"message": refused.message}})
+            return await deliver(request, answer, exchange, close=True)
+
+    def _refusal(self, target: str, error: RequestError, exchange: Exchange) -> HttpAnswer:
+        """The error answer in the form of the API that has the path."""
+        shape = self._routes.nearest(target.partition("?")[0])
+        return self.player.refuse(shape, error, exchange)
+
+    async def _play(
+        self,
+        request: web.BaseRequest,
+        target: str,
+        session_name: str,
+        exchange: Exchange,
+        answering: Callable[[Session, Exchange], Awaitable[tuple[HttpAnswer | _Forward, bool]]],
+    ) -> web.StreamResponse:
+        """Sends what answers a request; it stands in the journal of its session.
+
+        Args:
+            answering: makes the answer, and says whether the connection has to be closed after it.
+        """
         shared = self.shared
         session = self.sessions.get(session_name) if shared is None else SharedSession(session_name)
-        answering = partial(self._answer, request, path, query, headers, session, exchange)
-        if isinstance(session, SharedSession) and shared is not None:
-            answer, close = await shared.answer(session, exchange, path, answering)
-        else:
-            answer, close = await answering()
+        try:
+            if isinstance(session, SharedSession) and shared is not None:
+                playing = partial(answering, session, exchange)
+                answer, close = await shared.answer(session, exchange, target, playing)
+            else:
+                answer, close = await answering(session, exchange)
+        except ConnectionResetError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
+            refused = too_deep(error, exchange.body) or failure(error)
+            answer, close = self._refusal(target, refused, exchange), True
+            if refused.status >= 500:
+                exchange.problems = ()
+                note_failure(exchange, refused)
         if request.method == "HEAD" and isinstance(answer, HttpAnswer):
             answer = without_body(answer)
         if exchange.problems:  # they quote headers and the path
-            exchange.problems = masked_messages(exchange.problems, headers, target)
+            exchange.problems = masked_messages(exchange.problems, _headers(request), target)
         if isinstance(session, SharedSession) and shared is not None:
             shared.record(session, exchange)
         else:
             self.sessions.record(session, exchange)
+        return await self._send(request, target, exchange, answer, close=close)
+
+    async def _send(
+        self,
+        request: web.BaseRequest,
+        target: str,
+        exchange: Exchange,
+        answer: HttpAnswer | _Forward,
+        *,
+        close: bool,
+    ) -> web.StreamResponse:
+        """Sends an answer, and notes in the exchange how that ended."""
         task = asyncio.current_task()
         assert task is not None
         if isinstance(answer, _Forward) or answer.takes_time:
@@ -272,17 +408,26 @@ class Handler:
         except asyncio.CancelledError:
             exchange.client_gone = True
             raise
+        except ConnectionResetError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of mockllm itself, in the middle of an answer
+            note_failure(exchange, failure(error))
+            await break_off(request, "closed")
+            return CLOSE
         finally:
             self.streaming.discard(task)
             if self.cutting and exchange.client_gone:
                 exchange.client_gone, exchange.stopped = False, True
-            exchange.duration = time.perf_counter() - began
+            exchange.duration = time.perf_counter() - exchange.clock
             exchange.settle()
             self.metrics.answered(exchange, self.player.served.by_name)
-            if shared is not None:
-                shared.end(exchange)
-            if self.options.log is not None:
-                self.options.log(exchange)
+            if self.shared is not None:
+                self.shared.end(exchange)
+            self._log(exchange)
+
+    def _log(self, exchange: Exchange) -> None:
+        if self.options.log is not None:
+            self.options.log(exchange)
 
     async def _answer(
         self,
@@ -333,7 +478,7 @@ class Handler:
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(headers, target)
         except RequestError as error:
-            return player.refuse(protocol, error, exchange), error.status in _CLOSING
+            return player.refuse(protocol, error, exchange), closes(error)
         call = Call(protocol, target, headers, session, exchange, NO_TAPES, request.raw_path)
         if endpoint.operation == "generate":
             try:
@@ -386,7 +531,7 @@ class Handler:
         except RequestError as error:
             unmatched = isinstance(error, NoMatchError)
             refusal = player.refuse(shape, error, exchange, unmatched=unmatched)
-            return refusal, error.status in _CLOSING
+            return refusal, closes(error)
         if answer is None and forward is None and endpoint is not None:
             return None
         return answer or forward or self._plain.unanswered(player, sent, exchange), False

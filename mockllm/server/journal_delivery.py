@@ -19,7 +19,10 @@ _WRITE = 32 * 1024
 
 
 async def deliver_parts(
-    request: web.BaseRequest, headers: Mapping[str, str], parts: AsyncIterator[bytes]
+    request: web.BaseRequest,
+    headers: Mapping[str, str],
+    parts: AsyncIterator[bytes],
+    exchange: Exchange,
 ) -> web.StreamResponse:
     """Sends a JSON body in HTTP chunks. It waits while the client reads slowly, and lets other
     requests go on after each part.
@@ -27,23 +30,30 @@ async def deliver_parts(
     Args:
         headers: of the answer, besides its type and its framing.
         parts: of the body; where making one fails, the connection ends without the last chunk.
+        exchange: its `bytes_sent` is 0 as long as nothing was sent at all.
     """
     http_1_0 = request.version <= HttpVersion10
     close = http_1_0 or not request.keep_alive
     fields = {"content-type": "application/json", **headers}
     head: HttpAnswer = bytes_answer(200, fields.items(), (), streamed=True)
-    exchange = Exchange(request.method, "", {}, b"")  # of which no journal knows
-    await send(request, head.head(http_1_0=http_1_0, close=close), exchange)
+    begin = head.head(http_1_0=http_1_0, close=close)  # is sent with the first part
+
+    async def write(data: bytes) -> None:
+        nonlocal begin
+        written, begin = begin, b""
+        exchange.bytes_sent += len(data)
+        await send(request, written + (data if http_1_0 else chunk(data)), exchange)
+
     pending = bytearray()
     async for part in parts:
         pending += part
         if len(pending) >= _WRITE:
             data = bytes(pending)
             pending.clear()
-            await send(request, data if http_1_0 else chunk(data), exchange)
+            await write(data)
         await asyncio.sleep(0)
     if pending:
-        await send(request, bytes(pending) if http_1_0 else chunk(bytes(pending)), exchange)
+        await write(bytes(pending))
     if not http_1_0:
         await send(request, head.last_chunk, exchange)
     return CLOSE if close else KEEP_ALIVE

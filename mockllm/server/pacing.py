@@ -26,8 +26,9 @@ __all__ = ["Paced", "Pacer"]
 _TICKS = 1000
 """How many times a second something may be due: epoll and uvloop wait for whole milliseconds."""
 
-_SLICE = 0.003
-"""For how long answers are written before the loop reads and accepts again, in seconds."""
+_SLICE = 0.003, 0.0005
+"""For how long answers are written before the loop reads and accepts again: for as long as that
+took the last time, in seconds, at most and at least. So neither can hold up the other."""
 
 _NEVER = 1 << 62
 
@@ -35,7 +36,7 @@ Late = Callable[[float, int], None]
 """Is called with the seconds by which parts were late, and with the number of those parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Paced:
     """Bytes that are written part by part.
 
@@ -61,7 +62,7 @@ class Paced:
 class _Stream:
     """An answer while it is written."""
 
-    __slots__ = ("begin", "done", "exchange", "final", "index", "paced", "rate", "start", "to")
+    __slots__ = ("begin", "done", "exchange", "index", "last", "paced", "rate", "start", "to")
 
     def __init__(
         self, to: asyncio.Transport, paced: Paced, exchange: Exchange, start: float, rate: float
@@ -71,8 +72,8 @@ class _Stream:
         self.exchange = exchange
         self.start, self.rate = start, rate
         self.index, self.begin = 0, paced.begin
-        self.final = paced.times.index(paced.times[-1]) if paced.final else len(paced.times)
-        """The first of the parts after which there is no pause."""
+        self.last = paced.times[-1] if paced.final else None
+        """When the pauses are over, in microseconds after the start."""
         self.done: asyncio.Future[None]
         """Of the task that sleeps until all is written, or until the client has to read first."""
 
@@ -97,6 +98,7 @@ class Pacer:
         self._ticks: list[int] = []  # a heap
         self._due: dict[int, list[_Stream]] = {}
         self._again: list[_Stream] = []
+        self._left = 0.0
         # A request that was sent before the answer to the one before it was over starts then.
         self._ended: WeakKeyDictionary[asyncio.BaseTransport, float] = WeakKeyDictionary()
 
@@ -194,7 +196,9 @@ class Pacer:
         """Writes what is due, for `_SLICE` at most, and sets the timer for the next time."""
         self._timer, self._armed = None, -1  # nothing arms meanwhile
         now = monotonic()
-        stop, current = now + _SLICE, int(now * _TICKS)
+        most, least = _SLICE
+        stop = now + min(max(now - self._left, least), most)
+        current = int(now * _TICKS)
         ticks = self._ticks
         if self._again:
             self._due[0] = self._again + self._due.get(0, [])
@@ -211,7 +215,7 @@ class Pacer:
                     heappush(ticks, tick)
                     break
                 self._write(stream, now)
-        self._armed = _NEVER
+        self._left, self._armed = monotonic(), _NEVER
         if self._again or ticks:
             self._arm(0 if self._again else ticks[0])
 
@@ -238,7 +242,7 @@ class Pacer:
             bound = stream.begin + WATER
             while index < count and times[index] <= passed and ends[index] <= bound:
                 index += 1
-        if index > stream.final and exchange.ended is None:
+        if exchange.ended is None and stream.last in times[first:index]:
             exchange.ended = perf_counter() - exchange.clock
         end = ends[index - 1]
         stream.to.write(paced.data[stream.begin : end])

@@ -36,6 +36,7 @@ _OUTCOMES = {
     "error": "what the scenario has for this try",
     "forwarded": "from the service",
     "unknown route": "no scenario and no API has this route",
+    "failed": "mockllm failed: a mistake of its own",
 }
 
 

@@ -51,6 +51,14 @@ class Verdict:
         return "\n".join(lines)
 
 
+_REFUSED = {
+    "failed": "could not be answered",
+    "unmatched": "matches nothing",
+    "invalid": "was refused",
+}
+"""Fields of a verification with numbers of requests; a marker cannot allow the first one."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Mistake:
     """One mistake, and the argument of the marker that would allow it.
@@ -93,7 +101,7 @@ def judge(
     mistakes = sorted(
         _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
     )
-    kept = [mistake for mistake in mistakes if getattr(allowed, mistake.argument) is not True]
+    kept = [one for one in mistakes if getattr(allowed, one.argument, False) is not True]
     if not kept:
         return Verdict((), "", "")
     return Verdict(
@@ -128,10 +136,9 @@ def _mistakes(
         extra = one.invariant == "extra-request"
         argument = "extra_requests" if extra else "violations"
         yield _Mistake(one.exchange or 0, message, argument, True if extra else one.invariant)
-    for name in ("unmatched", "invalid"):
+    for name, outcome in _REFUSED.items():
         for number in getattr(found, name):
             problem = "; ".join(exchanges[number].problems).partition("\n")[0]
-            outcome = "matches nothing" if name == "unmatched" else "was refused"
             yield _Mistake(number, f"request {number} {outcome}: {problem}", name)
     for number, exchange in exchanges.items():
         if exchange.outcome == "error" and exchange.scenario is None:
@@ -205,7 +212,7 @@ def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
         names = set() if isinstance(before, bool) else set(before)
         keywords["violations"] = tuple(sorted(names | broken.keys()))
     for mistake in mistakes:
-        if mistake.argument != "violations":
+        if mistake.argument not in ("violations", "failed"):
             keywords[mistake.argument] = True
     arguments = [repr(name) for name in mark.names]
     arguments += [f"{name}={_repr(value)}" for name, value in keywords.items()]

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from typing import ClassVar
 
 import pytest
+
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import RULES, FaultCase
 from mockllm.checking.resilience.policy import ResiliencePolicy
-
 from mockllm.conformance.fault_check import FaultCheck, check_faults
 from mockllm.conformance.fault_functions import FunctionPlayer, Returned
 from mockllm.conformance.fault_results import RuleResult

@@ -45,6 +45,7 @@ OWN = {
     "_give_up",
     "_give_up_at_end",
     "_heads",
+    "_last",
     "_parse",
     "_stays",
 }
@@ -56,7 +57,15 @@ INHERITED = {"_kwargs", "_loop", "_waiter"}
 HOOKS = {"request_factory", "pre_shutdown", "writer"}
 """The names without an underscore that are not documented either."""
 
-OVERRIDDEN = {"__call__", "connection_lost", "data_received", "keep_alive", "prepare", "write_eof"}
+OVERRIDDEN = {
+    "__call__",
+    "connection_lost",
+    "data_received",
+    "handle_error",
+    "keep_alive",
+    "prepare",
+    "write_eof",
+}
 """The methods of aiohttp's classes that ours replace."""
 
 UNDOCUMENTED_MODULES = {"aiohttp.client_proto", "aiohttp.http"}

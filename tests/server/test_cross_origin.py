@@ -241,3 +241,22 @@ def test_what_is_no_origin_is_refused_at_the_start(origin, advice):
 def test_origins_of_browsers_are_accepted(origin):
     """Every scheme has origins, and the host may be an IPv6 address."""
     check_origin(origin)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("mock.test:8080", "http://mock.test:8080", 200),
+        ("127.0.0.1:8080", "https://mock.test", 200),  # a proxy that has the usual port
+        ("mock.test:8080", "http://mock.test:3000", 403),
+        ("localhost:8080", "http://localhost:3000", 403),
+        ("localhost:8080", "http://localhost", 403),
+        ("127.0.0.1:8080", "http://127.0.0.1", 403),
+    ],
+)
+def test_another_port_of_an_allowed_host_is_another_origin(serve, host, origin, status):
+    """A name of --allow-host lets in the pages of a proxy with this name, and no other server of
+    the same machine, not even where the name is `localhost`."""
+    served = serve(SCENARIOS, allowed_hosts=("mock.test", "localhost", "127.0.0.1"))
+    headers = {"host": host, "origin": origin}
+    assert served.http.get("/_mockllm/scenarios", headers=headers).status_code == status

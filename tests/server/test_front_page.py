@@ -111,6 +111,7 @@ def test_probes_need_no_host(serve, host):
     headers = {"host": host, "origin": "http://page.example"}
     assert served.http.get("/_mockllm/health", headers=headers).json()["status"] == "ok"
     assert served.http.get("/_mockllm/ready", headers=headers).json() == {"status": "ready"}
+    assert served.http.head("/_mockllm/ready", headers=headers).status_code == 200
     assert served.http.get("/_mockllm/journal", headers=headers).status_code == 403
 
 
@@ -153,7 +154,8 @@ def test_a_server_that_stops_is_not_ready():
         httpx.stream("POST", f"{thread.url}/v1/chat/completions", json=body) as stream,
         ThreadPoolExecutor() as threads,
     ):
-        next(stream.iter_raw())
+        parts = stream.iter_raw()
+        next(parts)
         thread.server.ready_checks.append(check)
         probe = threads.submit(httpx.get, f"{thread.url}/_mockllm/ready", timeout=GIVE_UP)
         assert begun.wait(GIVE_UP)

@@ -1,7 +1,6 @@
 """The end of a server: what the journal says of open streams, and signals that always end it."""
 
 import json
-import os
 import queue
 import signal
 import socket
@@ -39,7 +38,8 @@ def test_a_stream_that_the_server_ends(text):
             "POST", f"{thread.url}/v1/chat/completions", json=BODY, timeout=GIVE_UP
         ) as stream,
     ):
-        next(stream.iter_raw())
+        parts = stream.iter_raw()
+        next(parts)
         thread.wait(thread.server.stop)
         one = logged.get(timeout=GIVE_UP)
     assert (one.stopped, one.client_gone) == (True, False)
@@ -55,7 +55,8 @@ def test_a_client_that_leaves_while_the_server_stops():
         with httpx.stream(
             "POST", f"{thread.url}/v1/chat/completions", json=BODY, timeout=GIVE_UP
         ) as stream:
-            next(stream.iter_raw())
+            parts = stream.iter_raw()
+            next(parts)
             stopping = threading.Thread(target=thread.wait, args=(thread.server.stop,))
             stopping.start()
             while not thread.ask(lambda: thread.server._handler.readiness.stopping):
@@ -136,8 +137,7 @@ def test_a_second_signal_ends_a_server_that_hangs(kind, loop, first):
         with socket.create_connection((where.hostname, where.port), GIVE_UP) as sock:
             head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}"
             sock.sendall(head.encode() + b"\r\n\r\n" + body)
-            while started.stdout.readline() != "busy\n":
-                pass
+            assert started.stdout.readline() == "busy\n"
             started.send_signal(first)
             # Two signals of one kind that come before the first one is seen are one.
             second = signal.SIGTERM if first == signal.SIGINT else signal.SIGINT
@@ -145,12 +145,25 @@ def test_a_second_signal_ends_a_server_that_hangs(kind, loop, first):
             assert started.wait() == 130
 
 
+LOADING = """
+import sys
+from mockllm.cli import main
+print("loading", flush=True)
+main(["serve", sys.argv[1], "--port", "0"])
+"""
+
+
 @pytest.mark.slow
-def test_a_signal_ends_a_server_that_loads(tmp_path):
-    """A server that waits for a file when it starts is ended by one signal."""
-    fifo = tmp_path / "slow.yaml"
-    os.mkfifo(fifo)
-    with process("-m", "mockllm", "serve", fifo, "--port", "0") as started:
-        with fifo.open("w"):  # it is open: the program reads it
-            started.send_signal(signal.SIGTERM)
-            assert started.wait() == -signal.SIGTERM
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_server_that_loads(tmp_path, number):
+    """A server that is still loading scenarios is ended by one signal, without a traceback."""
+    file = tmp_path / "many.yaml"
+    turns = "turns: [{reply: {text: x}}]"
+    file.write_text("---\n".join(f"scenario: s{n}\n{turns}\n" for n in range(2000)))
+    with process("-c", LOADING, file) as started:
+        assert started.stdout.readline() == "loading\n"
+        started.send_signal(number)
+        printed, errors = started.communicate()
+    assert started.returncode == (-number if number == signal.SIGTERM else 130)
+    assert "listening" not in printed
+    assert "Traceback" not in errors

@@ -23,6 +23,7 @@ function problems(found, journal) {
     ...found.violations.map((one) => `${one.invariant}: ${inRequest(one)}${one.message}`),
     ...found.unplayed.map((one) => `not played: turn ${one.turn + 1} of ${one.scenario}`),
     ...found.unmatched.map((number) => `no scenario answers ${request(number, requests)}`),
+    ...(found.failed ?? []).map((number) => `not answered: ${request(number, requests)}`),
     ...found.invalid.map((number) => `refused: ${request(number, requests)}`),
   ];
 }

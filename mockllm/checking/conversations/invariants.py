@@ -244,7 +244,7 @@ def _refusal(exchange: Exchange) -> str | None:
         return error.message
     try:
         protocol.parse(body, exchange.target, False)
-    except RequestError:
+    except (RequestError, RecursionError):
         return None  # mockllm cannot answer it, but the service may
     try:
         protocol.parse(body, exchange.target, True)

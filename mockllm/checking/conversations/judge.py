@@ -41,6 +41,8 @@ class Verification:
         dropped: how many entries the journal has dropped; the verdict covers them.
         forgotten: how many of these the verdict does not cover.
         evicted: whether the server dropped an earlier session of this name, with all it knew.
+        failed: the numbers of the requests that mockllm could not answer, because of a mistake of
+            its own; no option allows them.
         gaps: why requests may be missing that other server processes answered.
     """
 
@@ -54,6 +56,7 @@ class Verification:
     evicted: bool = False
     missed_faults: tuple[int, ...] = ()
     gaps: tuple[str, ...] = ()
+    failed: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -64,7 +67,7 @@ class Verification:
     def verdict(self) -> Literal["good", "bad", "unknown"]:
         """`bad` if there is anything to report; `unknown` if there is not, and some requests
         could not be judged, may be missing, or had a fault that did not strike."""
-        if self.violations or self.unplayed or self.unmatched or self.invalid:
+        if self.violations or self.unplayed or self.unmatched or self.invalid or self.failed:
             return "bad"
         known = not (self.evicted or self.forgotten or self.not_judged or self.gaps)
         return "good" if known and not self.missed_faults else "unknown"
@@ -81,6 +84,7 @@ class Verification:
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
             "unmatched": list(self.unmatched),
             "invalid": list(self.invalid),
+            "failed": list(self.failed),
             "not_judged": list(self.not_judged),
             "missed_faults": list(self.missed_faults),
             "dropped": self.dropped,
@@ -158,6 +162,7 @@ def verify(
         session.evicted,
         tuple(one.number for one in journal if one.fault_missed),
         session.gaps,
+        tuple(one.number for one in journal if one.outcome == "failed"),
     )
 
 

@@ -229,7 +229,7 @@ def _parse(exchange: Exchange) -> Request | None:
             # As the journal keeps large bodies: otherwise one text would differ between requests.
             body = shortened_value(body)
         return PROTOCOLS[exchange.api].parse(body, exchange.target, False)
-    except RequestError:
+    except (RequestError, RecursionError):  # the latter where it was nested too deeply
         return None
 
 

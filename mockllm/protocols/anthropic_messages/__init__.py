@@ -45,8 +45,11 @@ PROTOCOL = WireProtocol(
         Route("POST", "/messages/count_tokens", "count_tokens"),
         Route("GET", "/v1/models", "models", header=VERSION_HEADER),
         Route("GET", "/models", "models", header=VERSION_HEADER),
-        Route("GET", "/v1/models/{model}", "model", header=VERSION_HEADER),
-        Route("GET", "/models/{model}", "model", header=VERSION_HEADER),
+        *(
+            Route("GET", f"{prefix}/models/{name}", "model", header=VERSION_HEADER)
+            for prefix in ("/v1", "")
+            for name in ("{model}", "{owner}/{model}")
+        ),
     ),
     # The SDKs append /v1/messages to ANTHROPIC_BASE_URL.
     base_path="",

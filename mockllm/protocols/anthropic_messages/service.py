@@ -205,7 +205,7 @@ def models(lookup: Lookup) -> dict[str, Any]:
 
 
 def _limit(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= 1000:
+    if text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= 1000:
         return int(text)
     raise RequestError(
         f"limit: Input should be a valid integer from 1 to 1000, got {text!r}", param="limit"
@@ -218,7 +218,9 @@ def model(lookup: Lookup) -> dict[str, Any]:
     Raises:
         RequestError: 404 if it is not served and `lookup.any_model` is false.
     """
-    name = lookup.target.segments["model"]
+    segments = lookup.target.segments
+    owner = segments.get("owner")
+    name = segments["model"] if owner is None else f"{owner}/{segments['model']}"
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
             f"model: {name} (no scenario answers for it; GET /v1/models lists those that are "

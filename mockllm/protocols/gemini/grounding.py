@@ -44,9 +44,14 @@ def _segment(passage: str, text: str) -> dict[str, Any]:
     at = text.find(passage)
     if at < 0:
         return {"text": passage}
-    start = len(text[:at].encode())
+    start = _size(text[:at])
     begin = {"startIndex": start} if start else {}
-    return {**begin, "endIndex": start + len(passage.encode()), "text": passage}
+    return {**begin, "endIndex": start + _size(passage), "text": passage}
+
+
+def _size(text: str) -> int:
+    """In bytes of UTF-8, where half of a surrogate pair has three."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def cites_of(value: object) -> list[Cite]:

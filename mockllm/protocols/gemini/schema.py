@@ -14,6 +14,9 @@ from typing import Any
 __all__ = ["get", "json_schema"]
 
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+_MOST_DIGITS = 19
+"""Of a count, which is an int64."""
+
 _SAME = ("title", "description", "enum", "required", "minimum", "maximum", "pattern", "default")
 
 
@@ -42,8 +45,9 @@ def json_schema(schema: object) -> dict[str, Any]:
     out: dict[str, Any] = {name: schema[name] for name in _SAME if schema.get(name) is not None}
     for name in _COUNTS:
         count = get(schema, name)
-        if isinstance(count, (int, str)) and str(count).isdecimal():
-            out[name] = int(count)
+        digits = str(count) if isinstance(count, (int, str)) else ""
+        if digits.isdecimal() and len(digits) <= _MOST_DIGITS:
+            out[name] = int(digits)
     properties, items, any_of = schema.get("properties"), schema.get("items"), get(schema, "anyOf")
     if isinstance(properties, Mapping):
         out["properties"] = {name: json_schema(value) for name, value in properties.items()}

@@ -82,7 +82,12 @@ def _check_parameters(parameters: object, schema: object, where: str) -> None:
         properties = value.get("properties", {})
         if not isinstance(properties, Mapping):
             raise invalid(f"{where}.{field}.properties", "TYPE_MESSAGE", properties)
-        for i, name in enumerate(value.get("required") or ()):
+        required = value.get("required") or ()
+        if not _is_list(required):
+            raise invalid(f"{where}.{field}.required", "TYPE_STRING", required)
+        for i, name in enumerate(required):
+            if not isinstance(name, str):
+                raise invalid(f"{where}.{field}.required[{i}]", "TYPE_STRING", name)
             if field == "parameters" and name not in properties:
                 raise unfit(f"{where}.{field}.required[{i}]", f"property is not defined: {name}")
 
@@ -118,7 +123,7 @@ def _is_list(value: object) -> bool:
 
 
 def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...]) -> None:
-    if mode is not None and mode not in _MODES:
+    if mode is not None and not (isinstance(mode, str) and mode in _MODES):
         raise invalid(f"{_CONFIG}.mode", _MODE, mode)
     if mode == "ANY" and not tools:
         raise unfit(_CONFIG, "Function calling config is set without function_declarations.")
@@ -131,6 +136,8 @@ def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...])
         raise unfit(where, "can only be set when function calling mode is ANY or VALIDATED.")
     offered = {tool.name for tool in tools}
     for i, name in enumerate(allowed):
+        if not isinstance(name, str):
+            raise invalid(f"{where}[{i}]", "TYPE_STRING", name)
         if name not in offered:
             raise unfit(f"{where}[{i}]", f"no function declaration is named {name!r}.")
 

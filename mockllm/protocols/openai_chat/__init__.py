@@ -46,7 +46,9 @@ def _models(lookup: Lookup) -> dict[str, Any]:
 
 
 def _model(lookup: Lookup) -> dict[str, Any]:
-    name = lookup.target.segments["model"]
+    segments = lookup.target.segments
+    owner = segments.get("owner")
+    name = segments["model"] if owner is None else f"{owner}/{segments['model']}"
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
             f"The model '{name}' does not exist: no scenario answers for it. GET /v1/models lists "
@@ -70,10 +72,11 @@ PROTOCOL = WireProtocol(
         Route("GET", "/models", "models"),
         Route("GET", "/openai/models", "models"),
         Route("GET", "/openai/v1/models", "models"),
-        Route("GET", "/v1/models/{model}", "model"),
-        Route("GET", "/models/{model}", "model"),
-        Route("GET", "/openai/models/{model}", "model"),
-        Route("GET", "/openai/v1/models/{model}", "model"),
+        *(
+            Route("GET", f"{prefix}/models/{name}", "model")
+            for prefix in ("/v1", "", "/openai", "/openai/v1")
+            for name in ("{model}", "{owner}/{model}")
+        ),
     ),
     base_path="/v1",
     parse=parse,

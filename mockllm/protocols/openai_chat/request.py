@@ -238,7 +238,8 @@ def _chosen(choice: object) -> str:
         allowed = choice.get("allowed_tools")
         mode = allowed.get("mode") if isinstance(allowed, dict) else None
         return mode if mode in ("auto", "required") else "auto"
-    inner = choice.get(choice.get("type") or "", choice)
+    kind = choice.get("type")
+    inner = choice.get(kind, choice) if isinstance(kind, str) else choice
     name = inner.get("name") if isinstance(inner, dict) else None
     return name if isinstance(name, str) else ""
 

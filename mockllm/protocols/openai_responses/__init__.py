@@ -61,10 +61,14 @@ def _deleted(lookup: Lookup) -> dict[str, Any]:
     return deleted(lookup.target.segments["response_id"])
 
 
+_MOST_DIGITS = 9
+"""Of a number in a query. Python reads at most 4,300."""
+
+
 def _input_items(lookup: Lookup) -> dict[str, Any]:
     id = lookup.target.segments["response_id"]
     limit = lookup.target.query.get("limit", "20")
-    if not limit.isdecimal() or not 1 <= int(limit) <= 100:
+    if not limit.isdecimal() or len(limit) > _MOST_DIGITS or not 1 <= int(limit) <= 100:
         raise RequestError(
             f"Invalid 'limit': expected a whole number from 1 to 100, got '{limit}'.", param="limit"
         )

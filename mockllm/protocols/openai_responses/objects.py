@@ -115,7 +115,7 @@ def logprobs(part: Text, with_bytes: bool = False) -> list[dict[str, Any]]:
 
 def token_logprob(token: str, with_bytes: bool = False) -> dict[str, Any]:
     """The log probability of one token."""
-    in_bytes = {"bytes": list(token.encode())} if with_bytes else {}
+    in_bytes = {"bytes": list(token.encode("utf-8", "surrogatepass"))} if with_bytes else {}
     return {"token": token, **in_bytes, "logprob": logprob(token), "top_logprobs": []}
 
 

@@ -60,7 +60,7 @@ class SharedAnswers:
         """What `answering` returns once everything that it needs of the store is there.
 
         Args:
-            path: of the request, for the shape of an error.
+            path: of the request, also with its query, for the shape of an error.
         """
         try:
             if session.name != DEFAULT:
@@ -90,7 +90,7 @@ class SharedAnswers:
 
     def end(self, exchange: Exchange) -> None:
         """The answer of an exchange is over."""
-        self.state.writer.end(exchange)
+        self.state.journal.end(exchange)
 
     # Control routes
 

@@ -122,7 +122,7 @@ class RedisStore:
         self._shown = f"{parts.hostname}:{parts.port or 6379}"
         try:
             self._redis: Any = client.Redis.from_url(
-                urlunsplit(parts._replace(query=rest)),
+                urlunsplit((parts.scheme, parts.netloc, parts.path, rest, "")),
                 socket_timeout=_WAIT,
                 socket_connect_timeout=_WAIT,
                 max_connections=64,
@@ -144,6 +144,9 @@ class RedisStore:
             async with asyncio.timeout(_WAIT):
                 return await work
         except self._errors as error:
+            with suppress(*self._errors):
+                # The client takes those that the server closed for good ones: each would fail.
+                await self._redis.connection_pool.disconnect(inuse_connections=False)
             what = str(error) or type(error).__name__
             raise StoreError(f"{self._shown}: {what}") from None
 

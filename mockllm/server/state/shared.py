@@ -82,7 +82,7 @@ class SharedState:
     def __init__(self, store: StateStore, report: Callable[[str], None]) -> None:
         self.store = store
         self.process = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self.writer = JournalWriter(store, self.process, report)
+        self.journal = JournalWriter(store, self.process, report)
         self._report = report
         self.figures: Callable[[], Figures] = Figures
         """The metrics of this process."""
@@ -95,7 +95,7 @@ class SharedState:
         """
 
         async def flush() -> str:
-            await self.writer.flush()
+            await self.journal.flush()
             return "done"
 
         async def figures() -> str:
@@ -114,15 +114,15 @@ class SharedState:
     async def close(self) -> int:
         """Writes what is left, and leaves; how many entries are lost because the store is away."""
         try:
-            await self.writer.close()
+            await self.journal.close()
             await self.store.close()
         except StoreError as error:
-            if self.writer.waiting:
+            if self.journal.waiting:
                 self._report(
                     f"the state store cannot be reached ({error}): the last "
-                    f"{self.writer.waiting} journal entries of this process are lost"
+                    f"{self.journal.waiting} journal entries of this process are lost"
                 )
-        return self.writer.waiting
+        return self.journal.waiting
 
     async def problem(self) -> str | None:
         """Why this process is not ready to answer; None where it is."""
@@ -144,7 +144,7 @@ class SharedState:
             outcome = await self.store.perform(session.name, operation)
             if outcome is None and isinstance(operation, FindAnswer | FindConversation):
                 # Another process may have it, and not have written it yet.
-                await self.writer.flush()
+                await self.journal.flush()
                 await self.store.flush_others()
                 outcome = await self.store.perform(session.name, operation)
         except StoreError as error:
@@ -172,7 +172,7 @@ class SharedState:
         exchange.session = session.name
         protocol = PROTOCOLS.get(exchange.api or "")
         kept = session.kept is not None and protocol is not None and protocol.stored is not None
-        self.writer.add(session.name, exchange, tuple(session.noted), kept=kept)
+        self.journal.add(session.name, exchange, tuple(session.noted), kept=kept)
 
     # Control routes
 
@@ -186,7 +186,7 @@ class SharedState:
             StateAwayError: the store is away.
         """
         try:
-            await self.writer.flush()
+            await self.journal.flush()
             silent = await self.store.flush_others()
             names = await self.store.names()
             snapshot = Snapshot(names)

@@ -1,0 +1,47 @@
+"""Whether scenarios are played with pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mockllm.scenario.model import (
+    AnyPart,
+    InterleavedPart,
+    ParallelPart,
+    PausePart,
+    Scenario,
+    TurnSpec,
+)
+
+__all__ = ["has_pauses"]
+
+
+def has_pauses(scenarios: Iterable[Scenario]) -> bool:
+    """Whether any answer of some scenarios has pauses, as written or as it was recorded."""
+    return any(_has_pauses(scenario) for scenario in scenarios)
+
+
+def _has_pauses(scenario: Scenario) -> bool:
+    defaults = scenario.defaults
+    return bool(defaults.every or defaults.ttft) or any(map(_turn_has, scenario.turns))
+
+
+def _turn_has(turn: TurnSpec) -> bool:
+    timing = turn.timing
+    return (
+        next(turn.recordings(), None) is not None
+        or (timing is not None and bool(timing.every or timing.ttft or any(timing.at)))
+        or any(map(_part_has, turn.reply))
+        or any(_turn_has(variant) for _, variant in turn.variants)
+        or any(attempt.reply is not None and _turn_has(attempt.reply) for attempt in turn.attempts)
+    )
+
+
+def _part_has(part: AnyPart) -> bool:
+    if isinstance(part, PausePart):
+        return part.duration > 0
+    if isinstance(part, ParallelPart):
+        return any(map(_part_has, part.calls))
+    if isinstance(part, InterleavedPart):
+        return any(map(_part_has, part.parts))
+    return bool(getattr(part, "every", None))

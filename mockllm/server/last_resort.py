@@ -1,0 +1,70 @@
+"""What a request gets when mockllm itself fails, so that it is seen: in answer, log and verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mockllm.errors import RequestError
+from mockllm.replay.exchange import Exchange
+
+__all__ = ["failure", "note_failure", "too_deep"]
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+_DEEP = 100
+"""Bodies with more levels may exceed Python's recursion limit; services refuse most of them, too:
+Protocol Buffers reads 100 levels of JSON, Rust's serde_json 128."""
+
+
+def failure(error: BaseException) -> RequestError:
+    """The error for a request that mockllm could not answer because of a mistake of its own."""
+    return RequestError(
+        f"mockllm failed on this request: {_described(error)}. This is a mistake in mockllm, not "
+        "in the client; please report it with the request.",
+        status=500,
+        code="mockllm_failed",
+    )
+
+
+def too_deep(error: BaseException, body: bytes) -> RequestError | None:
+    """The error for a request whose body has so many levels that Python cannot walk through them;
+    None for any other error."""
+    if not isinstance(error, RecursionError) or _levels(body) <= _DEEP:
+        return None
+    return RequestError(
+        f"We could not parse the JSON body of your request (it is nested too deeply: more than "
+        f"{_DEEP} levels).",
+        code="invalid_json",
+    )
+
+
+def _levels(body: bytes) -> int:
+    """How many brackets are open at most; those in strings count, too."""
+    deepest = level = 0
+    for byte in body:
+        if byte in b"[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif byte in b"]}":
+            level -= 1
+    return deepest
+
+
+def note_failure(exchange: Exchange, error: RequestError) -> None:
+    """Writes a failure into an exchange."""
+    exchange.outcome = "failed"
+    exchange.status = error.status
+    exchange.complete = False
+    exchange.problems += (error.message,)
+
+
+def _described(error: BaseException) -> str:
+    """Type and message of an error, and where in mockllm it was raised."""
+    where, at = "", error.__traceback__
+    while at is not None:
+        file = Path(at.tb_frame.f_code.co_filename)
+        if file.is_relative_to(_ROOT):
+            where = f" at mockllm/{file.relative_to(_ROOT).as_posix()}:{at.tb_lineno}"
+        at = at.tb_next
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{where}: {text[:200]}"

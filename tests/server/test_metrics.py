@@ -1,0 +1,219 @@
+"""What Prometheus reads: figures of requests, streams, lateness, journals and the state store."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.session import Sessions
+from mockllm.server.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
+from tests.timeouts import GIVE_UP
+
+SCENARIOS = """
+scenario: hello
+match: {user: hello}
+turns:
+  - reply: {text: Hello.}
+    repeat: true
+---
+scenario: paced
+match: {user: paced}
+turns:
+  - reply: {text: abcdef, split: chars}
+    timing: {every: 1ms}
+    repeat: true
+---
+scenario: waits
+match: {user: waits}
+turns:
+  - reply: [{text: first}, {pause: 10m}, {text: never}]
+"""
+OWN = [
+    {
+        "scenario": "private",
+        "match": {"user": "hello"},
+        "turns": [{"reply": {"text": "x"}, "repeat": True}],
+    }
+]
+
+
+@pytest.fixture(autouse=True)
+def _installed():
+    pytest.importorskip("prometheus_client", reason="the extra is not installed")
+
+
+def send(served, text, *, prefix="", stream=False):
+    body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]}
+    return served.http.post(f"{prefix}/v1/chat/completions", json=body)
+
+
+def figures(served, accept=None):
+    """The samples, each with its labels, by Prometheus' own parser."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    answer = served.http.get("/_mockllm/metrics", headers={"accept": accept} if accept else {})
+    assert answer.status_code == 200, answer.text
+    return answer.text, {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def requests(found):
+    return {
+        tuple(value for _, value in labels): count
+        for (name, *labels), count in found.items()
+        if name == "mockllm_requests_total"
+    }
+
+
+def test_requests_are_counted(serve):
+    """They are counted by API, outcome and scenario, in this order of labels; control routes and
+    probes are none."""
+    served = serve(SCENARIOS)
+    for _ in range(3):
+        send(served, "hello")
+    send(served, "nothing")
+    served.http.get("/v1/nothing")
+    served.http.get("/_mockllm/health")
+    assert requests(figures(served)[1]) == {
+        ("chat", "played", "hello"): 3,
+        ("chat", "unmatched", "(none)"): 1,
+        ("(none)", "unknown route", "(none)"): 1,
+    }
+
+
+def test_no_figure_names_what_is_private(serve):
+    """Names of sessions, of their scenarios and models, and paths are in no label."""
+    served = serve(SCENARIOS)
+    made = served.http.post(
+        "/_mockllm/sessions", json={"session": "secret-session", "scenarios": OWN}
+    )
+    assert made.status_code == 201
+    assert send(served, "hello", prefix="/s/secret-session").status_code == 200
+    served.http.get("/secret-path")
+    text, found = figures(served)
+    assert requests(found)["chat", "played", "(other)"] == 1
+    assert "private" not in text
+    assert "secret" not in text
+
+
+def test_the_lateness_of_chunks_is_counted(serve):
+    """Each timed part of a stream is counted once, in one of the classes."""
+    served = serve(SCENARIOS)
+    assert send(served, "paced", stream=True).status_code == 200
+    _, found = figures(served)
+    count = found["mockllm_chunk_lateness_seconds_count",]
+    assert count >= len("abcdef")
+    assert found["mockllm_chunk_lateness_seconds_bucket", ("le", "+Inf")] == count
+    assert found["mockllm_chunk_lateness_seconds_sum",] >= 0
+
+
+def test_open_streams_are_counted(serve):
+    """A stream is open until it has ended."""
+    served = serve(SCENARIOS)
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "waits"}]}
+    with served.http.stream("POST", "/v1/chat/completions", json=body) as stream:
+        parts = stream.iter_raw()
+        next(parts)
+        assert figures(served)[1]["mockllm_open_streams",] == 1
+
+
+def test_dropped_entries_are_counted():
+    """Entries that leave a journal, and those of an evicted session, are counted for ever."""
+    sessions = Sessions(max_sessions=1)
+    for _ in range(1003):
+        sessions.record(sessions.get("one"), Exchange("POST", "/", {}, b""))
+    assert sessions.dropped == 3
+    sessions.get("two")
+    assert sessions.dropped == 1003
+    sessions.delete("two")
+    assert sessions.dropped == 1003
+
+
+def test_openmetrics_is_understood(serve):
+    """A Prometheus that accepts OpenMetrics gets it."""
+    served = serve(SCENARIOS)
+    send(served, "hello")
+    text, _ = figures(served, "application/openmetrics-text; version=1.0.0")
+    assert text.endswith("# EOF\n")
+
+
+def test_the_number_of_series_is_bounded():
+    """Beyond 2,000 series, requests are counted without the name of their scenario."""
+    metrics = Metrics()
+    names = {f"s{n}": None for n in range(5000)}
+    for name in names:
+        one = Exchange("POST", "/", {}, b"", api="chat", scenario=name, outcome="played")
+        metrics.answered(one, names)
+    found = metrics.snapshot(0, 0).requests
+    assert len(found) == 2001
+    assert found["chat", "(other)", "played"] == 3000
+
+
+def test_figures_of_processes_add_up():
+    """Processes that are one server hand their figures over as JSON values, and they are added."""
+    metrics = Metrics()
+    metrics.late(0.02, 3)
+    metrics.late(-0.001)
+    metrics.late(1000)
+    metrics.store_failed()
+    metrics.answered(Exchange("POST", "/", {}, b"", api="chat"), {})
+    one = metrics.snapshot(2, 5)
+    total = Snapshot.from_json(one.as_json())
+    assert total == one
+    total.add(one)
+    assert total.requests == {("chat", "(none)", "invalid"): 2}
+    assert total.late[LATENESS.index(0.025)] == 6
+    assert (total.late[0], total.late[-1]) == (2, 2)
+    assert total.late_seconds == pytest.approx(2 * (3 * 0.02 + 1000))
+    assert (total.open_streams, total.dropped, total.store_errors) == (4, 10, 2)
+    _, text = render(total, "")
+    assert b"mockllm_store_errors_total 2.0" in text
+
+
+def test_nothing_is_counted_without_the_extra():
+    """What stands in place of the figures does nothing."""
+    metrics = NoMetrics()
+    metrics.late(1.0)
+    metrics.store_failed()
+    metrics.answered(Exchange("POST", "/", {}, b""), {})
+    assert metrics.snapshot(1, 2) == Snapshot(open_streams=1, dropped=2)
+
+
+WITHOUT = """
+import sys
+sys.modules["prometheus_client"] = None
+import httpx
+from mockllm import ServerThread, loads
+from mockllm.server.metrics import NO_METRICS
+with ServerThread(loads(sys.argv[1])) as thread:
+    answer = httpx.get(thread.url + "/_mockllm/metrics")
+    print(answer.status_code, answer.json()["error"]["message"])
+    assert thread.server._handler.metrics is NO_METRICS
+"""
+
+
+@pytest.mark.slow
+def test_without_the_extra_the_route_says_what_to_install():
+    """The answer is a 501 with the command, and nothing is counted."""
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT, SCENARIOS],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP,
+        check=True,
+    )
+    assert found.stdout.startswith("501 Metrics need prometheus-client")
+    assert "pip install 'mockllm-harness[metrics]'" in found.stdout
+
+
+def test_every_api_is_counted(serve):
+    """Requests of every API have its name."""
+    served = serve(SCENARIOS)
+    for protocol in PROTOCOLS.values():
+        served.http.post(f"{protocol.base_path}/nothing")
+    assert sum(requests(figures(served)[1]).values()) == len(PROTOCOLS)
