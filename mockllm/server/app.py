@@ -63,7 +63,7 @@ class MockServer:
     @property
     def player(self) -> Player:
         """What decides about answers; another one after each reload."""
-        return self._handler.player
+        return self._handler.answers.player
 
     @property
     def has_pauses(self) -> bool:
@@ -99,7 +99,7 @@ class MockServer:
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
-        self._handler.reload(scenarios)
+        self._handler.answers.reload(scenarios)
 
     def assign(
         self,
@@ -166,7 +166,7 @@ class MockServer:
 
     def player_of(self, session: str) -> Player:
         """What decides about the answers in a session."""
-        return self._handler.player_of(session)
+        return self._handler.answers.player_of(session)
 
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards.
@@ -178,7 +178,7 @@ class MockServer:
         if self.options.paths or self.options.allowed_origins:
             _ = self._handler  # it checks them
         if self.options.record is not None:
-            self._handler.start_recording(self.options.record)
+            self._handler.answers.start_recording(self.options.record)
         if self.options.state:
             await self._share()
         faults = self.options.faults
@@ -245,7 +245,7 @@ class MockServer:
             task.cancel()
         await runner.cleanup()
         if "_handler" in vars(self):
-            await self._handler.close()
+            await self._handler.answers.close()
             if self._handler.shared is not None:
                 self.lost = await self._handler.shared.state.close()
 

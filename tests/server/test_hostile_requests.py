@@ -205,7 +205,7 @@ def test_a_mistake_of_mockllm_is_seen(server: Served, monkeypatch: pytest.Monkey
             status, kind, body = server.send(chat(body={**CHAT, "stream": stream}))
             assert (status, kind) == (500, "application/json")
             message = json.loads(body)["error"]["message"]
-            assert "KeyError at mockllm/server/handler.py" in message
+            assert "KeyError at mockllm/server/answers.py" in message
             assert "a mistake in mockllm" in message
     entry = journal(server)[-1]
     assert (entry["outcome"], entry["status"]) == ("failed", 500)

@@ -357,8 +357,8 @@ def test_a_quirk_session_shares_the_index_of_the_server():
     """A session with nothing but quirks does not index ten thousand scenarios again."""
     handler = Handler(loads(SERVED), ServerOptions(), Sessions())
     request = read_session_request(b'{"quirks": ["sse-crlf"]}', dict)
-    player = handler.assigned.make_player(request, handler.player)
-    assert player.served is handler.player.served
+    player = handler.assigned.make_player(request, handler.answers.player)
+    assert player.served is handler.answers.player.served
 
 
 # Objects and YAML
