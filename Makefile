@@ -29,10 +29,14 @@ LLAMA := .venv-llama/.installed
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
-# Tool chains of runners, and a browser: `command:package` of Debian. Where they cannot be installed,
-# the tests with them skip and say so.
-DEBIAN := go:golang-go javac:default-jdk-headless chromium:chromium chromedriver:chromium-driver
+# Tool chains of runners, a browser, and what stands around several servers: `command:package` of
+# Debian. Where they cannot be installed, the tests with them skip and say so.
+DEBIAN := go:golang-go javac:default-jdk-headless chromium:chromium chromedriver:chromium-driver \
+	nginx:nginx redis-server:redis-server docker-compose:docker-compose
 APT := --yes -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20
+
+# Schemas of compose files and Kubernetes' resources, which take 100 MB; without them tests skip.
+SCHEMAS := .venv-schemas/.installed
 
 # The oldest aiohttp that is allowed; where it cannot be installed, nothing runs with it.
 OLDEST := .venv-aiohttp/.installed
@@ -58,7 +62,7 @@ aiohttp-oldest: $(OLDEST)
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
 
 # Everything that the tests need; what takes time here is fetching and unpacking.
-ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA)
+ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA) $(SCHEMAS)
 
 # Everything that the clients of docs/clients.md need; the frameworks take minutes.
 conformance-ready: ready $(ENVIRONMENTS)
@@ -129,6 +133,11 @@ $(OLDEST): tests/server/aiohttp_env/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-aiohttp
 	@if .venv-aiohttp/bin/python -m pip install --quiet --no-compile -r $< -e .; then touch $@; \
 	else echo "the oldest aiohttp cannot be installed; the tests with it will skip"; fi
+
+$(SCHEMAS): tests/deployment/schemas_env/requirements.txt
+	$(PYTHON) -m venv .venv-schemas
+	@if .venv-schemas/bin/python -m pip install --quiet --no-compile -r $<; then touch $@; \
+	else echo "the schemas cannot be installed; the tests with them will skip"; fi
 
 # mutmut runs a copy of mockllm, so mockllm itself is not installed there, only what its tests need.
 # (A .pth file that is found through another one is not read, so not that of mockllm either.)

@@ -1,0 +1,1 @@
+"""Several servers behind a balancer, with a store that they share, and processes that die."""

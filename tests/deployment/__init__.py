@@ -1,0 +1,1 @@
+"""The image, compose.yaml and the manifests in deploy/."""

@@ -1,0 +1,94 @@
+"""compose.yaml: by its schema, by docker compose, and by what its commands mean."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deployment.command_lines import ROOT, parsed, program, run, schema_program
+
+FILE = ROOT / "compose.yaml"
+
+
+def services() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())["services"]
+    return found
+
+
+def test_the_servers_are_started_rightly():
+    """Each command line is one of mockllm; all replicas share one store, and the single server has
+    none."""
+    servers = {name: one for name, one in services().items() if one["image"] == "mockllm"}
+    assert set(servers) == {"mockllm", "replica-1", "replica-2", "replica-3"}
+    for name, server in servers.items():
+        values = parsed(server["command"])
+        assert (values["host"], values["port"]) == ("0.0.0.0", 8080)
+        mounted = [volume.split(":")[1] for volume in server["volumes"]]
+        assert [str(path) for path in values["paths"]] == mounted
+        assert values["state"] == ("" if name == "mockllm" else "redis://valkey:6379/0")
+        # Open streams end before Docker kills the process.
+        assert values["grace"] < float(server["stop_grace_period"].removesuffix("s"))
+
+
+def test_one_server_starts_without_a_profile():
+    """`docker compose up` starts one server; all else belongs to the profile `replicas`."""
+    usual = [name for name, one in services().items() if "profiles" not in one]
+    assert usual == ["mockllm"]
+
+
+def test_the_names_fit():
+    """The services that others name are there: in nginx.conf, in --state, in depends_on."""
+    names = set(services())
+    upstreams = re.findall(r"^\s*server (\S+):8080", nginx_conf(), re.MULTILINE)
+    assert set(upstreams) == {name for name in names if name.startswith("replica-")}
+    for one in services().values():
+        assert set(one.get("depends_on", {})) <= names
+        if one["image"] == "mockllm":
+            assert set(parsed(one["command"])["allow_hosts"]) <= names
+
+
+def nginx_conf() -> str:
+    (volume,) = services()["balancer"]["volumes"]
+    source, target, mode = volume.split(":")
+    assert (target, mode) == ("/etc/nginx/nginx.conf", "ro")
+    return (ROOT / source).read_text()
+
+
+def test_the_ports_are_for_this_machine():
+    """The journal shows what clients sent: nothing is published to other machines by itself."""
+    published = [port for one in services().values() for port in one.get("ports", ())]
+    assert all(port.startswith("127.0.0.1:") for port in published)
+    assert len({port.rsplit(":", 1)[0] for port in published}) == len(published) == 2
+
+
+@pytest.mark.slow
+def test_the_schema():
+    """The Compose Specification allows every key."""
+    run(schema_program("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", FILE)
+
+
+@pytest.mark.slow
+def test_docker_compose_reads_it():
+    """`docker compose config` prints the services of the profile."""
+    plugin = [program("docker"), "compose"]
+    if subprocess.run([*plugin, "version"], capture_output=True, check=False).returncode != 0:
+        if shutil.which("docker-compose") is None:
+            pytest.skip("docker has no compose here")
+        plugin = ["docker-compose"]
+    printed = run(*plugin, "--file", FILE, "--profile", "replicas", "config")
+    assert set(yaml.safe_load(printed)["services"]) == set(services())
+
+
+@pytest.mark.slow
+def test_nginx_reads_its_file(tmp_path):
+    """Every setting is one of nginx. (tests/balancer runs it.)"""
+    nginx = program("nginx")
+    text = re.sub(r"replica-\d:", "127.0.0.1:", nginx_conf()).replace("/tmp/", f"{tmp_path}/")
+    file = tmp_path / "nginx.conf"
+    file.write_text(text)
+    run(nginx, "-t", "-q", "-c", file, "-p", tmp_path, "-e", "stderr")
