@@ -149,6 +149,19 @@ def test_unplayed_turns_are_reported_for_each_session():
     assert verdict.lines[1:] == ("  not played: turn 2 of 2 of two (session other)",)
 
 
+def test_a_mistake_of_mockllm_is_never_good():
+    """A request on which mockllm failed is bad under all rules, and the line says why."""
+    session = Session("default")
+    failed = Exchange("POST", "/v1/responses", {}, b"", outcome="failed", problems=("KeyError",))
+    session.record(failed)
+    verdict = judge([failed], [session], {}, Rules(leave_out=frozenset(), allow_unplayed=True))
+    assert not verdict.good
+    assert verdict.lines == (
+        "mockllm: 1 request: 1 that mockllm failed on",
+        "  failed: POST /v1/responses: KeyError",
+    )
+
+
 def test_a_long_list_is_cut_short():
     """Of many bad requests the first twenty are printed, with the number of the rest."""
     bad = Exchange("POST", "/v1/responses", {}, b"", outcome="invalid", problems=("why",))

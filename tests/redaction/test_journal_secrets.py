@@ -265,7 +265,8 @@ def test_the_tables_reach_the_journal_and_the_recording(recorded_output):
             assert "***" in entry["headers"][name.lower()]
         else:
             assert entry["path"].count("&") == case.count("&")
-            assert "***" in entry["path"]
+            # Of a target with an origin, only the path is kept.
+            assert "***" in entry["path"] or case.startswith("http://")
     answered = [entry for entry in recorded_output.journal if entry["status"] == 200]
     assert len(answered) >= len(SECRETS) - 2
     forwarded = [one for one in recorded_output.journal if one["outcome"] == "forwarded"]
@@ -367,7 +368,8 @@ def test_output_of_the_program(tmp_path, log_format):
         program.process.kill()
     assert code == 0
     assert output.count("played") >= len(SECRETS) - 2
-    assert errors.count("it is not HTTP") == 3
+    assert errors == ""
+    assert output.count("This is no HTTP request") == 3
     secrets = [secret for _, secrets in SECRETS for secret in secrets]
     secrets += ["broken1-value", "broken2-value", "broken3-value"]
     assert not [secret for secret in secrets if secret in output + errors]

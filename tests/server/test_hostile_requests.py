@@ -105,7 +105,8 @@ def test_a_name_of_a_session_is_checked(server: Served, name: bytes) -> None:
     assert status == 400
     assert "is no name of a session" in json.loads(body)["error"]["message"]
     assert journal(server)[-1]["outcome"] == "invalid"
-    assert [one["session"] for one in server.control("sessions")["sessions"]] == ["default"]
+    sessions = {one["session"] for one in server.control("sessions")["sessions"]}
+    assert sessions <= {"default", "mistake"}
 
 
 HALF = '"party \\ud83c"'
@@ -191,6 +192,9 @@ def test_brackets_in_host_and_origin(server: Served) -> None:
         assert server.send(request)[0] == 403
 
 
+OWN = b"x-mockllm-session: mistake"
+
+
 def test_a_mistake_of_mockllm_is_seen(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client gets a 500 in the form of the API; log, journal and verdict have it, and the
     next request is answered."""
@@ -202,14 +206,14 @@ def test_a_mistake_of_mockllm_is_seen(server: Served, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(player, "play", broken)
         for stream in (False, True):
-            status, kind, body = server.send(chat(body={**CHAT, "stream": stream}))
+            status, kind, body = server.send(chat(OWN, body={**CHAT, "stream": stream}))
             assert (status, kind) == (500, "application/json")
             message = json.loads(body)["error"]["message"]
             assert "KeyError at mockllm/server/answers.py" in message
             assert "a mistake in mockllm" in message
-    entry = journal(server)[-1]
+    entry = server.control("journal?session=mistake")["exchanges"][-1]
     assert (entry["outcome"], entry["status"]) == ("failed", 500)
     assert server.log[-1].outcome == "failed"
-    found = server.control("verify?allow_unplayed=true")
+    found = server.control("verify?session=mistake")
     assert (found["verdict"], entry["number"] in found["failed"]) == ("bad", True)
     assert server.send(chat())[0] == 200

@@ -82,7 +82,7 @@ def _check_parameters(parameters: object, schema: object, where: str) -> None:
         properties = value.get("properties", {})
         if not isinstance(properties, Mapping):
             raise invalid(f"{where}.{field}.properties", "TYPE_MESSAGE", properties)
-        required = value.get("required") or ()
+        required = value.get("required") or []
         if not _is_list(required):
             raise invalid(f"{where}.{field}.required", "TYPE_STRING", required)
         for i, name in enumerate(required):

@@ -1,0 +1,1 @@
+"""Hostile requests, made from valid ones with a seed, and what every answer has to hold."""

@@ -1,0 +1,223 @@
+"""Sends hostile requests to a server in this process, and judges its answers, its log and its
+journal.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import select
+import socket
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockllm import ServerOptions, ServerThread, loads
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.session import Exchange
+from tests.fuzz.hostile import Hostile, hostile_requests
+from tests.fuzz.valid import SCENARIOS, Valid, control_routes, requests
+from tests.timeouts import GIVE_UP
+
+__all__ = ["Figures", "play"]
+
+_BATCH = 400
+"""So many requests share a session; after them everything is read that can be read of it."""
+
+_SESSION = "fuzz-session"
+"""Stands for the session of a batch in requests."""
+
+_PAUSE = 0.05
+"""For how long an answer is waited for to what may be no whole request, in seconds."""
+
+_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"strict": True, "fallback": True},
+    {"strict": False, "fallback": True},
+    {"strict": True, "fallback": False},
+)
+
+
+@dataclass(slots=True)
+class Figures:
+    """What came of some requests.
+
+    Args:
+        problems: by kind, what was seen: each request with what was wrong.
+        statuses: how many answers had each status.
+    """
+
+    requests: int = 0
+    problems: dict[str, list[str]] = field(default_factory=dict)
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    def add(self, kind: str, what: str) -> None:
+        self.problems.setdefault(kind, []).append(what)
+
+    def count(self, kind: str) -> int:
+        return len(self.problems.get(kind, ()))
+
+
+class _Log(logging.Handler):
+    """Counts what is logged: tracebacks, and lines that are warnings or worse."""
+
+    def __init__(self, figures: Figures, current: Callable[[], str]) -> None:
+        super().__init__(logging.WARNING)
+        self._figures = figures
+        self._current = current
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        what = f"{record.getMessage():.200} {error!r:.200} after {self._current()}"
+        self._figures.add("traceback" if error is not None else "logged", what)
+
+
+def play(count: int, seed: int) -> Figures:
+    """Sends so many hostile requests. The same seed sends the same ones."""
+    figures = Figures()
+    random = Random(seed)
+    current = [""]
+    hostile_ones = hostile_requests(random, _valid(random))
+    log = _Log(figures, lambda: current[0])
+    root = logging.getLogger()
+    root.addHandler(log)
+    try:
+        with ExitStack() as stack:
+            ports = [stack.enter_context(_server(one, figures)) for one in _OPTIONS]
+            for first in range(0, count, _BATCH):
+                size = min(_BATCH, count - first)
+                port = _port(ports[first // _BATCH % len(ports)])
+                session = f"fuzz-{first}"
+                for hostile in islice(hostile_ones, size):
+                    current[0] = hostile.what
+                    figures.requests += 1
+                    data = hostile.data.replace(_SESSION.encode(), session.encode())
+                    _judge(hostile, _exchange(port, data, hostile.whole), figures)
+                current[0] = f"the requests {first} to {first + size}"
+                _read_all(port, session, figures, current[0])
+    finally:
+        root.removeHandler(log)
+    return figures
+
+
+def _server(options: dict[str, Any], figures: Figures) -> ServerThread:
+    def log(exchange: Exchange) -> None:
+        if exchange.outcome in ("failed", "crashed"):
+            figures.add("failed", "; ".join(exchange.problems))
+
+    return ServerThread(loads(SCENARIOS), ServerOptions(log=log, grace=0, speed=0, **options))
+
+
+def _port(server: ServerThread) -> int:
+    port = urlsplit(server.url).port
+    assert port is not None
+    return port
+
+
+def _valid(random: Random) -> list[Valid]:
+    """The valid requests; some of those for control routes are there several times, and some of the
+    others name the session in a header."""
+    found = requests() + control_routes(_SESSION) * 2
+    for one in found:
+        if not one.target.startswith("/_mockllm") and random.random() < 0.5:
+            one.headers["x-mockllm-session"] = _SESSION
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    type: str
+    body: bytes
+
+
+def _exchange(port: int, data: bytes, whole: bool = True) -> _Answer | str:
+    """The answer to a request; why there is none.
+
+    Args:
+        whole: whether an answer comes without anything further. Otherwise the client closes its
+            side where nothing comes; the server then drops what is not a whole request.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP) as connection:
+        with suppress(ConnectionError):  # it may have been refused before all was sent
+            connection.sendall(data)
+            if not whole and not select.select([connection], [], [], _PAUSE)[0]:
+                connection.shutdown(socket.SHUT_WR)
+        method = data.partition(b" ")[0].decode("latin-1")
+        answer = http.client.HTTPResponse(connection, method=method)
+        try:
+            answer.begin()
+            return _Answer(answer.status, answer.getheader("content-type", ""), answer.read())
+        except TimeoutError:
+            return f"no answer for {GIVE_UP:g} s"
+        except (http.client.HTTPException, OSError) as error:
+            return f"no whole answer: {error!r}"
+        finally:
+            answer.close()
+
+
+def _judge(hostile: Hostile, answer: _Answer | str, figures: Figures) -> None:
+    """Holds an answer to the rules: no 5xx, errors in the form of an API, whole answers."""
+    if isinstance(answer, str):
+        if hostile.whole or "no answer for" in answer:
+            figures.add("no answer", f"{hostile.what}: {answer}")
+        return
+    figures.statuses[answer.status] += 1
+    what = f"{answer.status} {answer.body[:200]!r} for {hostile.what}"
+    if answer.status >= 500:
+        figures.add("5xx", what)
+    if answer.type.startswith("text/plain") and b"/metrics" not in hostile.data[:200]:
+        figures.add("plain text", what)
+    try:
+        text = answer.body.decode()
+    except UnicodeDecodeError:
+        figures.add("not UTF-8", what)
+        return
+    if answer.type.startswith("application/json") and hostile.data[:4] != b"HEAD":
+        try:
+            json.loads(text, parse_constant=_no_constant)
+        except ValueError as error:
+            figures.add("not JSON", f"{error} in {what}")
+    if answer.status >= 400 and hostile.data[:4] != b"HEAD" and not _is_error(text):
+        figures.add("not in the form of an API", what)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_error(text: str) -> bool:
+    """Whether a text is an error of an API, or of a control route."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    if not isinstance(value, dict):
+        return False
+    own = value.get("error")
+    if isinstance(own, dict) and isinstance(own.get("message"), str):
+        return True
+    return any(protocol.decode_error(value) is not None for protocol in PROTOCOLS.values())
+
+
+def _read_all(port: int, session: str, figures: Figures, what: str) -> None:
+    """Reads everything that shows what was received."""
+    paths = [f"{route.target}" for route in control_routes(session) if route.method == "GET"]
+    for path in (*paths, f"/_mockllm/verify?session={session}"):
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        answer = _exchange(port, request.encode("ascii"))
+        if isinstance(answer, str) or answer.status not in (200, 404, 501):
+            figures.add("not readable", f"{path} after {what}: {str(answer)[:300]}")
+            continue
+        if "metrics" not in path:
+            try:
+                json.loads(answer.body)
+            except ValueError as error:
+                figures.add("not readable", f"{path} after {what}: {error}")
