@@ -134,6 +134,8 @@ def _closed_by(one: Exchange) -> ClosedBy:
         return "still sending"
     if one.client_gone:
         return "client"
+    if one.stopped:
+        return "still sending"
     breaks = any(
         part.startswith(_CLOSING) and _ORDERLY not in part for part in one.fault.split(";")
     )

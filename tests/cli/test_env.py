@@ -23,6 +23,14 @@ def test_a_session_is_part_of_the_base_urls(mockllm):
     assert mockllm("env", "--url", "127.0.0.1").exit_code == 2
 
 
+def test_all_addresses_are_no_address(mockllm):
+    """The URL of a server that listens on all addresses is given as one that clients can use."""
+    lines = mockllm("env", "--url", "http://0.0.0.0:9000/x").stdout.splitlines()
+    assert "OPENAI_BASE_URL=http://127.0.0.1:9000/x/v1" in lines
+    assert "MOCKLLM_URL=http://[::1]:9000" in mockllm("env", "--url", "http://[::]:9000").stdout
+    assert mockllm("env", "--url", "http://0.0.0.0:99999").exit_code == 2
+
+
 def losses(text):
     return [str(loss) for loss in find_losses(loads(text)[0], PROTOCOLS)]
 

@@ -2,6 +2,7 @@
 
 import json
 
+from mockllm.cli.listing import fitted
 from mockllm.replay.loading import load
 
 
@@ -38,3 +39,12 @@ def test_json(mockllm, folder):
             "tools": [],
         }
     ]
+
+
+def test_a_long_row_ends_in_an_ellipsis():
+    """What a terminal has no room for is marked; wide characters take two columns."""
+    assert fitted("abcdef", 6) == "abcdef"
+    assert fitted("abcdefg", 6) == "abcde…"
+    assert fitted("abcd  efgh", 6) == "abcd…"
+    assert fitted("天気予報です", 7) == "天気予…"
+    assert fitted("天気予", 6) == "天気予"

@@ -324,7 +324,8 @@ def test_tries_with_answers_of_their_own(api: str) -> None:
 
 def test_a_try_of_a_turn_that_is_an_error() -> None:
     """An attempt with a fault alone plays the turn's own error; a file with it can be loaded."""
-    text = "scenario: s\nmatch: any\nturns:\n- attempts: [{fault: {drip: {every: 2ms}}}]\n  http: 400\n"
+    tries = "attempts: [{fault: {drip: {every: 2ms}}}]"
+    text = f"scenario: s\nmatch: any\nturns:\n- {tries}\n  http: 400\n"
     with served(text) as server:
         first, second = ask(server, "chat"), ask(server, "chat")
         assert (first.status, second.status) == (400, 400)

@@ -1,0 +1,62 @@
+"""The lines of the log."""
+
+import os
+from contextlib import contextmanager
+
+from mockllm.cli.output import LineOutput
+from mockllm.cli.reports import TextReport
+from mockllm.replay.session import Exchange
+
+ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."
+
+
+@contextmanager
+def log():
+    """A report, and a function that returns what it has written."""
+    reading, writing = os.pipe()
+    try:
+        yield TextReport(LineOutput(writing)), lambda: os.read(reading, 65536).decode()
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def refused(problem, **values):
+    return Exchange("POST", "/v1/x", {}, b"", status=404, problems=(problem,), **values)
+
+
+def test_a_refusal_keeps_its_advice():
+    """Of a message that is too long, the middle is left out: what to do is at its end."""
+    with log() as (report, written):
+        report.exchange(refused("No scenario answers. " + "nearest: one; " * 20 + ADVICE))
+        assert written().endswith(f"{ADVICE}\n")
+        report.exchange(refused("No scenario answers. " + "nearest: one; " * 200 + ADVICE))
+        line = written()
+    assert " … " in line
+    assert line.endswith(f"{ADVICE}\n")
+    assert "No scenario answers." in line
+    assert len(line) < 800
+
+
+def test_who_ended_a_stream():
+    """The log says whether the client left, or the server stopped."""
+    with log() as (report, written):
+        one = Exchange("POST", "/v1/x", {}, b"", bytes_sent=12, outcome="played", scenario="one")
+        one.client_gone = True
+        report.exchange(one)
+        assert "the client left after 12 bytes" in written()
+        one.client_gone, one.stopped = False, True
+        report.exchange(one)
+        assert "the server stopped after 12 bytes" in written()
+
+
+def test_further_addresses_are_printed():
+    """A server that listens on all addresses names those for other machines."""
+    with log() as (report, written):
+        report.listening("http://127.0.0.1:8080")
+        report.serving((), {}, keys=False, elsewhere=("http://192.0.2.7:8080",))
+        lines = written().splitlines()
+    assert lines[:2] == [
+        "mockllm listening on http://127.0.0.1:8080",
+        "and, from other machines, on http://192.0.2.7:8080",
+    ]
