@@ -5,15 +5,21 @@ A check returns None where the condition holds, else what was expected and what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from hashlib import sha256
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any
 
+from mockllm.core.later import later
+from mockllm.core.patterns import compiled
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
+
+if TYPE_CHECKING:
+    from mockllm.scenario.schema_validation import Validator
 
 __all__ = [
     "check_expect",
@@ -25,19 +31,22 @@ __all__ = [
     "text_holds",
 ]
 
-
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+_MAX_ERRORS = 50
+_FEW_STEPS = 5_000
+"""Of a validation on the event loop: some 50 ms; longer ones are done in a thread."""
 
 
 def text_holds(condition: TextCondition, text: str) -> bool:
-    """Whether a text meets a condition; a regular expression may match anywhere in it."""
+    """Whether a text meets a condition; a regular expression may match anywhere in it.
+
+    Raises:
+        PatternGaveUpError: the search for a regular expression took too long.
+    """
     if condition.op == "contains":
         return condition.value in text
     if condition.op == "equals":
         return condition.value == text
-    return _compiled(condition.value).search(text) is not None
+    return compiled(condition.value).found_in(text)
 
 
 def model_holds(glob: str, model: str) -> bool:
@@ -213,9 +222,25 @@ def _check_result(
 
 
 def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
-    # Imported here: the import takes longer than starting the server, and few scenarios have a
-    # schema.
-    from jsonschema import Draft202012Validator
+    # Imported here: few scenarios have a schema.
+    from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps
 
-    errors = sorted(Draft202012Validator(schema).iter_errors(body), key=lambda e: e.json_path)
+    text = dumps(schema)
+    validator = _validator(text)
+    try:
+        try:
+            errors = validator.errors(body, _MAX_ERRORS, Steps(_FEW_STEPS))
+        except SchemaGaveUpError:
+            key = ("schema", text, sha256(dumps(body).encode()).digest())
+            errors = later(key, partial(validator.errors, body, _MAX_ERRORS))
+    except SchemaGaveUpError as problem:
+        return [f"request.schema: the body cannot be checked: {problem}"]
+    errors.sort(key=lambda error: error.json_path)
     return [f"request.schema: {error.json_path}: {error.message}" for error in errors]
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Validator:
+    from mockllm.scenario.schema_validation import Validator
+
+    return Validator(loads(schema))

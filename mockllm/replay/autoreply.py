@@ -31,6 +31,7 @@ _SMALL = 64
 
 _FEW_STEPS = 2_000
 _MOST_KEPT = 128
+_LONGEST_KEPT = 64 * 1024
 _kept: dict[str, Sample] = {}
 """The latest samples, by their schemas: clients send the same tools again and again."""
 
@@ -145,7 +146,7 @@ def _sampled(schema: dict[str, Any]) -> Sample:
             found = None
     if found is None:
         found = later(("sample", key), partial(bounded_sample, schema))
-    if nodes <= _SMALL or not found.gave_up:
+    if len(key) <= _LONGEST_KEPT:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
         _kept[key] = found

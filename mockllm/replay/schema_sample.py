@@ -205,7 +205,7 @@ class _Sampler:
                 case "array":
                     yield self._array(schema, depth)
                 case "string":
-                    yield from self._strings(schema)
+                    yield from self._strings(schema, depth)
                 case "integer" | "number":
                     yield from numbers(schema, whole=kind == "integer")
                 case "boolean":
@@ -213,10 +213,10 @@ class _Sampler:
                 case "null":
                     yield None
 
-    def _strings(self, schema: dict[str, Any]) -> Iterator[str]:
-        if schema.get("minLength", 0) > MAX_BYTES:
+    def _strings(self, schema: dict[str, Any], depth: int) -> Iterator[str]:
+        if schema.get("minLength", 0) > _room(depth):
             self._give_up(_TooLargeError())
-        yield from strings(schema, MAX_BYTES)
+        yield from strings(schema, _room(depth))
 
     def _first(self, schema: Any, depth: int) -> Any:
         """The first candidate that satisfies a schema on its own; else the last one."""
@@ -254,7 +254,7 @@ class _Sampler:
                 break
             inner = self._first(properties.get(name, other), depth)
             size += len(name) + 4 + self._size(inner)
-            if size > MAX_BYTES:
+            if size > _room(depth):
                 self._give_up(_TooLargeError())
                 break
             value[name] = inner
@@ -264,12 +264,14 @@ class _Sampler:
     def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
         value: list[Any] = []
         size = 2
-        for inner in self._items(schema, depth):
-            size += self._size(inner) + 1
-            if size > MAX_BYTES:
-                self._give_up(_TooLargeError())
-                break
-            value.append(inner)
+        try:
+            for inner in self._items(schema, depth):
+                size += self._size(inner) + 1
+                if size > _room(depth):
+                    raise _TooLargeError
+                value.append(inner)
+        except SchemaGaveUpError as error:
+            self._give_up(error)
         kept = value[: count_of(schema, "maxItems", MAX_BYTES, MAX_BYTES)]
         self._sizes[id(kept)] = kept, size
         return kept
@@ -318,6 +320,11 @@ class _TooLargeError(SchemaGaveUpError):
 
     def __init__(self) -> None:
         super().__init__(f"the value would be larger than {MAX_BYTES} bytes")
+
+
+def _room(depth: int) -> int:
+    """The most bytes of a part of the value: what was cut fits into what it is in."""
+    return MAX_BYTES - 1024 * depth
 
 
 def _implied(schema: dict[str, Any]) -> str:

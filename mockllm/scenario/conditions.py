@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mockllm.core.patterns import PatternError, compiled
 from mockllm.scenario import model as m
 from mockllm.scenario.nodes import Mapping, Node, Scalar
 from mockllm.scenario.parts import tool_name
@@ -50,11 +50,9 @@ def _pattern(node: Node, findings: Findings) -> str | None:
     if value is None:
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(value)
-    except (re.error, OverflowError, RecursionError) as problem:
-        findings.add(node, f"must be a regular expression of Python; {problem}")
+        compiled(value)
+    except PatternError as problem:
+        findings.add(node, str(problem))
         return None
     return value
 

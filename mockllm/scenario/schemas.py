@@ -6,11 +6,12 @@ an error. `jsonschema` is imported with the first schema, because the import is 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from mockllm.core.patterns import PatternGaveUpError
 from mockllm.scenario.jsontext import compact
+from mockllm.scenario.schema_validation import SchemaGaveUpError, Validator, schema_flaw
 from mockllm.scenario.wording import excerpt
 
 __all__ = ["Schemas"]
@@ -19,7 +20,6 @@ Flaw = tuple[tuple[str | int, ...], str]
 """The path inside a value, and what is wrong there."""
 
 _MAX_ERRORS = 20
-_ENDLESS = "the schema refers to itself without end"
 
 
 class Schemas:
@@ -35,8 +35,8 @@ class Schemas:
 
     def violations(self, schema: Any, value: Any) -> tuple[Flaw, ...]:
         """Where and how `value` violates `schema`; empty where the schema itself is not valid."""
-        flaws, validate = self._compile(schema)
-        return () if flaws else tuple(_errors(validate, value))
+        flaws, validator = self._compile(schema)
+        return () if flaws else tuple(_errors(validator, value))
 
     def _compile(self, schema: Any) -> Any:
         key = compact(schema)
@@ -45,32 +45,19 @@ class Schemas:
         return self._compiled[key]
 
 
-def _compiled(schema: Any) -> tuple[tuple[Flaw, ...], Any]:
-    from jsonschema import Draft202012Validator, SchemaError
-    from referencing import Registry
+def _compiled(schema: Any) -> tuple[tuple[Flaw, ...], Validator | None]:
+    flaw = schema_flaw(schema)
+    if flaw is None:
+        return (), Validator(schema)
+    path, message = flaw
+    return ((path, f"is not a JSON Schema: {message}"),), None
 
-    registry: Registry[Any] = Registry()
+
+def _errors(validator: Validator, value: Any) -> Iterator[Flaw]:
     try:
-        Draft202012Validator.check_schema(
-            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
-        )
-    except SchemaError as error:
-        flaw = tuple(error.absolute_path), f"is not a JSON Schema: {excerpt(error.message)}"
-        return (flaw,), None
-    return (), Draft202012Validator(schema, registry=registry).iter_errors
-
-
-def _errors(validate: Callable[[Any], Iterable[Any]], value: Any) -> Iterator[Flaw]:
-    from referencing.exceptions import Unresolvable
-
-    try:
-        for count, error in enumerate(validate(value)):
-            if count == _MAX_ERRORS:
-                return
+        for error in validator.errors(value, _MAX_ERRORS):
             yield tuple(error.absolute_path), excerpt(error.message, 200)
-    except RecursionError:
-        yield (), _ENDLESS
-    except Unresolvable as error:
-        yield (), f"the schema's reference {excerpt(error.ref)!r} leads nowhere"
-    except re.error as error:
-        yield (), f"the schema has a pattern that is no regular expression; {error}"
+    except SchemaGaveUpError as problem:
+        yield (), f"cannot be checked: {problem}"
+    except PatternGaveUpError as problem:
+        yield (), problem.message

@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from tests.replay.hostile_schemas import MANY_STEPS, nested
+
 BROKEN = "scenario: a\nturns:\n  - reply: {text: hi, splt: words}\n"
 
 
@@ -44,3 +48,47 @@ def test_schema(mockllm):
     result = mockllm("schema")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "expected"),
+    [
+        ({"pattern": "((a{1000}){1000}){1000}"}, {"a": 1}, "cannot be bounded"),
+        ({"pattern": "(?i)" + "[ -\ud7ff]" * 60}, {"a": 1}, "too many characters"),
+        (nested(400), {"a": 1}, "nested more than 100 levels deep"),
+        (MANY_STEPS, {"a": 1}, "cannot be checked: it needs more than"),
+        (
+            {"properties": {"a": {"pattern": "(x+x+)+y"}}},
+            {"a": "x" * 20_000},
+            "gave up the regular expression '(x+x+)+y'",
+        ),
+        ({"$ref": "http://127.0.0.1:1/x"}, {"a": 1}, "leads nowhere"),
+    ],
+    ids=["pattern", "ranges", "depth", "steps", "search", "remote"],
+)
+@pytest.mark.slow
+def test_schemas_that_ask_for_too_much(mockllm, tmp_path, parameters, arguments, expected):
+    """The check ends with a problem that has a location."""
+    file = tmp_path / "a.yaml"
+    tools = json.dumps([{"name": "f", "parameters": parameters}])
+    reply = json.dumps({"tool": "f", "arguments": arguments})
+    file.write_text(f"scenario: a\ntools: {tools}\nturns:\n  - reply: {reply}\n")
+    result = mockllm("validate", file)
+    assert result.exit_code == 1
+    first = result.stdout.splitlines()[0]
+    assert first.startswith(f"{file}:")
+    assert expected in result.stdout
+
+
+def test_a_pattern_that_cannot_be_bounded(mockllm, tmp_path):
+    """It is a problem at its place, as one that is no regular expression is."""
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "scenario: a\nmatch: {user: {regex: '((a{1000}){1000}){1000}'}}\n"
+        "turns: [{reply: {text: hi}}]\n"
+    )
+    result = mockllm("validate", file)
+    assert result.stdout.splitlines()[0] == (
+        f"{file}:2:23: match.user.regex: is a regular expression whose searches cannot be bounded; "
+        "make its counted repeats smaller"
+    )

@@ -124,6 +124,7 @@ def test_a_text_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts are kept, up to a number; then all are forgotten."""
     monkeypatch.setattr(module, "_CACHED_TEXTS", 2)
     monkeypatch.setattr(module, "_CACHED_LENGTH", 4)
+    monkeypatch.setattr(module, "_FEW", 0)
     index = contains(["a"])
     for text, kept in (
         ("aaaa", ["aaaa"]),

@@ -156,6 +156,22 @@ def test_decisions_are_kept_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [cache.get((key,)) for key in "bc"] == [None, one]
 
 
+def test_large_requests_are_kept_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most never do. So many are remembered, then all are forgotten."""
+    monkeypatch.setattr(RequestCache, "_MAX_FIRST", 2)
+    monkeypatch.setattr(RequestCache, "_MAX_SEEN", 2)
+    cache, one = RequestCache(), decision()
+    cache.keep(("a", b"b"), one)
+    assert cache.get(("a", b"b")) is one
+    cache.keep(("a", b"bc"), one)
+    assert cache.get(("a", b"bc")) is None
+    cache.keep(("a", b"bc"), one)
+    assert cache.get(("a", b"bc")) is one
+    for body in (b"one", b"two", b"three", b"one"):
+        cache.keep((body,), one)
+    assert cache.get((b"one",)) is None
+
+
 def test_what_is_kept_by_itself() -> None:
     """A thousand and twenty-four decisions, keys of 64 KiB."""
     assert (RequestCache._MAX_DECISIONS, RequestCache._MAX_KEY) == (1024, 64 * 1024)

@@ -46,7 +46,8 @@ SEMANTICS: list[Row] = [
         "schema pattern",
         top("tools: [{name: f, parameters: {pattern: '('}}]"),
         [
-            "2:41: tools[0].parameters.pattern: is not a JSON Schema: '(' is not a 'regex'",
+            "2:41: tools[0].parameters.pattern: is not a JSON Schema: '(' must be a regular "
+            "expression of Python; missing ), unterminated subpattern at position 0",
         ],
     ),
     (
