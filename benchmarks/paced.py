@@ -1,0 +1,302 @@
+"""Timed streams: how late events arrive, beside a bare program that writes the same bytes.
+
+    python benchmarks/paced.py [--streams 500 1000 2000 4000] [--rounds 3] [--events 200]
+                               [--interval 20] [--loop asyncio] [--aimock]
+
+The bare program is one asyncio loop with one scheduler, no parsing and no state: what Python can do
+at most. It sends the frames that mockllm sends. Each server has the first core, the client another;
+servers run in turn, and the ratio of a round counts. The client is `paced_client.c`, compiled with
+`cc`; where there is no compiler, one in Python does the same for fewer streams.
+
+aimock sends chunks of its own after a fixed latency each; it is measured if it is installed in
+`tests/upstreams/aimock`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import _load
+
+CLIENT = Path(__file__).with_name("paced_client.c")
+AIMOCK = _load.ROOT / "tests/upstreams/aimock/node_modules/.bin/llmock"
+PATH = "/v1/chat/completions"
+PROMPT = "paced streams"
+TICKS = 1000  # a second
+
+Figures = dict[str, float]
+
+
+def scenario(events: int, interval: float) -> str:
+    """A scenario whose Chat stream has so many events, nearly all alone in their interval."""
+    frames = "\n".join(
+        f"      - pause: {interval}ms\n"
+        f"      - {{frame: {{data: {json.dumps(f'{n:04} ' + 'x' * 260)}}}, api: chat}}"
+        for n in range(events - 4)
+    )
+    # Besides the frames: the role, a text, the finish reason and the end.
+    return (
+        f"scenario: paced\nmatch: {{user: {PROMPT}}}\nturns:\n  - reply:\n"
+        f"      - {{text: begin}}\n{frames}\n"
+    )
+
+
+def times_of(served: Path) -> list[int]:
+    """When each event of the scenario is due, in microseconds."""
+    command = [sys.executable, "-m", "mockllm", "show", "paced", "--scenarios", str(served)]
+    done = subprocess.run(
+        [*command, "--api", "chat", "--timing"], capture_output=True, text=True, check=True
+    )
+    found = re.findall(r"^\+([0-9.]+)s", done.stdout, re.MULTILINE)
+    return [round(float(at) * 1_000_000) for at in found]
+
+
+# The bare program
+
+
+def bare(path: str) -> None:
+    """Answers each request with the HTTP chunks of a file, each at its time."""
+    times, (head, *pieces) = json.loads(Path(path).read_text())
+    head, pieces = head.encode(), [piece.encode() for piece in pieces]
+    loop = asyncio.new_event_loop()
+    due: defaultdict[int, list[_BareStream]] = defaultdict(list)
+
+    def run(tick: int) -> None:
+        for stream in due.pop(tick, ()):
+            stream.sent += 1
+            if not stream.transport.is_closing():
+                stream.transport.write(pieces[stream.sent])
+                plan(stream)
+
+    def plan(stream: _BareStream) -> None:
+        if stream.sent + 1 < len(pieces):
+            tick = int((stream.start + times[stream.sent + 1] / 1_000_000) * TICKS) + 1
+            if tick not in due:
+                loop.call_at(tick / TICKS, run, tick)
+            due[tick].append(stream)
+
+    class _BareStream(asyncio.Protocol):
+        transport: asyncio.Transport
+        start = 0.0
+        sent = 0
+        received = b""
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            self.transport = transport
+
+        def data_received(self, data: bytes) -> None:
+            self.received += data
+            if self.received.endswith(b"}"):
+                self.received, self.start, self.sent = b"", loop.time(), 0
+                self.transport.write(head + pieces[0])
+                plan(self)
+
+    server = loop.run_until_complete(loop.create_server(_BareStream, "127.0.0.1", 0, backlog=4096))
+    print(f"bare http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    loop.run_forever()
+
+
+def pieces_of(port: int, request: bytes, events: int) -> list[str]:
+    """Head and HTTP chunks of mockllm's answer; an event each, the last one with the rest."""
+    data = b""
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        sock.sendall(request)
+        while not data.endswith(b"\r\n0\r\n\r\n"):
+            data += sock.recv(1 << 20)
+    head, _, body = data.decode().partition("\r\n\r\n")
+    pieces = re.split(r"(?=(?:^|(?<=\r\n))[0-9a-f]+\r\ndata: )", body)
+    pieces = [piece for piece in pieces if piece]
+    if len(pieces) != events or body.count("data: ") != events:
+        raise SystemExit(f"the answer has {len(pieces)} events in place of {events}")
+    return [head + "\r\n\r\n", *pieces]
+
+
+# The client
+
+
+def compiled(folder: Path) -> list[str]:
+    """The command of the client."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        print("no C compiler: the client is in Python, good for some 500 streams", flush=True)
+        return [sys.executable, __file__, "--client"]
+    program = folder / "paced_client"
+    subprocess.run([compiler, "-O2", "-o", str(program), str(CLIENT)], check=True)
+    return [str(program)]
+
+
+async def client(port: int, streams: int, file: str, due: str) -> Figures:
+    """What `paced_client.c` does, in Python."""
+    request, late = Path(file).read_bytes(), []
+    times = [float(at) / 1_000_000 for at in Path(due).read_text().split()]
+
+    async def one() -> bool:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        began, seen, tail = time.monotonic(), 0, b""
+        while data := await reader.read(1 << 16):
+            count = (tail + data).count(b"data: ")
+            passed = time.monotonic() - began
+            late.extend(passed - at for at in times[seen : seen + count])
+            seen, tail = seen + count, (tail + data)[-5:]
+            if tail == b"0\r\n\r\n":
+                break
+        writer.close()
+        return seen == len(times)
+
+    began = time.monotonic()
+    found = await asyncio.gather(*(one() for _ in range(streams)), return_exceptions=True)
+    whole = sum(one is True for one in found)
+    figures = {"whole": whole, "errors": streams - whole, "wall": time.monotonic() - began}
+    late.sort()
+    for name, share in (("p50", 0.5), ("p99", 0.99), ("most", 1.0)):
+        figures[name] = late[int((len(late) - 1) * share)] * 1000 if late else 0.0
+    return figures
+
+
+def measure(command: list[str], port: int, streams: int, request: Path, times: Path) -> Figures:
+    """One run of the client, on its core."""
+    words = [port, streams, request, times]
+    done = subprocess.run(
+        [*command, *map(str, words)],
+        stdout=subprocess.PIPE,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {_load.CLIENT_CORE}),
+    )
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+# The servers
+
+
+@contextmanager
+def aimock(folder: Path, events: int, interval: float) -> Iterator[int]:
+    """aimock with a text of about as many chunks of 20 characters; its port."""
+    text = "x" * 20 * (events - 3)
+    match = {"match": {"userMessage": PROMPT}, "response": {"content": text}}
+    (folder / "fixtures.json").write_text(json.dumps({"fixtures": [match]}))
+    words = [str(AIMOCK), "--port", "0", "--fixtures", str(folder / "fixtures.json")]
+    process = subprocess.Popen(
+        [*words, "--latency", f"{interval:g}", "--chunk-size", "20"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=lambda: os.sched_setaffinity(0, {_load.SERVER_CORE}),
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = re.search(rb"http://127\.0\.0\.1:(\d+)", line)
+            if found:
+                yield int(found[1])
+                return
+        raise SystemExit("aimock did not start")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def row(streams: int, name: str, found: list[Figures], against: list[Figures]) -> str:
+    """A line of the table."""
+    ratios = [a["p99"] / max(b["p99"], 1) for a, b in zip(found, against, strict=True)]
+    return (
+        f"{streams:7,} {name:8} p50 {_load.spread([one['p50'] for one in found], 1):>26} ms  "
+        f"p99 {_load.spread([one['p99'] for one in found], 1):>28} ms  "
+        f"ratio {_load.spread(ratios, 2)}  wall {statistics.median(o['wall'] for o in found):.2f} "
+        f"s  errors {sum(int(one['errors']) for one in found)}"
+    )
+
+
+def compare(folder: Path, options: argparse.Namespace) -> None:
+    """Runs all servers, and prints the table."""
+    served, request, due = folder / "served", folder / "request", folder / "times"
+    served.mkdir()
+    (served / "paced.yaml").write_text(scenario(options.events, options.interval))
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]}
+    request.write_bytes(_load.request_bytes(PATH, json.dumps(body).encode()))
+    times = times_of(served)
+    due.write_text("\n".join(map(str, times)))
+    command = compiled(folder)
+    ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet"]
+    with _load.server([*ours, "--loop", options.loop]) as (port, _):
+        answer = folder / "answer.json"
+        pieces = pieces_of(port, request.read_bytes(), len(times))
+        answer.write_text(json.dumps([times, pieces]))
+        with _load.server([__file__, "--bare", str(answer)]) as (bare_port, _):
+            for streams in options.streams:
+                found: dict[str, list[Figures]] = {"bare": [], "mockllm": []}
+                for _ in range(options.rounds):
+                    for name, at in (("bare", bare_port), ("mockllm", port)):
+                        found[name].append(measure(command, at, streams, request, due))
+                for name, figures in found.items():
+                    print(row(streams, name, figures, found["bare"]), flush=True)
+    if options.aimock and AIMOCK.exists() and shutil.which("node"):
+        compare_aimock(folder, command, request, options)
+
+
+def compare_aimock(
+    folder: Path, command: list[str], request: Path, options: argparse.Namespace
+) -> None:
+    """The same for aimock, with a text of as many chunks."""
+    due = folder / "times of aimock"
+    with aimock(folder, options.events, options.interval) as port:
+        count = events_of(port, request.read_bytes())
+        due.write_text("\n".join(str(n * options.interval * 1000) for n in range(count)))
+        for streams in options.streams:
+            figures = [measure(command, port, streams, request, due)]
+            print(row(streams, "aimock", figures, figures), flush=True)
+
+
+def events_of(port: int, request: bytes) -> int:
+    """How many events the answer of a server has."""
+    data = b""
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        sock.sendall(request)
+        while not data.endswith(b"0\r\n\r\n"):
+            data += sock.recv(1 << 20)
+    return data.count(b"data: ")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, nargs="+", default=[500, 1000, 2000, 4000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, default=200)
+    parser.add_argument("--interval", type=float, default=20, help="in milliseconds")
+    parser.add_argument("--loop", default="auto")
+    parser.add_argument("--aimock", action="store_true", help="measure aimock, too")
+    parser.add_argument("--bare", metavar="FILE", help="be the bare server")
+    parser.add_argument("--client", nargs=4, help="be the client")
+    options = parser.parse_args()
+    if options.bare:
+        bare(options.bare)
+    elif options.client:
+        port, streams, file, due = options.client
+        running = client(int(port), int(streams), file, due)
+        print(json.dumps(asyncio.run(running)))
+    else:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        with tempfile.TemporaryDirectory() as name:
+            compare(Path(name), options)
+
+
+if __name__ == "__main__":
+    main()
