@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
-from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
@@ -30,7 +29,7 @@ class ServerThread:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._stopping: asyncio.Event | None = None
-        self._failure: OSError | MockLLMError | None = None
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="mockllm-server", daemon=True)
 
     @property
@@ -84,7 +83,7 @@ class ServerThread:
     async def _serve(self) -> None:
         try:
             await self.server.start()
-        except (OSError, MockLLMError) as error:
+        except Exception as error:  # noqa: BLE001 - it is raised where the `with` block begins
             self._failure = error
             self._ready.set()
             return

@@ -12,12 +12,16 @@ from typing import Any
 
 import pytest
 
+from mockllm.errors import UsageError
 from mockllm.replay.exchange import Exchange
 from mockllm.replay.journal_entries import pack, restore
 from mockllm.replay.shared_session import Claim, FindAnswer
+from mockllm.server.app import MockServer
+from mockllm.server.options import ServerOptions
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
 from mockllm.server.state.store import Batch, Bounds, Setup, StateStore
+from mockllm.server.thread import ServerThread
 from tests.shared_state.replicas import redis_server
 from tests.timeouts import GIVE_UP
 
@@ -200,3 +204,21 @@ asyncio.run(run())
         assert (session.count, session.gaps) == (2, (gap,))
 
     asyncio.run(run())
+
+
+def test_a_server_that_cannot_begin_does_not_hang(tmp_path: Path) -> None:
+    """What its start raises is raised where the server was wanted, whatever it is."""
+    folder = tmp_path / "state.db"
+    folder.mkdir()
+    options = ServerOptions(state=f"sqlite:{folder}")
+    with pytest.raises(UsageError, match="--state"), ServerThread([], options):
+        pass
+
+    class Broken(MockServer):
+        async def start(self) -> None:
+            raise KeyError("broken")
+
+    thread = ServerThread([])
+    thread.server = Broken([])
+    with pytest.raises(KeyError, match="broken"), thread:
+        pass

@@ -93,7 +93,12 @@ class SqliteStore:
         self._process = process
         self._listener = PeerListener(answers)
         port = await self._listener.open()
-        await self._run(self._open, port)
+        try:
+            await self._run(self._open, port)
+        except BaseException:
+            await self._listener.close()
+            self._thread.shutdown()
+            raise
 
     def _open(self, port: int) -> None:
         count = self._count_of(self._process)
