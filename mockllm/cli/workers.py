@@ -125,7 +125,7 @@ def _port(options: ServerOptions) -> Iterator[tuple[ServerOptions, socket.socket
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     held = socket.socket(family)
     try:
-        # Without SO_REUSEPORT at first: another server on this port is an error, not a neighbour.
+        # Without SO_REUSEPORT at first: another server on this port is an error.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind((options.host, options.port))
         port = held.getsockname()[1]
@@ -300,7 +300,7 @@ class _LaterReport(QuietReport):
 
 
 def _started(messages: Connection) -> Callable[[Callable[[], None]], None]:
-    """What a server does when it listens: it says so, and watches the process that started it."""
+    """What a server does when it listens: it reports that, and watches its first process."""
 
     def started(stop: Callable[[], None]) -> None:
         messages.send(True)

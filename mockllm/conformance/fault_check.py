@@ -73,7 +73,7 @@ def check_faults(
         adapter: what is raised in its files is no mistake of the client.
         setting: how the client was attached, for the lines that reproduce a case.
         progress: called with what is done, how much of it, and of how much.
-        goes_on: asked before each case; once it is false, no further case is played.
+        goes_on: called before each case; once it is false, no further case is played.
 
     Raises:
         ProbeError: the client cannot be run, or sends no request in any case.

@@ -257,7 +257,7 @@ class Answers:
         endpoint: Endpoint | None,
         session: Session,
     ) -> Forward | None:
-        """Whether a service answers what asks no model: look-ups, and paths not known here.
+        """Whether a service answers what calls no model: look-ups, and paths not known here.
 
         Raises:
             RequestError: no one service is meant by the path and the headers.

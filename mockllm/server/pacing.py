@@ -87,7 +87,7 @@ class Pacer:
     """Writes the parts of all timed answers of an event loop when they are due.
 
     Args:
-        late: reports how late parts are; None: nobody counts that.
+        late: reports how late parts are; None: it is not counted.
     """
 
     def __init__(self, late: Late | None = None) -> None:

@@ -48,7 +48,7 @@ ErrorKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FaultCase:
-    """A case: what is played, and how the client is asked to behave.
+    """A case: what is played, and how the client is to behave.
 
     Args:
         name: `API/NAME`.

@@ -199,7 +199,7 @@ class RedisStore:
                 await self._beat()
 
     async def _listen(self) -> None:
-        """Flushes whenever another process asks for it."""
+        """Flushes for each request of another process."""
         while True:
             listening = self._redis.pubsub()
             try:
@@ -217,14 +217,14 @@ class RedisStore:
                     await listening.aclose()
 
     async def _flush_for(self, token: str) -> None:
-        """Flushes, and tells the process that asked."""
-        asker, _, answer = token.partition(" ")
-        if asker == self._process or self._flush is None:
+        """Flushes, and answers the process that requested it."""
+        other, _, answer = token.partition(" ")
+        if other == self._process or self._flush is None:
             return
         try:
             await self._flush()
         except StoreError:
-            return  # the asker sees that this process does not answer
+            return  # the other one sees that no answer comes
         await self._redis.rpush(answer, self._process)
         await self._redis.expire(answer, 60)
 

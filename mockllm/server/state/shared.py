@@ -254,4 +254,4 @@ class SharedState:
 
 
 def _silence(process: str) -> str:
-    return f"the server process {process} was asked for its journal and did not answer in time"
+    return f"the server process {process} did not write its journal in time"
