@@ -3,8 +3,8 @@ r"""Regular expressions that are not ours: of scenarios, and of JSON Schemas.
 They have the syntax of Python's `re`, which the documentation promises. RE2 has no lookaround and
 no backreferences, and its `\w` and `\b` know ASCII only, so it cannot stand in. Most searches are
 proven short by the pattern and the length of the text, and are done by `re`. All others are done by
-`regex`, which takes the same syntax and can stop after a time: soon at first, then for longer, away
-from the event loop. A search that gave up is an error, never "no match".
+`regex`, in a text that means the same to it, which can stop after a time: soon at first, then for
+longer, away from the event loop. A search that gave up is an error, never "no match".
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from mockllm.core.later import later
 from mockllm.core.pattern_costs import Cost, cost_of
+from mockllm.core.pattern_text import for_regex
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 
@@ -126,8 +127,9 @@ class ForeignPattern:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return regex.compile(self.text, regex.VERSION0, cache_pattern=False)
-        except (regex.error, RecursionError, OverflowError) as problem:
+                text = for_regex(self.text)
+                return regex.compile(text, regex.VERSION0, cache_pattern=False)
+        except (re.error, regex.error, RecursionError, OverflowError) as problem:
             raise PatternError(
                 "is a regular expression whose searches cannot be bounded; write it without a "
                 f"repeat in a repeat (regex: {problem})"

@@ -94,3 +94,28 @@ def test_both_engines_agree(pattern: str, text: str) -> None:
     expected = re.search(pattern, text) is not None
     assert found.found_in(text) == expected
     assert (found._compile_guarded().search(text) is not None) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^(a+)+{e}$", "aa{e}"),
+        ("^(a+)*(b){i}$", "abx"),
+        ("^(a+)*(?:foo){e<=1}$", "fooo"),
+        ("^(a+)+[[:alpha:]]$", "aaz"),
+        ("^(a+)+[[:alpha:]]$", "aa:]"),
+        (r"^(\w+)+$", "e\u0301"),
+        (r"^(\w+)+$", "\xb2"),
+        (r"^(?:[^\W_]+)+$", "\u2460"),
+        (r"^(\s+)+$", "\x1c"),
+        (r"^(a+)+\b\u0301", "a\u0301"),
+        (r"(?a)^(\w+)+$", "\xe9"),
+        (r"^(?:\B)+$", ""),
+        (r"(?i)^(?P<one>a+)+(?(one)b|c)(?-i:d)\1$", "aABda"),
+    ],
+)
+def test_regex_reads_what_re_reads(pattern: str, text: str) -> None:
+    """`regex` has more syntax than `re`, and other classes of characters."""
+    found = ForeignPattern(pattern)
+    assert not found.is_short(len(text))
+    assert found.found_in(text) == (re.search(pattern, text) is not None)
