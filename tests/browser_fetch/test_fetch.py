@@ -203,7 +203,7 @@ def test_control_routes_refuse_the_page(serve, call, origin):
     assert deleted == {"failed": "TypeError"}
     listed = served.http.get("/_mockllm/sessions").json()["sessions"]
     assert [one["session"] for one in listed] == ["kept"]
-    refused = served.http.get("/_mockllm/health", headers={"origin": origin})
+    refused = served.http.get("/_mockllm/sessions", headers={"origin": origin})
     assert f"--allow-origin {origin}" in refused.json()["error"]["message"]
 
 

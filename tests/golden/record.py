@@ -199,8 +199,8 @@ def _answer(url: str, request: _Request) -> bytes:
     return "\n".join([f"{response.status} {response.reason}", *lines, "", ""]).encode() + plain
 
 
-TIMES = rb'"(at|duration|ended|began|started|last|age)": ?[0-9.e-]+'
-"""Fields of control answers that are times."""
+TIMES = rb'"(at|duration|ended|began|started|last|age|connection)": ?[0-9.e-]+'
+"""Fields of control answers that are times, or ports of clients."""
 _Request = tuple[str, str, dict[str, str], bytes | None]
 
 

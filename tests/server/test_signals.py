@@ -152,7 +152,12 @@ def test_a_second_signal_ends_a_server_that_hangs(kind, loop, first):
 LOADING = """
 import sys
 from mockllm.cli import main
-print("loading", flush=True)
+
+def seen(event, arguments):
+    if event == "open" and str(arguments[0]) == sys.argv[1]:
+        print("loading", flush=True)
+
+sys.addaudithook(seen)
 main(["serve", sys.argv[1], "--port", "0"])
 """
 
