@@ -55,7 +55,10 @@ DEFAULT = "default"
 
 def _headers(request: web.BaseRequest) -> dict[str, str]:
     """The headers of a request, their names in lower case."""
-    return {name.lower(): readable_header(value) for name, value in request.headers.items()}
+    return {
+        name.lower(): value if value.isascii() else readable_header(value)
+        for name, value in request.headers.items()
+    }
 
 
 def _known(
