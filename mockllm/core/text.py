@@ -13,22 +13,12 @@ def json_bytes(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def readable_header(value: str) -> str:
-    """The value of a header, as a person reads it: bytes that are no UTF-8 are read as Latin-1.
-
-    Args:
-        value: as aiohttp has it, with such bytes as lone surrogates.
-    """
-    if value.isascii():
-        return value
-    return _text(value.encode("utf-8", "surrogateescape"))
-
-
-def _text(data: bytes) -> str:
+def readable_header(value: bytes) -> str:
+    """The value of a header, as a person reads it: bytes that are no UTF-8 are read as Latin-1."""
     try:
-        return data.decode()
+        return value.decode()
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return value.decode("latin-1")
 
 
 def shorten(

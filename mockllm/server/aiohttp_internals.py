@@ -151,8 +151,19 @@ class _Connection(web.RequestHandler):
         return response
 
     def data_received(self, data: bytes) -> None:
+        if not data:  # aiohttp reads on after a pause
+            super().data_received(data)
+            return
         self._last = data[:_QUOTED]
         super().data_received(data)
+        waiter = self._waiter
+        if self._give_up_at_end is None and (waiter is None or waiter.done()):
+            return
+        self._expect_rest(data)
+
+    def _expect_rest(self, data: bytes) -> None:
+        """Closes the connection after a time in which nothing more arrives of a head that began;
+        forgets that where all of it is there."""
         timer, self._give_up_at_end = self._give_up_at_end, None
         if timer is not None:
             timer.cancel()

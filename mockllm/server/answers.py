@@ -23,11 +23,12 @@ from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
 from mockllm.replay.session import Exchange, Session
 from mockllm.scenario.model import Scenario
-from mockllm.server.body_reading import closes, read_body
+from mockllm.server.body_reading import arrived, closes, read_body
 from mockllm.server.control import gone
 from mockllm.server.options import ServerOptions
 from mockllm.server.path_templates import path_routes
 from mockllm.server.plain_routes import PlainRoutes
+from mockllm.server.request_target import split_target
 from mockllm.server.routing import Endpoint, Routes
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
@@ -147,13 +148,17 @@ class Answers:
     async def answer(
         self,
         request: web.BaseRequest,
-        path: str,
-        query: Mapping[str, str],
+        target: str,
         headers: Mapping[str, str],
         session: Session,
         exchange: Exchange,
     ) -> tuple[HttpAnswer | Forward, bool]:
-        """The answer, and whether the connection has to be closed after it."""
+        """The answer, and whether the connection has to be closed after it.
+
+        Args:
+            target: path and query, without the session prefix.
+        """
+        path, query = split_target(target)
         player, proxy = self.player, self.proxy
         own = self.assigned.find(session.name)
         if own is not None:
@@ -179,29 +184,31 @@ class Answers:
             if plain is not None:
                 return plain
             assert endpoint is not None
-        protocol, target = endpoint.protocol, endpoint.target
+        protocol, place = endpoint.protocol, endpoint.target
         exchange.api = protocol.name
         if endpoint.operation == "generate":
-            exchange.target = target
+            exchange.target = place
         if query:
-            target = replace(target, query=query)
+            place = replace(place, query=query)
         try:
             if not routed:  # or it is read
-                exchange.body = exchange.body or await self.body(request, headers)
+                exchange.body = exchange.body or (
+                    arrived(request, self.options.max_body) or await self.body(request, headers)
+                )
             if proxy is not None and proxy.forwards_all:
                 return Forward(proxy, protocol), False
             if protocol.guard is not None and self.options.strict:
-                protocol.guard(headers, target)
+                protocol.guard(headers, place)
         except RequestError as error:
             return player.refuse(protocol, error, exchange), closes(error)
-        call = Call(protocol, target, headers, session, exchange, NO_TAPES, request.raw_path)
+        call = Call(protocol, place, headers, session, exchange, NO_TAPES, request.raw_path)
         if endpoint.operation == "generate":
             try:
                 answer = player.play(call)
             except TapeNotReadError as missing:
                 answer = await self._finished(self._tape_reads.play(player, call, missing))
             made = answer.status >= 400 and exchange.recorded != "exact"
-            if made and protocol.lists_errors and protocol.lists_errors(target):
+            if made and protocol.lists_errors and protocol.lists_errors(place):
                 answer = in_list(answer)
             refused = exchange.outcome in ("unmatched", "invalid")
             if refused and proxy is not None and proxy.serves(protocol):

@@ -9,7 +9,7 @@ from aiohttp import web
 from mockllm.errors import RequestError
 from mockllm.server.aiohttp_internals import UNREADABLE
 
-__all__ = ["brief", "closes", "is_malformed", "read_body", "read_part", "silent"]
+__all__ = ["arrived", "brief", "closes", "is_malformed", "read_body", "read_part", "silent"]
 
 _UNREADABLE = "unreadable_body"
 
@@ -46,6 +46,18 @@ def brief(error: BaseException) -> str:
 def closes(error: RequestError) -> bool:
     """Whether the connection of a refused request must be closed: more of its body may come."""
     return error.status in (408, 413) or error.code == _UNREADABLE
+
+
+def arrived(request: web.BaseRequest, most: int) -> bytes | None:
+    """The whole body of a request, if it came with the head, as most do; else None.
+
+    Args:
+        most: its bytes at most; None for a larger one, too.
+    """
+    content = request.content
+    if not content.is_eof() or content.exception() is not None or content.total_bytes > most:
+        return None
+    return content.read_nowait()
 
 
 async def read_body(request: web.BaseRequest, most: int, patience: float) -> bytes:

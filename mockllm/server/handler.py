@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Iterable, Mapping
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -19,7 +19,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
 from mockllm.replay.answer import HttpAnswer, json_answer, without_body
-from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.replay.session import Exchange, Sessions
 from mockllm.replay.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers, Forward
@@ -27,7 +27,7 @@ from mockllm.server.body_reading import brief, is_malformed, silent
 from mockllm.server.control import CONTROL_PREFIX, Control
 from mockllm.server.control_access import ControlAccess, preflight_headers
 from mockllm.server.control_answers import ControlAnswers
-from mockllm.server.delivery import CLOSE, deliver
+from mockllm.server.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.front_page import front_page, wants_page
 from mockllm.server.last_resort import failure, note_failure, too_deep
 from mockllm.server.metrics import Snapshot, make_metrics
@@ -53,23 +53,16 @@ DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
 
 
-def _headers(request: web.BaseRequest) -> dict[str, str]:
-    """The headers of a request, their names in lower case."""
-    return {
-        name.lower(): value if value.isascii() else readable_header(value)
-        for name, value in request.headers.items()
-    }
+@lru_cache(maxsize=256)
+def _read_headers(
+    raw: tuple[tuple[bytes, bytes], ...],
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The headers of a request, their names in lower case, and the same with secrets masked.
 
-
-def _known(
-    answer: HttpAnswer,
-) -> Callable[[Session, Exchange], Awaitable[tuple[HttpAnswer | Forward, bool]]]:
-    """Answers with an answer that is known already."""
-
-    async def answering(_: Session, __: Exchange) -> tuple[HttpAnswer | Forward, bool]:
-        return answer, False
-
-    return answering
+    Clients repeat their headers. Both results are shared: nothing may change them.
+    """
+    headers = {name.decode("latin-1").lower(): readable_header(value) for name, value in raw}
+    return headers, masked_headers(headers)
 
 
 def _port(request: web.BaseRequest) -> int:
@@ -166,29 +159,34 @@ class Handler:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
         began = time.perf_counter()
-        headers = _headers(request)
-        session_name, target = session_of(origin_form(request.raw_path, headers), headers)
+        target, (headers, masked) = request.raw_path, _read_headers(request.raw_headers)
+        if not target.startswith("/"):
+            target, headers = origin_form(target, headers)
+            masked = masked_headers(headers)
+        session_name, target = session_of(target, headers)
         exchange = Exchange(
             request.method,
             masked_url(target),
-            masked_headers(headers),
+            masked,
             b"",
             at=time.time(),
             clock=began,
             in_use=True,
             connection=_port(request),
         )
-        shown = self._about_server(request, target, session_name, headers, exchange)
-        if shown is not None:
-            return await self._shown(request, exchange, shown)
-        try:
-            check_session(session_name)
-        except RequestError as error:
-            refusal = self.answers.refusal(target, error, exchange)
-            return await self._play(request, target, DEFAULT, exchange, _known(refusal))
-        path, query = split_target(target)
-        answering = partial(self.answers.answer, request, path, query, headers)
-        return await self._play(request, target, session_name, exchange, answering)
+        path = split_target(target)[0]
+        if path == "/" or path.startswith(CONTROL_PREFIX) or request.method == "OPTIONS":
+            shown = self._about_server(request, target, session_name, headers, exchange)
+            if shown is not None:
+                return await self._shown(request, exchange, shown)
+        refusal = None
+        if session_name != DEFAULT:
+            try:
+                check_session(session_name)
+            except RequestError as error:
+                refusal = self.answers.refusal(target, error, exchange)
+                session_name = DEFAULT
+        return await self._play(request, target, headers, session_name, exchange, refusal)
 
     def _about_server(
         self,
@@ -248,23 +246,30 @@ class Handler:
         self,
         request: web.BaseRequest,
         target: str,
+        headers: Mapping[str, str],
         session_name: str,
         exchange: Exchange,
-        answering: Callable[[Session, Exchange], Awaitable[tuple[HttpAnswer | Forward, bool]]],
+        refusal: HttpAnswer | None,
     ) -> web.StreamResponse:
         """Sends what answers a request; it stands in the journal of its session.
 
         Args:
-            answering: makes the answer, and says whether the connection has to be closed after it.
+            refusal: the answer, if it is known already.
         """
+        answer: HttpAnswer | Forward
         shared = self.shared
         session = self.sessions.get(session_name) if shared is None else SharedSession(session_name)
+        close = False
         try:
-            if isinstance(session, SharedSession) and shared is not None:
-                playing = partial(answering, session, exchange)
+            if refusal is not None:
+                answer = refusal
+            elif isinstance(session, SharedSession) and shared is not None:
+                playing = partial(self.answers.answer, request, target, headers, session, exchange)
                 answer, close = await shared.answer(session, exchange, target, playing)
             else:
-                answer, close = await answering(session, exchange)
+                answer, close = await self.answers.answer(
+                    request, target, headers, session, exchange
+                )
         except ConnectionResetError:
             raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
@@ -276,11 +281,16 @@ class Handler:
         if request.method == "HEAD" and isinstance(answer, HttpAnswer):
             answer = without_body(answer)
         if exchange.problems:  # they quote headers and the path
-            exchange.problems = masked_messages(exchange.problems, _headers(request), target)
+            exchange.problems = masked_messages(exchange.problems, headers, target)
         if isinstance(session, SharedSession) and shared is not None:
             shared.record(session, exchange)
         else:
             self.sessions.record(session, exchange)
+        if not close and isinstance(answer, HttpAnswer):
+            response = write_at_once(request, answer, exchange, self.options)
+            if response is not None:
+                self._end(exchange)
+                return response
         return await self._send(request, target, exchange, answer, close=close)
 
     async def _send(
@@ -323,12 +333,17 @@ class Handler:
             self.streaming.discard(task)
             if self.cutting and exchange.client_gone:
                 exchange.client_gone, exchange.stopped = False, True
-            exchange.duration = time.perf_counter() - exchange.clock
-            exchange.settle()
-            self.metrics.answered(exchange, self.answers.player.served.by_name)
-            if self.shared is not None:
-                self.shared.end(exchange)
-            self._log(exchange)
+            self._end(exchange)
+
+    def _end(self, exchange: Exchange) -> None:
+        """Notes that the answer to a request is over."""
+        exchange.duration = time.perf_counter() - exchange.clock
+        exchange.settle()
+        self.metrics.answered(exchange, self.answers.player.served.by_name)
+        if self.shared is not None:
+            self.shared.end(exchange)
+        if self.options.log is not None:
+            self.options.log(exchange)
 
     def _log(self, exchange: Exchange) -> None:
         if self.options.log is not None:

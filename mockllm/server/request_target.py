@@ -40,22 +40,19 @@ def first_line(data: bytes) -> tuple[str, str]:
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#]*)")
 
 
-def origin_form(target: str, headers: dict[str, str]) -> str:
+def origin_form(target: str, headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     """A target without its origin, as clients send it that take the server for a proxy
-    (`GET http://127.0.0.1/v1/models`).
+    (`GET http://127.0.0.1/v1/models`), and the headers that belong to it.
 
     Args:
         headers: of the request, their names in lower case; the host of the target replaces that of
             the header (RFC 9112, section 3.2.2).
     """
-    if target.startswith("/"):
-        return target
-    found = _ORIGIN.match(target)
+    found = None if target.startswith("/") else _ORIGIN.match(target)
     if found is None:
-        return target
-    headers["host"] = found[1]
+        return target, headers
     rest = target[found.end() :]
-    return rest if rest.startswith("/") else f"/{rest}"
+    return rest if rest.startswith("/") else f"/{rest}", {**headers, "host": found[1]}
 
 
 def session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:

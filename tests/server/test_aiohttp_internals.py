@@ -42,6 +42,7 @@ PRIVATE = {"_eof", "_exception", "_factory", "_payload", "_protocol"}
 OWN = {
     "_admission",
     "_awaits_head",
+    "_expect_rest",
     "_give_up",
     "_give_up_at_end",
     "_heads",

@@ -216,7 +216,7 @@ def test_an_error_outside_of_an_answer(
         raise KeyError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Handler, "_about_server", broken)
+        patch.setattr(Handler, "_play", broken)
         answer = send(served, "anthropic")
     assert answer.status_code == 500
     assert "KeyError at mockllm/server/handler.py" in error_of("anthropic", answer)
