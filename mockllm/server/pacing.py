@@ -169,7 +169,8 @@ class Pacer:
             kept.clear()
 
     def _plan(self, stream: _Stream) -> None:
-        tick = int(stream.due * _TICKS) + 1
+        at = stream.paced.times[stream.index]
+        tick = int((stream.start + at / stream.rate) * _TICKS) + 1
         streams = self._due.get(tick)
         if streams is not None:
             streams.append(stream)
@@ -225,8 +226,6 @@ class Pacer:
         if done.done():  # the task was cancelled
             return
         try:
-            if stream.to.is_closing():
-                raise _gone(stream.exchange)
             if self._write_due(stream, now):
                 done.set_result(None)
         except Exception as error:  # noqa: BLE001 - the task of the request raises it
@@ -234,33 +233,43 @@ class Pacer:
 
     def _write_due(self, stream: _Stream, now: float) -> bool:
         """Writes what is due; returns whether the task is to go on."""
-        paced, exchange, first = stream.paced, stream.exchange, stream.index
-        times, ends = paced.times, paced.ends
-        index, count = first + 1, len(times)
-        if not paced.separate:
-            passed = (now - stream.start) * stream.rate
-            bound = stream.begin + WATER
-            while index < count and times[index] <= passed and ends[index] <= bound:
-                index += 1
-        if exchange.ended is None and stream.last in times[first:index]:
-            exchange.ended = perf_counter() - exchange.clock
-        end = ends[index - 1]
-        stream.to.write(paced.data[stream.begin : end])
-        stream.begin, stream.index = end, index
-        for part in paced.parts[first:index]:
-            exchange.bytes_sent += len(part)
+        to, paced, index = stream.to, stream.paced, stream.index
+        if to.is_closing():
+            raise _gone(stream.exchange)
+        times, passed = paced.times, (now - stream.start) * stream.rate
+        count = len(times)
         if self._late is not None:
-            for at in times[first:index]:
-                self._late(now - stream.start - at / stream.rate, 1)
-        if index == count or stream.to.get_write_buffer_size() > WATER:
+            self._late((passed - times[index]) / stream.rate, 1)
+        stream.exchange.bytes_sent += len(paced.parts[index])
+        index += 1
+        if index < count and times[index] <= passed and not paced.separate:
+            index = self._all_due(stream, passed)
+        end = paced.ends[index - 1]
+        to.write(paced.data[stream.begin : end])
+        stream.begin, stream.index = end, index
+        if times[index - 1] == stream.last and stream.exchange.ended is None:
+            stream.exchange.ended = perf_counter() - stream.exchange.clock
+        if index == count or to.get_write_buffer_size() > WATER:
             return True
-        if stream.due > now:
+        if times[index] > passed:
             self._plan(stream)
         else:  # in a round of its own: in another segment, and after other answers
             self._again.append(stream)
             if self._armed > 0:
                 self._arm(0)
         return False
+
+    def _all_due(self, stream: _Stream, passed: float) -> int:
+        """Counts the parts that are due after so many microseconds and go out with the first in
+        one write; returns where they end."""
+        paced, index = stream.paced, stream.index + 1
+        times, ends, bound = paced.times, paced.ends, stream.begin + WATER
+        while index < len(times) and times[index] <= passed and ends[index] <= bound:
+            if self._late is not None:
+                self._late((passed - times[index]) / stream.rate, 1)
+            stream.exchange.bytes_sent += len(paced.parts[index])
+            index += 1
+        return index
 
 
 _NOTHING = Paced(b"", (0,), (0,), (b"",))
