@@ -1,13 +1,14 @@
 """Timed streams: how late events arrive, beside a bare program that writes the same bytes.
 
     python benchmarks/paced.py [--streams 500 1000 2000 4000] [--rounds 3] [--events 200]
-                               [--interval 20] [--loop asyncio] [--aimock]
+                               [--interval 20] [--loop asyncio] [--workers 2] [--aimock]
 
 The bare program is one asyncio loop with one scheduler, no parsing and no state: what Python can do
 at most. It sends the frames that mockllm sends. Each server has the first core, the client another;
 servers run in turn, and the ratio of a round counts. The client is `paced_client.c`, compiled with
 `cc`; where there is no compiler, one in Python does the same for fewer streams.
 
+With `--workers`, mockllm in so many processes has all cores, and the client is niced beside it.
 aimock sends chunks of its own after a fixed latency each; it is measured if it is installed in
 `tests/upstreams/aimock`.
 """
@@ -29,7 +30,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import _load
@@ -171,14 +172,19 @@ async def client(port: int, streams: int, file: str, due: str) -> Figures:
     return figures
 
 
-def measure(command: list[str], port: int, streams: int, request: Path, times: Path) -> Figures:
-    """One run of the client, on its core."""
+def measure(
+    command: list[str], port: int, streams: int, request: Path, times: Path, beside: bool
+) -> Figures:
+    """One run of the client: on its core, or niced beside a server that has all cores."""
+
+    def place() -> None:
+        os.sched_setaffinity(0, set(_load.CORES) if beside else {_load.CLIENT_CORE})
+        if beside:
+            os.nice(5)
+
     words = [port, streams, request, times]
     done = subprocess.run(
-        [*command, *map(str, words)],
-        stdout=subprocess.PIPE,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {_load.CLIENT_CORE}),
+        [*command, *map(str, words)], stdout=subprocess.PIPE, check=True, preexec_fn=place
     )
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -234,34 +240,31 @@ def compare(folder: Path, options: argparse.Namespace) -> None:
     times = times_of(served)
     due.write_text("\n".join(map(str, times)))
     command = compiled(folder)
-    ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet"]
-    with _load.server([*ours, "--loop", options.loop]) as (port, _):
+    ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet", "--loop", options.loop]
+    with ExitStack() as running:
+        port, _ = running.enter_context(_load.server(ours))
         answer = folder / "answer.json"
         pieces = pieces_of(port, request.read_bytes(), len(times))
         answer.write_text(json.dumps([times, pieces]))
-        with _load.server([__file__, "--bare", str(answer)]) as (bare_port, _):
-            for streams in options.streams:
-                found: dict[str, list[Figures]] = {"bare": [], "mockllm": []}
-                for _ in range(options.rounds):
-                    for name, at in (("bare", bare_port), ("mockllm", port)):
-                        found[name].append(measure(command, at, streams, request, due))
-                for name, figures in found.items():
-                    print(row(streams, name, figures, found["bare"]), flush=True)
-    if options.aimock and AIMOCK.exists() and shutil.which("node"):
-        compare_aimock(folder, command, request, options)
-
-
-def compare_aimock(
-    folder: Path, command: list[str], request: Path, options: argparse.Namespace
-) -> None:
-    """The same for aimock, with a text of as many chunks."""
-    due = folder / "times of aimock"
-    with aimock(folder, options.events, options.interval) as port:
-        count = events_of(port, request.read_bytes())
-        due.write_text("\n".join(str(n * options.interval * 1000) for n in range(count)))
+        bare_port, _ = running.enter_context(_load.server([__file__, "--bare", str(answer)]))
+        servers = {"bare": (bare_port, due, False), "mockllm": (port, due, False)}
+        if options.workers:
+            words = [*ours, "--workers", str(options.workers)]
+            several, _ = running.enter_context(_load.server(words, pinned=False))
+            servers[f"{options.workers} workers"] = several, due, True
+        if options.aimock and AIMOCK.exists() and shutil.which("node"):
+            other = running.enter_context(aimock(folder, options.events, options.interval))
+            own = folder / "times of aimock"
+            count = events_of(other, request.read_bytes())
+            own.write_text("\n".join(str(n * options.interval * 1000) for n in range(count)))
+            servers["aimock"] = other, own, False
         for streams in options.streams:
-            figures = [measure(command, port, streams, request, due)]
-            print(row(streams, "aimock", figures, figures), flush=True)
+            found: dict[str, list[Figures]] = {name: [] for name in servers}
+            for _ in range(options.rounds):
+                for name, (at, at_times, beside) in servers.items():
+                    found[name].append(measure(command, at, streams, request, at_times, beside))
+            for name, figures in found.items():
+                print(row(streams, name, figures, found["bare"]), flush=True)
 
 
 def events_of(port: int, request: bytes) -> int:
@@ -281,6 +284,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--interval", type=float, default=20, help="in milliseconds")
     parser.add_argument("--loop", default="auto")
+    parser.add_argument("--workers", type=int, default=0, help="measure so many processes, too")
     parser.add_argument("--aimock", action="store_true", help="measure aimock, too")
     parser.add_argument("--bare", metavar="FILE", help="be the bare server")
     parser.add_argument("--client", nargs=4, help="be the client")
