@@ -50,6 +50,7 @@ async def follow(
             if error.problems != problems:
                 problems = error.problems
                 report.broken(problems)
+                server.note_problems(problems)
             continue
         if problems or scenarios != served:
             server.reload(scenarios)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import click
 
 from mockllm.cli.params import API, EXISTING, quirk, read_scenarios
 from mockllm.errors import MockLLMError, UsageError
-from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mockllm.core.timed_bytes import Ending
@@ -93,6 +92,7 @@ def show(
       mockllm show chat/sample-call+chat-index-missing
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
+    from mockllm.replay.again import turn_answer, usual_request
     from mockllm.replay.body import parse_object
 
     if _is_case(scenario):
@@ -104,7 +104,10 @@ def show(
         return
     protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
     fields = {} if request is None else parse_object(request.read())
-    answer = _answer(found, protocol, turn - 1, attempt, fields, quirks, stream=not body)
+    sent = usual_request(found, protocol, stream=not body, fields=fields)
+    answer = turn_answer(
+        found, turn - 1, protocol, sent, attempt=attempt, quirks=quirks, on_reply=_report_reply
+    )
     _print(answer, timing)
 
 
@@ -224,48 +227,6 @@ def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
     return PROTOCOLS[api or playable[0]]
 
 
-def _answer(
-    scenario: Scenario,
-    protocol: WireProtocol,
-    position: int,
-    attempt: int | None,
-    fields: dict[str, Any],
-    quirks: tuple[str, ...],
-    *,
-    stream: bool,
-) -> HttpAnswer:
-    from mockllm.matching.positions import turn_at, turn_index
-    from mockllm.matching.select import Selection
-    from mockllm.replay.answer import http_error_answer
-    from mockllm.replay.client_requests import client_target, first_body, user_text
-    from mockllm.replay.compile import Replayer
-    from mockllm.replay.tries import broken_answer, try_answer
-
-    spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
-    if spec is None or index is None:
-        raise UsageError(_too_few(scenario, position + 1))
-    selection = Selection(scenario, position, index)
-    model = f"mock/{scenario.name}"
-    body = {**first_body(protocol, model, user_text(scenario)), **fields}
-    target = client_target(protocol, model, stream=stream)
-    request = replace(protocol.parse(body, target, False), stream=stream)
-    tried = _tried(spec, attempt)
-    replayer, faults = Replayer(), spec.fault
-    answer = None
-    if tried < len(spec.attempts):
-        failure, number = spec.attempts[tried], tried + 1
-        answer, faults = try_answer(
-            replayer, selection, request, protocol, spec, failure, number, quirks
-        )
-    elif scenario.turns[index].recorded is not None:
-        answer = _recorded(scenario, index, protocol, stream=stream, quirks=bool(quirks))
-    if answer is None and spec.http is not None:
-        answer = http_error_answer(protocol, spec.http, selection, tried + 1)
-    if answer is None:
-        answer = replayer.answer(selection, request, protocol, quirks)
-    return broken_answer(answer, faults, selection, request, protocol)
-
-
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
     """The API over which a turn was recorded."""
     from mockllm.matching.positions import turn_index
@@ -277,27 +238,6 @@ def _recorded_over(scenario: Scenario, position: int) -> str | None:
         return None if recorded is None else load(recorded).api
     except (MockLLMError, OSError):
         return None
-
-
-def _recorded(
-    scenario: Scenario, index: int, protocol: WireProtocol, *, stream: bool, quirks: bool
-) -> HttpAnswer | None:
-    """The recorded answer of a turn; None, and a line that says why, where the reply is played."""
-    from mockllm.replay.tape_player import Recordings
-
-    turn = scenario.turns[index]
-    played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
-    if played.answer is None:
-        _report_reply(played)
-    return played.answer
-
-
-def _tried(spec: TurnSpec, attempt: int | None) -> int:
-    """How many tries come before the requested one."""
-    tries = len(spec.attempts) + 1
-    if attempt is not None and attempt > tries:
-        raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
-    return tries - 1 if attempt is None else attempt - 1
 
 
 def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:

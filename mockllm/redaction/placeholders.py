@@ -9,6 +9,7 @@ becomes empty. A longer one is filled up to a multiple of 16, so that its length
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from mockllm.redaction.encodings import base64_runs
@@ -17,6 +18,7 @@ __all__ = [
     "PREFIXES",
     "Placeholders",
     "is_placeholder",
+    "placeholder_kinds",
     "placeholder_spans",
     "proportional_parts",
     "spread_out",
@@ -84,6 +86,16 @@ def is_placeholder(text: str) -> bool:
 def placeholder_spans(text: str) -> list[tuple[int, int]]:
     """Where placeholders are in a text."""
     return [found.span() for found in _ANY.finditer(text)]
+
+
+def placeholder_kinds(texts: Iterable[str]) -> Counter[str]:
+    """How many different placeholders some texts have, by what they replaced: `e-mail address`,
+    the beginning of a well-known key (`sk-proj-`), or `secret`."""
+    found = {one[0] for text in texts for one in _ANY.finditer(text)}
+    return Counter(
+        "e-mail address" if one.startswith("hidden") else one.partition("REDACTED")[0] or "secret"
+        for one in found
+    )
 
 
 class Placeholders:

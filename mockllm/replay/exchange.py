@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mockllm.core.target import Target
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.replay.shortening import MAX_BODY, shortened_body
 
-__all__ = ["MISSED", "Exchange", "not_kept_whole"]
+__all__ = ["MISSED", "Exchange", "PassedAnswer", "not_kept_whole"]
 
 MISSED = "a fault did not strike: "
 """The beginning of the problem that an exchange has whose fault did not strike."""
@@ -22,9 +24,45 @@ ExchangeOutcome = Literal[
 
 
 _INTERNAL = frozenset(
-    ("body", "answer_id", "clock", "target", "complete", "in_use", "dropped", "charged")
+    (
+        "body",
+        "answer_id",
+        "clock",
+        "target",
+        "complete",
+        "in_use",
+        "dropped",
+        "charged",
+        "left",
+        "passed",
+    )
 )
 """The fields that no journal shows."""
+
+
+@dataclass(slots=True)
+class PassedAnswer:
+    """What a service answered, as it passed.
+
+    Args:
+        headers: as received, names in lower case.
+        chunks: of the body, as received; beyond `most` bytes they are counted in `left_out`.
+    """
+
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    chunks: list[TimedBytes] = field(default_factory=list)
+    size: int = 0
+    left_out: int = 0
+    most: int = 4 * 1024 * 1024
+
+    def add(self, chunk: TimedBytes) -> None:
+        """Keeps a chunk."""
+        if self.size + len(chunk.data) > self.most:
+            self.left_out += len(chunk.data)
+            return
+        self.size += len(chunk.data)
+        self.chunks.append(chunk)
 
 
 @dataclass(slots=True)
@@ -73,6 +111,9 @@ class Exchange:
         in_use: whether the server still works with it, and needs its whole body.
         dropped: whether it has left the journal of its session.
         charged: the memory that its journal counts for it, in bytes.
+        left: of an answer that takes time, after each write: the bytes of the body that were
+            written, and when that was, in seconds after the start of the answer. None: not noted.
+        passed: what a service answered; None where nothing was forwarded, or it is not kept.
     """
 
     method: str
@@ -113,6 +154,8 @@ class Exchange:
     in_use: bool = False
     dropped: bool = False
     charged: int = 0
+    left: array[float] | None = None
+    passed: PassedAnswer | None = None
 
     @property
     def size(self) -> int:
@@ -146,6 +189,7 @@ class Exchange:
     def _clear(self) -> None:
         self._note_size()
         self.headers, self.body = {}, b""
+        self.left = self.passed = None
 
     def _shorten(self) -> None:
         self._note_size()

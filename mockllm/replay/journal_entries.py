@@ -21,7 +21,20 @@ __all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
 """The problem of an entry whose process is gone."""
 
-_APART = frozenset(("session", "number", "charged", "dropped", "headers", "body", "target", "at"))
+_APART = frozenset(
+    (
+        "session",
+        "number",
+        "charged",
+        "dropped",
+        "headers",
+        "body",
+        "target",
+        "at",
+        "left",
+        "passed",
+    )
+)
 _FIELDS = tuple(one.name for one in fields(Exchange) if one.name not in _APART)
 _values = attrgetter(*_FIELDS)
 _dumps = json.JSONEncoder(separators=(",", ":")).encode

@@ -90,15 +90,20 @@ class StateAwayError(RequestError):
     """The state store cannot be reached, and a request needs it.
 
     Args:
-        operation: that was to be carried out; None for one of a control route.
+        needed: what the request needs of the store, in words or as an operation; None for a request
+            that is about the store.
         why: what went wrong.
     """
 
-    def __init__(self, operation: StateOperation | None, why: str) -> None:
-        purpose = "it" if operation is None else _PURPOSE[type(operation)]
+    def __init__(self, needed: StateOperation | str | None, why: str) -> None:
+        if needed is None:
+            purpose = "it"
+        else:
+            what = needed if isinstance(needed, str) else _PURPOSE[type(needed)]
+            purpose = f"{what} from it"
         super().__init__(
-            f"The state store cannot be reached ({why}), and this request needs {purpose} from "
-            "it. Start it again, or send the request again later.",
+            f"The state store cannot be reached ({why}), and this request needs {purpose}. Start "
+            "the store again, or send the request again later.",
             status=503,
             code="state_store_unavailable",
         )

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.proxy import Proxy
+    from mockllm.server.ui.recorded import Recorded
 
 __all__ = ["Answers", "Forward"]
 
@@ -69,6 +70,8 @@ class Answers:
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
+        self.recorded: Recorded | None = None
+        """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS.values(), path_routes(PROTOCOLS, options.paths))
         self._tape_reads = TapeReads()
@@ -115,6 +118,11 @@ class Answers:
         from mockllm.server.proxy import Proxy
 
         names = [scenario.name for scenario in self._scenarios]
+        if self.options.ui and options.mode != "none":
+            from mockllm.server.ui.recorded import Recorded
+
+            self.recorded = Recorded(options)
+            options = self.recorded.options
         self.proxy = Proxy(options, self._serving, names, self.options.faults)
         self.proxy.patience = self.options.patience
 

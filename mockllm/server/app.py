@@ -7,7 +7,7 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from mockllm.server.aiohttp_internals import low_level_server, take_no_more_requ
 from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
+    from mockllm.errors import Problem
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.player import Player
     from mockllm.replay.session import Sessions
@@ -100,6 +101,11 @@ class MockServer:
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
         self._handler.answers.reload(scenarios)
+        self._handler.reloaded(())
+
+    def note_problems(self, problems: Sequence[Problem]) -> None:
+        """Notes why changed files are not served; the live page shows it."""
+        self._handler.reloaded(problems)
 
     def assign(
         self,
@@ -237,6 +243,7 @@ class MockServer:
             await site.stop()
         take_no_more_requests(self._server)
         self._handler.readiness.stopping = True
+        self._handler.close_pages()
         try:
             await self._grace()
         finally:

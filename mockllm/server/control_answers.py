@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -20,7 +20,12 @@ from mockllm.server.journal_delivery import deliver_parts
 from mockllm.server.metrics import Snapshot, render
 from mockllm.server.readiness import Readiness
 
+if TYPE_CHECKING:
+    from mockllm.server.ui.routes import LivePage
+
 __all__ = ["ControlAnswers"]
+
+_PAGE = CONTROL_PREFIX + "ui"
 
 _OPEN = frozenset(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))
 """The routes for probes and Prometheus, which use the address of a pod or container. They answer
@@ -43,6 +48,8 @@ class ControlAnswers:
         self.control = control
         self._access = access
         self.readiness = Readiness()
+        self.page: Callable[[], LivePage] | None = None
+        """The live page; None: there is none."""
 
         async def own() -> Snapshot:
             return figures()
@@ -81,6 +88,8 @@ class ControlAnswers:
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:
                 return await deliver(request, json_answer(200, {}, preflight), exchange)
+            if path == _PAGE or path.startswith(f"{_PAGE}/"):
+                return await self._live_page(request, exchange, target, headers, own)
             status, value = await self.control.handle(
                 player, method, target, headers, body, session
             )
@@ -90,6 +99,20 @@ class ControlAnswers:
         if isinstance(value, dict):
             return await deliver(request, json_answer(status, value, own), exchange)
         return await deliver_parts(request, own, value, exchange)
+
+    async def _live_page(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
+        target: str,
+        headers: Mapping[str, str],
+        own: Mapping[str, str],
+    ) -> web.StreamResponse:
+        if self.page is None:
+            raise RequestError(
+                "This server has no live page: it was started with --no-ui.", status=404
+            )
+        return await self.page().respond(request, exchange, target, headers, own)
 
     async def _open(
         self, path: str, player: Player, headers: Mapping[str, str], own: dict[str, str]

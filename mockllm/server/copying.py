@@ -11,7 +11,7 @@ from aiohttp import web
 from mockllm.core.http_status import unusual_reason
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError
-from mockllm.replay.session import Exchange
+from mockllm.replay.exchange import Exchange, PassedAnswer
 from mockllm.server.body_reading import read_part
 from mockllm.server.recorder import Recorder
 from mockllm.server.services import shown_url
@@ -132,6 +132,8 @@ class AnswerCopy:
     def add(self, data: bytes) -> None:
         """Keeps a chunk."""
         self._idle_since = None
+        if self._exchange.passed is not None:
+            self._pass(data, self._exchange.passed)
         if self._recorder is None or self._recording is None:
             return
         self._size += len(data)
@@ -141,6 +143,13 @@ class AnswerCopy:
             return
         at = round((self._clock() - self._upstream.sent) * 1_000_000)
         self._recording.add(TimedBytes(max(0, at), data))
+
+    def _pass(self, data: bytes, passed: PassedAnswer) -> None:
+        if not passed.status:
+            passed.status = self._upstream.response.status
+            passed.headers = tuple(_lowered(self._upstream.headers))
+        at = round((self._clock() - self._upstream.sent) * 1_000_000)
+        passed.add(TimedBytes(max(0, at), data))
 
     async def room(self) -> None:
         """Waits while many chunks wait to be searched; the next chunk is read afterwards."""

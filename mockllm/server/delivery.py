@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from time import perf_counter
 
 from aiohttp import HttpVersion10, web
 
@@ -139,6 +140,8 @@ async def _send_parts(
         await send(request, head + frame, exchange)
         head = b""
         exchange.bytes_sent += len(data)
+        if exchange.left is not None:
+            exchange.left.extend((exchange.bytes_sent, perf_counter() - exchange.clock))
         await asyncio.sleep(0)  # the loop sends it before the next is written
     if head:  # of an answer that breaks off before its body
         await send(request, head, exchange)

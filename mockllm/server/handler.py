@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from array import array
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from mockllm.core.text import readable_header
-from mockllm.errors import RequestError
+from mockllm.errors import Problem, RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
 from mockllm.replay.answer import HttpAnswer, json_answer, without_body
-from mockllm.replay.session import Exchange, Sessions
+from mockllm.replay.exchange import Exchange, PassedAnswer
+from mockllm.replay.session import Sessions
 from mockllm.replay.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers, Forward
@@ -42,10 +44,12 @@ from mockllm.server.request_target import (
     split_target,
 )
 from mockllm.server.sending import break_off
+from mockllm.server.ui.sent import SentAnswers
 
 if TYPE_CHECKING:
     from mockllm.server.state.answering import SharedAnswers
     from mockllm.server.state.shared import SharedState
+    from mockllm.server.ui.routes import LivePage
 
 __all__ = ["Handler"]
 
@@ -93,6 +97,36 @@ class Handler:
         self._control = ControlAnswers(control, access, self._figures)
         self.readiness = self._control.readiness
         self.shared: SharedAnswers | None = None
+        self.sent = SentAnswers() if options.ui else None
+        self._watch: Callable[[Exchange], None] | None = None
+        self._page: LivePage | None = None
+        self.problems: Sequence[Problem] = ()
+        """Of the scenario files, after the last change."""
+        if options.ui:
+            self._control.page = self.page
+
+    def page(self) -> LivePage:
+        """The live page; it is made when somebody opens it."""
+        if self._page is None:
+            from mockllm.server.ui.routes import LivePage
+
+            assert self.sent is not None
+            self._page = LivePage(self, self.sent, self._set_watch)
+        return self._page
+
+    def _set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
+        self._watch = watch
+
+    def reloaded(self, problems: Sequence[Problem]) -> None:
+        """Notes that the scenario files were read again, and what is wrong with them."""
+        self.problems = problems
+        if self._page is not None:
+            self._page.reloaded()
+
+    def close_pages(self) -> None:
+        """Ends the streams of events to live pages."""
+        if self._page is not None:
+            self._page.live.close()
 
     def _figures(self) -> Snapshot:
         return self.metrics.snapshot(len(self.streaming), self.sessions.dropped)
@@ -286,6 +320,8 @@ class Handler:
             shared.record(session, exchange)
         else:
             self.sessions.record(session, exchange)
+        if self.sent is not None and isinstance(answer, HttpAnswer):
+            self.sent.add(exchange, answer)
         if not close and isinstance(answer, HttpAnswer):
             response = write_at_once(request, answer, exchange, self.options)
             if response is not None:
@@ -307,6 +343,11 @@ class Handler:
         assert task is not None
         if isinstance(answer, Forward) or answer.takes_time:
             self.streaming.add(task)
+        if self.sent is not None:
+            exchange.left = array("d")
+            exchange.passed = PassedAnswer() if isinstance(answer, Forward) else None
+        if self._watch is not None:
+            self._watch(exchange)
         try:
             if isinstance(answer, Forward):
                 return await answer.proxy.forward(request, target, answer.protocol, exchange)
@@ -344,10 +385,14 @@ class Handler:
             self.shared.end(exchange)
         if self.options.log is not None:
             self.options.log(exchange)
+        if self._watch is not None:
+            self._watch(exchange)
 
     def _log(self, exchange: Exchange) -> None:
         if self.options.log is not None:
             self.options.log(exchange)
+        if self._watch is not None:
+            self._watch(exchange)
 
     def _shows_front_page(self, method: str, session: str, headers: Mapping[str, str]) -> bool:
         """Whether a request for `/` gets the page about the server: no scenario has this route, no

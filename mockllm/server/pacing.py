@@ -247,6 +247,9 @@ class Pacer:
         end = paced.ends[index - 1]
         to.write(paced.data[stream.begin : end])
         stream.begin, stream.index = end, index
+        if (left := stream.exchange.left) is not None:
+            left.append(stream.exchange.bytes_sent)
+            left.append(now - stream.start)
         if times[index - 1] == stream.last and stream.exchange.ended is None:
             stream.exchange.ended = perf_counter() - stream.exchange.clock
         if index == count or to.get_write_buffer_size() > WATER:

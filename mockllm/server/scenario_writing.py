@@ -19,6 +19,7 @@ from mockllm.errors import MockLLMError, WireError
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line
 from mockllm.recording.finding import Competing, not_found_after_write
 from mockllm.recording.store.folder import Folder
+from mockllm.redaction.placeholders import placeholder_kinds
 from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
 from mockllm.server.recording_messages import Reported, ScenariosWritten, Setup, Waiting
@@ -232,7 +233,10 @@ class ScenarioWriting:
             self._competing.keep(scenario)
         if changed and self._setup.sends_scenarios:
             self._emit(ScenariosWritten(tuple(changed.values())))
-        return [self._looked_for(line, captured) for line, captured in found]
+        return [
+            replace(self._looked_for(line, captured), redacted=_redacted(captured))
+            for line, captured in found
+        ]
 
     def _drafted(
         self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
@@ -262,6 +266,15 @@ def _content(captured: Captured) -> Captured:
         return captured.plain()
     except WireError:
         return captured
+
+
+def _redacted(captured: Captured) -> tuple[tuple[str, int], ...]:
+    """How many secrets were replaced in an exchange, by kind."""
+    plain = _content(captured)
+    body = b"".join(chunk.data for chunk in plain.chunks)
+    heads = (value for _, value in (*plain.request_headers, *plain.headers))
+    texts = (plain.url, *heads, plain.request_body.decode("latin-1"), body.decode("latin-1"))
+    return tuple(sorted(placeholder_kinds(texts).items()))
 
 
 def _size(captured: Captured) -> int:

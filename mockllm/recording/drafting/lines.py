@@ -24,6 +24,7 @@ class Line:
         not_found: why its own request does not get it back from the folder; "" where it does,
             or where that was not looked at.
         lost: whether it was skipped because it could not be written.
+        redacted: how many secrets of each kind were replaced, where that was counted.
     """
 
     source: str
@@ -33,6 +34,7 @@ class Line:
     turn: int | None = None
     not_found: str = ""
     lost: bool = False
+    redacted: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+"""Bytes of a stream as people read them: line ends, cuts and escapes are visible. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Line", "Piece", "visible_lines"]
+
+_WIDEST, _TAIL = 700, 120
+_MOST_NUMBERED = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of characters on one line.
+
+    Args:
+        kind: `text`, `escape` (a byte that is no character, or a control character), `end` (a
+            visible line end), `cut` (a new write begins), `fold` (a long part, shown on request).
+        text: as shown.
+        note: explains it, for readers who do not see colours.
+    """
+
+    kind: str
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the stream."""
+
+    pieces: tuple[Piece, ...]
+
+
+def visible_lines(writes: Iterable[bytes]) -> Iterator[Line]:
+    """The lines of some writes, with a `cut` where each write begins.
+
+    A character or a line end that is cut is shown in its halves, since each write is read by
+    itself.
+    """
+    return _lines(_pieces(writes))
+
+
+_SPECIAL = re.compile(
+    "\r\n|\r|\n|[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]"
+)
+
+# In letters: few fonts have the symbols for these (U+240D, U+240A).
+_LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
+
+
+def _pieces(writes: Iterable[bytes]) -> Iterator[Piece]:
+    """The pieces of all lines, an `end` after each."""
+    for number, data in enumerate(writes, 1):
+        numbered = str(number) if number <= _MOST_NUMBERED else ""
+        yield Piece("cut", numbered, f"write {number}: {len(data)} bytes")
+        text = data.decode("utf-8", "surrogateescape")
+        at = 0
+        for found in _SPECIAL.finditer(text):
+            if found.start() > at:
+                yield Piece("text", text[at : found.start()])
+            yield _special(found[0])
+            at = found.end()
+        if at < len(text):
+            yield Piece("text", text[at:])
+
+
+def _special(text: str) -> Piece:
+    if text in _LINE_ENDS:
+        return Piece("end", _LINE_ENDS[text])
+    code = ord(text)
+    if 0xDC80 <= code <= 0xDCFF:
+        return Piece("escape", f"\\x{code - 0xDC00:02x}", "a byte that is not UTF-8")
+    if code < 0x100:
+        name = {0x00: "NUL", 0x09: "tab", 0x1B: "ESC"}.get(code, "a control character")
+        return Piece("escape", f"\\x{code:02x}" if code != 0x09 else "\\t", name)
+    return Piece("escape", f"\\u{code:04x}", "a character that is not visible")
+
+
+def _lines(pieces: Iterator[Piece]) -> Iterator[Line]:
+    line: list[Piece] = []
+    returned = False  # after a carriage return, to whose line a line feed belongs, if one follows
+    for piece in pieces:
+        if returned and piece.kind != "cut" and piece != Piece("end", "LF"):
+            rest = [line.pop()] if line[-1].kind == "cut" else []
+            yield Line(tuple(_folded(line)))
+            line, returned = rest, False
+        line.append(piece)
+        if piece.kind == "end":
+            returned = piece.text == "CR"
+            if not returned:
+                yield Line(tuple(_folded(line)))
+                line = []
+    if line:
+        yield Line(tuple(_folded(line)))
+
+
+def _folded(pieces: list[Piece]) -> Iterator[Piece]:
+    """The pieces of a line, the middle of each long text folded."""
+    for piece in pieces:
+        text = piece.text
+        if piece.kind != "text" or len(text) <= _WIDEST:
+            yield piece
+            continue
+        middle = text[_WIDEST - _TAIL : -_TAIL]
+        yield Piece("text", text[: _WIDEST - _TAIL])
+        yield Piece("fold", middle, f"{len(middle):,} more characters")
+        yield Piece("text", text[-_TAIL:])

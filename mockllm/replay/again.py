@@ -1,0 +1,108 @@
+"""The answer of one turn, compiled without a request of a client: to be shown, not sent. Pure but
+for recordings, which are read from their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mockllm.core.request import Request
+from mockllm.errors import UsageError
+from mockllm.matching.positions import turn_at, turn_index
+from mockllm.matching.select import Selection
+from mockllm.protocols.base import WireProtocol
+from mockllm.replay.answer import HttpAnswer, http_error_answer
+from mockllm.replay.client_requests import client_target, first_body, user_text
+from mockllm.replay.compile import Replayer
+from mockllm.replay.tries import broken_answer, try_answer
+from mockllm.scenario.model import Scenario, TurnSpec
+
+if TYPE_CHECKING:
+    from mockllm.replay.tape_player import Played
+
+__all__ = ["turn_answer", "usual_request"]
+
+
+def usual_request(
+    scenario: Scenario, protocol: WireProtocol, *, stream: bool, fields: Mapping[str, Any]
+) -> Request:
+    """The smallest request of a client that a scenario answers.
+
+    Args:
+        fields: that replace those of its body.
+    """
+    model = f"mock/{scenario.name}"
+    body = {**first_body(protocol, model, user_text(scenario)), **fields}
+    target = client_target(protocol, model, stream=stream)
+    return replace(protocol.parse(body, target, False), stream=stream)
+
+
+def turn_answer(
+    scenario: Scenario,
+    position: int,
+    protocol: WireProtocol,
+    request: Request,
+    *,
+    attempt: int | None = None,
+    quirks: tuple[str, ...] = (),
+    on_reply: Callable[[Played], None] = lambda _: None,
+) -> HttpAnswer:
+    """The answer of a turn.
+
+    Args:
+        position: of the turn, from 0.
+        attempt: which try of a turn that fails at first, from 1; None: the one that succeeds.
+        on_reply: called where the reply is played, and not the recording, with the reason.
+
+    Raises:
+        UsageError: there is no such turn or attempt.
+    """
+    spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
+    if spec is None or index is None:
+        count = len(scenario.turns)
+        raise UsageError(
+            f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {position + 1}"
+        )
+    selection = Selection(scenario, position, index)
+    tried = _tried(spec, attempt)
+    replayer, faults = Replayer(), spec.fault
+    answer = None
+    if tried < len(spec.attempts):
+        failure, number = spec.attempts[tried], tried + 1
+        answer, faults = try_answer(
+            replayer, selection, request, protocol, spec, failure, number, quirks
+        )
+    elif scenario.turns[index].recorded is not None:
+        answer = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
+    if answer is None and spec.http is not None:
+        answer = http_error_answer(protocol, spec.http, selection, tried + 1)
+    if answer is None:
+        answer = replayer.answer(selection, request, protocol, quirks)
+    return broken_answer(answer, faults, selection, request, protocol)
+
+
+def _recorded(
+    scenario: Scenario,
+    index: int,
+    protocol: WireProtocol,
+    stream: bool,
+    quirks: bool,
+    on_reply: Callable[[Played], None],
+) -> HttpAnswer | None:
+    """The recorded answer of a turn; None where the reply is played."""
+    from mockllm.replay.tape_player import Recordings
+
+    turn = scenario.turns[index]
+    played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
+    if played.answer is None:
+        on_reply(played)
+    return played.answer
+
+
+def _tried(spec: TurnSpec, attempt: int | None) -> int:
+    """How many tries come before the requested one."""
+    tries = len(spec.attempts) + 1
+    if attempt is not None and attempt > tries:
+        raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
+    return tries - 1 if attempt is None else attempt - 1

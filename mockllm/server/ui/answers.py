@@ -1,0 +1,196 @@
+"""The answer to a request as the live page shows it: as it was sent, or made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from mockllm.core.target import NO_TARGET
+from mockllm.errors import MockLLMError, RequestError
+from mockllm.framing.content_coding import decompressed
+from mockllm.matching.positions import turn_at
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.again import turn_answer
+from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.body import parse_object
+from mockllm.replay.exchange import Exchange, PassedAnswer
+from mockllm.scenario.model import Scenario
+from mockllm.server.ui.sent import KEEPS, SentAnswers
+from mockllm.server.ui.stream_json import Sent, left_of
+
+__all__ = ["made_sent", "sent_of"]
+
+_MOST_COMPARED = 2000
+"""With more parts it is not looked for which of them a quirk made."""
+
+
+def sent_of(
+    exchange: Exchange, kept: SentAnswers, scenario: Scenario | None, speed: float
+) -> tuple[Sent | None, str]:
+    """The answer to a request; None, and why.
+
+    Args:
+        scenario: that answered, as it is served now; None: it is no longer served.
+        speed: of the pauses.
+    """
+    if exchange.passed is not None and exchange.passed.status:
+        return _passed(exchange, exchange.passed), ""
+    found = kept.find(exchange)
+    if found is not None:
+        return _sent(found[0], found[1], scenario, speed), ""
+    if exchange.outcome == "forwarded":
+        return None, f"The bytes of the service are no longer here: the last {KEEPS} answers are."
+    if scenario is None or exchange.position is None or exchange.api not in PROTOCOLS:
+        return None, f"The bytes are no longer here: the server keeps those of {KEEPS} answers."
+    if exchange.body_size is not None:
+        return None, "The answer cannot be made again: its request was too large to be kept whole."
+    try:
+        answer = _made_again(exchange, scenario)
+    except MockLLMError as error:
+        return None, f"The answer cannot be made again: {error}"
+    note = (
+        "Made again from the scenario as it is now: these bytes are not kept, or another process "
+        "sent them. When each part left is not known."
+    )
+    sent = made_sent(answer, speed, note=note)
+    return replace(sent, fault=exchange.fault, struck_after=exchange.struck_after), ""
+
+
+def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> Sent:
+    """An answer that was not sent, but compiled.
+
+    Args:
+        speed: of its pauses.
+    """
+    return Sent(
+        status=answer.status,
+        headers=answer.headers,
+        parts=list(zip(_due(answer, speed), answer.data, strict=True)),
+        left=(),
+        streamed=answer.streamed,
+        ending=answer.ending,
+        reason=answer.reason,
+        source="made again",
+        note=note,
+        timed=answer.timed and speed > 0,
+        segmented=answer.segmented,
+        fault="" if answer.fault is None else answer.fault.text,
+        struck_after=None if answer.fault is None else answer.fault.struck,
+    )
+
+
+def _due(answer: HttpAnswer, speed: float) -> list[int]:
+    if speed <= 0:
+        return [0] * len(answer.times)
+    return [round(at / speed) for at in answer.times]
+
+
+def _sent(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float) -> Sent:
+    at_once = not exchange.left and not exchange.in_use and not exchange.broken_off
+    all_at = round(exchange.duration * 1_000_000) if at_once else None
+    short = exchange.bytes_sent < answer.size and not exchange.in_use
+    return replace(
+        made_sent(answer, speed),
+        left=list(left_of(answer.data, exchange.left or (), all_at=all_at)),
+        source="sent",
+        note="The answer is still being sent." if exchange.in_use else "",
+        fault=exchange.fault,
+        struck_after=exchange.struck_after,
+        gone_after=exchange.bytes_sent if exchange.broken_off or short else None,
+        quirks=_quirks(exchange, answer, scenario),
+    )
+
+
+def _passed(exchange: Exchange, passed: PassedAnswer) -> Sent:
+    """What a service answered."""
+    chunks, note = tuple(passed.chunks), ""
+    coding = next((value for name, value in passed.headers if name == "content-encoding"), "")
+    if coding:
+        note = f"Shown without the {coding} of the service. "
+        try:
+            chunks = decompressed(chunks, coding)
+        except MockLLMError as error:
+            note = f"Not decoded: {error}. "
+    if passed.left_out:
+        note += f"{passed.left_out:,} more bytes came, and are not kept here. "
+    kind = next((value for name, value in passed.headers if name == "content-type"), "")
+    return Sent(
+        status=passed.status,
+        headers=passed.headers,
+        parts=[(None, one.data) for one in chunks],
+        left=[one.at for one in chunks],
+        streamed="event-stream" in kind,
+        ending="complete" if exchange.complete else "closed",
+        note=note.strip(),
+        timed=True,
+        fault=exchange.fault,
+        struck_after=exchange.struck_after,
+        gone_after=exchange.bytes_sent if exchange.broken_off else None,
+    )
+
+
+def _made_again(exchange: Exchange, scenario: Scenario) -> HttpAnswer:
+    """The answer of the turn that answered an exchange.
+
+    Raises:
+        MockLLMError: the request or the turn cannot be read any more.
+    """
+    protocol = PROTOCOLS[exchange.api or ""]
+    body = parse_object(exchange.body)
+    request = protocol.parse(body, exchange.target or NO_TARGET, False)
+    request = replace(request, stream=exchange.stream)
+    position = exchange.position or 0
+    return turn_answer(
+        scenario, position, protocol, request, attempt=exchange.attempt, quirks=exchange.quirks
+    )
+
+
+# Quirks
+
+
+def _quirks(
+    exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None
+) -> dict[int, str] | None:
+    """By the number of a part, the quirks that made it: those parts that the same answer without
+    quirks does not have."""
+    names = exchange.quirks
+    if scenario is not None and exchange.position is not None:
+        spec = turn_at(scenario, exchange.position, exchange.api or "")
+        names += () if spec is None or spec.wire is None else spec.wire.quirks
+    if not names or not answer.streamed or len(answer.data) > _MOST_COMPARED:
+        return None
+    try:
+        plain = None if scenario is None else _plain(exchange, scenario)
+    except MockLLMError:  # the scenario is another one now
+        plain = None
+    if plain is None:
+        return None
+    label = ", ".join(dict.fromkeys(names))
+    return dict.fromkeys(_only_in(answer.data, plain.data), label)
+
+
+def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
+    """The same answer without quirks."""
+    protocol = PROTOCOLS.get(exchange.api or "")
+    spec = turn_at(scenario, exchange.position or 0, exchange.api or "")
+    if protocol is None or spec is None or exchange.turn is None or exchange.body_size is not None:
+        return None
+    turns = tuple(
+        replace(one, wire=replace(one.wire, quirks=())) if one.wire is not None else one
+        for one in scenario.turns
+    )
+    plain = replace(scenario, turns=turns)
+    try:
+        return _made_again(replace(exchange, quirks=()), plain)
+    except RequestError:
+        return None
+
+
+def _only_in(parts: Iterable[bytes], others: Iterable[bytes]) -> list[int]:
+    matcher = SequenceMatcher(None, list(parts), list(others), autojunk=False)
+    found: list[int] = []
+    for kind, begin, end, _, _ in matcher.get_opcodes():
+        if kind != "equal":
+            found += range(begin, end)
+    return found

@@ -1,0 +1,183 @@
+"""The conversation of a request as a person reads it: messages, calls, results, tools, settings.
+
+It is made from the neutral request, so it shows what matching reads. What a body has besides texts,
+calls and results (images, files, reasoning) is named and not shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.target import NO_TARGET
+from mockllm.core.text import shorten
+from mockllm.errors import RequestError
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+from mockllm.replay.body import parse_object
+from mockllm.replay.exchange import Exchange
+
+__all__ = ["conversation_json", "read_request"]
+
+_LONGEST = 100_000
+"""Characters of a text that are sent."""
+
+_LONGEST_NAME = 1_000
+_LONGEST_SETTING = 10_000
+_MOST_MESSAGES = 2_000
+"""Of a longer history the newest messages are sent."""
+
+
+def read_request(exchange: Exchange) -> Request | None:
+    """The neutral request of an exchange; None where it is none, or cannot be read."""
+    protocol = PROTOCOLS.get(exchange.api or "")
+    if protocol is None or not exchange.body:
+        return None
+    try:
+        body = parse_object(exchange.body)
+        return protocol.parse(body, exchange.target or NO_TARGET, False)
+    except RequestError:
+        return None
+
+
+def conversation_json(exchange: Exchange) -> dict[str, Any] | None:
+    """What the request of an exchange says; None where that cannot be read."""
+    request = read_request(exchange)
+    if request is None:
+        return None
+    protocol = PROTOCOLS[request.api]
+    messages = request.messages[-_MOST_MESSAGES:]
+    shown = [{"role": one.role, "parts": list(_parts(one))} for one in messages]
+    left_out = len(request.messages) - len(messages)
+    if left_out:
+        note = _part("other", f"{left_out:,} earlier messages are not shown; see the body.")
+        shown.insert(0, {"role": "system", "parts": [note]})
+    fields = _fields(request, protocol)
+    unread = _unread(request, fields)
+    if unread:
+        note = f"Also in the messages, and not shown here: {unread}. See the body."
+        shown.append({"role": "system", "parts": [_part("other", note)]})
+    return {
+        "messages": shown,
+        "tools": [
+            {
+                "name": shorten(tool.name, _LONGEST_NAME),
+                "description": shorten(tool.description, _LONGEST),
+            }
+            for tool in request.tools
+        ],
+        "settings": _settings(request, protocol, fields),
+    }
+
+
+# Messages
+
+
+def _parts(message: Message) -> Iterator[dict[str, Any]]:
+    if message.role == "tool":
+        yield _part(
+            "result",
+            message.text,
+            name=message.name,
+            id=message.call_id,
+            is_error=message.error,
+        )
+        return
+    if message.text:
+        yield _part("text", message.text)
+    for call in message.calls:
+        yield _part("call", "", name=call.name, id=call.id, arguments=call.arguments)
+    if message.ref:
+        yield _part("other", f"an item that the service keeps: {message.ref}")
+    elif not message.text and not message.calls:
+        yield _part("other", "no text and no calls; see the body")
+
+
+def _part(
+    kind: str,
+    text: str,
+    *,
+    name: str = "",
+    id: str = "",
+    arguments: str = "",
+    is_error: bool = False,
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "text": shorten(text, _LONGEST),
+        "name": shorten(name, _LONGEST_NAME),
+        "id": shorten(id, _LONGEST_NAME),
+        "arguments": shorten(arguments, _LONGEST),
+        "is_error": is_error,
+        "size": len(arguments if kind == "call" else text),
+    }
+
+
+# Fields of the body
+
+
+def _fields(request: Request, protocol: WireProtocol) -> frozenset[str]:
+    """The fields of the body that hold the messages: those in which clients write a user text."""
+    client = protocol.client
+    probe, other = client.first_request("model", "one"), client.first_request("model", "two")
+    fields = {name for name, value in probe.items() if value != other.get(name)}
+    system = "".join(request.system.split())
+    for name, value in request.body.items():
+        texts = "".join("".join(_strings(value)).split())
+        if system and texts and (texts == system or texts.removeprefix("system") == system):
+            fields.add(name)
+    return frozenset(fields)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings of a JSON value, keys not among them."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            waiting += reversed(one.values())
+        elif isinstance(one, list):
+            waiting += reversed(one)
+
+
+def _unread(request: Request, fields: frozenset[str]) -> str:
+    """How many strings of the messages the neutral request does not have, in words; "" for none.
+
+    Short ones without spaces are names, kinds and ids.
+    """
+    known = "\n".join(
+        [request.system]
+        + [one.text for one in request.messages]
+        + [call.arguments for one in request.messages for call in one.calls]
+    )
+    found = [
+        text
+        for name in sorted(fields)
+        for text in _strings(request.body.get(name))
+        if (len(text) > 80 or " " in text.strip()) and text not in known
+    ]
+    found = [text for text in found if json.dumps(text)[1:-1] not in known]
+    if not found:
+        return ""
+    several = "1 value" if len(found) == 1 else f"{len(found):,} values"
+    return f"{several} of {sum(map(len, found)):,} characters (such as files and reasoning)"
+
+
+def _settings(request: Request, protocol: WireProtocol, messages: frozenset[str]) -> dict[str, Any]:
+    """The fields of a body besides messages and tools, and the model that a path names."""
+    tools = protocol.client.tools([OfferedTool("name")])
+    left_out = {*messages, *tools}
+    found: dict[str, Any] = {"model": request.model} if request.model else {}
+    found |= {name: value for name, value in request.body.items() if name not in left_out}
+    return {shorten(name, _LONGEST_NAME): _setting(value) for name, value in found.items()}
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, int | float | bool) or value is None:
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= _LONGEST_SETTING else shorten(text, _LONGEST_SETTING)

@@ -1,0 +1,39 @@
+"""What verify finds at one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockllm.checking.conversations.judge import verify
+from mockllm.core.text import shorten
+from mockllm.replay.session import Session
+from mockllm.scenario.model import Scenario
+
+__all__ = ["findings_json"]
+
+_LONGEST = 4_000
+
+
+def findings_json(
+    session: Session, scenarios: Mapping[str, Scenario], number: int
+) -> tuple[list[dict[str, str]], str]:
+    """The rules that a request broke, and why there may be others that are not known.
+
+    Args:
+        scenarios: those that were served, by name.
+        number: of the request in the session.
+    """
+    found = verify(session, scenarios, allow_unplayed=True)
+    why = [f"{gap}" for gap in found.gaps]
+    if number in found.not_judged:
+        why.append("The request is too large to be kept whole, so it is not judged.")
+    if found.evicted or found.forgotten:
+        why.append("The journal has dropped requests before it, so they are not judged with it.")
+    if number in found.missed_faults:
+        why.append("A fault did not strike in its answer, so its retries are not judged.")
+    findings = [
+        {"rule": one.invariant, "message": shorten(one.message, _LONGEST)}
+        for one in found.violations
+        if one.exchange == number
+    ]
+    return findings, " ".join(why)

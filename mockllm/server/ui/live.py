@@ -1,0 +1,219 @@
+"""What happens on the server, sent to all open pages as server-sent events.
+
+Requests only note that they changed. Rows are made ten times a second, once for all pages, and only
+the newest of those that came too fast; how many were left out is sent, too. A page that reads
+slowly gets less, and holds up nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+from aiohttp import HttpVersion10, web
+
+from mockllm.replay.answer import bytes_answer, chunk
+from mockllm.replay.exchange import Exchange
+from mockllm.server.delivery import CLOSE
+from mockllm.server.sending import send
+from mockllm.server.ui.rows import dumps, key_of, row
+
+__all__ = ["MOST_ROWS", "Live", "Sources", "event_bytes"]
+
+MOST_ROWS = 20_000
+"""So many requests a page gets when it opens: the newest of all sessions."""
+
+_EACH = 0.1
+"""Seconds between two lists of rows."""
+
+_MOST_AT_ONCE = 200
+_BATCH = 500
+_SESSIONS_EACH = 0.5
+_MOST_WAITING = 4 * 1024 * 1024
+"""Bytes that may wait for a page that reads slowly."""
+
+_SILENCE = 15.0
+"""After so many seconds without an event a comment is sent, so that nothing on the way gives up."""
+
+
+def event_bytes(name: str, data: Any) -> bytes:
+    """A server-sent event."""
+    return f"event: {name}\ndata: {dumps(data)}\n\n".encode("ascii")
+
+
+class Sources:
+    """Where the events come from.
+
+    Args:
+        hello: the first event, for the host that a page was loaded from.
+        exchanges: of all journals.
+        sessions: the entries of all sessions.
+    """
+
+    def __init__(
+        self,
+        hello: Callable[[str], dict[str, Any]],
+        exchanges: Callable[[], Awaitable[Iterable[Exchange]]],
+        sessions: Callable[[], Awaitable[list[dict[str, Any]]]],
+    ) -> None:
+        self.hello, self.exchanges, self.sessions = hello, exchanges, sessions
+
+
+class _Page:
+    """An open page: what waits for it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[bytes] = []
+        self.size = 0
+        self.skipped = 0
+        self.wake = asyncio.Event()
+
+    def put(self, data: bytes, rows: int = 0) -> None:
+        """Adds an event.
+
+        Args:
+            rows: how many rows are lost where the page reads too slowly.
+        """
+        if self.size + len(data) > _MOST_WAITING:
+            self.skipped += rows
+        else:
+            self.waiting.append(data)
+            self.size += len(data)
+        self.wake.set()
+
+    def take(self) -> bytes:
+        """All that waits."""
+        data = b"".join(self.waiting)
+        if self.skipped and self.size < _MOST_WAITING // 2:
+            data += event_bytes("skipped", {"count": self.skipped})
+            self.skipped = 0
+        self.waiting.clear()
+        self.size = 0
+        self.wake.clear()
+        return data
+
+
+class Live:
+    """Sends events to all pages that are open.
+
+    Args:
+        watch: called with what notes a request that changed while a page is open, and with None
+            when the last one is closed.
+    """
+
+    def __init__(
+        self, sources: Sources, watch: Callable[[Callable[[Exchange], None] | None], None]
+    ) -> None:
+        self._sources = sources
+        self._watch = watch
+        self._pages: set[_Page] = set()
+        self._changed: dict[tuple[str, int], Exchange] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._later: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def pages(self) -> int:
+        """How many pages are open."""
+        return len(self._pages)
+
+    def changed(self, exchange: Exchange) -> None:
+        """Notes a request that came, or whose answer is over."""
+        key = key_of(exchange)
+        self._changed.pop(key, None)
+        self._changed[key] = exchange
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_EACH, self._send_rows)
+
+    def publish(self, name: str, data: Any) -> None:
+        """Sends an event to all pages."""
+        if self._pages:
+            encoded = event_bytes(name, data)
+            for page in self._pages:
+                page.put(encoded)
+
+    def sessions_changed(self) -> None:
+        """Sends the sessions soon."""
+        if self._later is None and self._pages:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(_SESSIONS_EACH, self._send_sessions)
+
+    def close(self) -> None:
+        """Ends the streams of all pages."""
+        self._closed = True
+        for page in self._pages:
+            page.wake.set()
+        for timer in (self._timer, self._later):
+            if timer is not None:
+                timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _send_rows(self) -> None:
+        self._timer = None
+        changed = list(self._changed.values())
+        self._changed.clear()
+        left_out, newest = changed[:-_MOST_AT_ONCE], changed[-_MOST_AT_ONCE:]
+        encoded = event_bytes("requests", [row(one) for one in newest])
+        if left_out:
+            encoded += event_bytes("skipped", {"count": len(left_out)})
+        for page in self._pages:
+            page.put(encoded, len(newest))
+        self.sessions_changed()
+
+    def _send_sessions(self) -> None:
+        self._later = None
+        self._task = asyncio.create_task(self._publish_sessions())
+
+    async def _publish_sessions(self) -> None:
+        self.publish("sessions", await self._sources.sessions())
+
+    # Pages
+
+    async def serve(
+        self, request: web.BaseRequest, fields: dict[str, str], host: str, exchange: Exchange
+    ) -> web.StreamResponse:
+        """Sends events to a page until it is closed, or the server stops.
+
+        Args:
+            fields: headers of the answer.
+            host: that the page was loaded from.
+        """
+        framed = request.version > HttpVersion10
+        head = {"content-type": "text/event-stream", "cache-control": "no-store", **fields}
+        answer = bytes_answer(200, head.items(), (), streamed=True)
+        begin = answer.head(http_1_0=not framed, close=True)
+        page = _Page()
+        self._pages.add(page)
+        self._watch(self.changed)
+        try:
+            await send(request, begin, exchange)
+            async for data in self._events(page, host):
+                await send(request, chunk(data) if framed else data, exchange)
+            if framed:
+                await send(request, answer.last_chunk, exchange)
+        finally:
+            self._pages.discard(page)
+            if not self._pages:
+                self._watch(None)
+        return CLOSE
+
+    async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
+        yield event_bytes("hello", self._sources.hello(host))
+        exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.at)[-MOST_ROWS:]
+        for first in range(0, len(exchanges), _BATCH):
+            yield event_bytes("requests", [row(one) for one in exchanges[first : first + _BATCH]])
+            await asyncio.sleep(0)
+        yield event_bytes("sessions", await self._sources.sessions())
+        yield event_bytes("ready", {})
+        while not self._closed:
+            try:
+                async with asyncio.timeout(_SILENCE):
+                    await page.wake.wait()
+            except TimeoutError:
+                yield b":\n\n"
+                continue
+            if data := page.take():
+                yield data

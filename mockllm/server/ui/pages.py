@@ -1,0 +1,68 @@
+"""The files of the live page: HTML, CSS, JavaScript modules and an icon."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import RequestError
+from mockllm.replay.answer import HttpAnswer, bytes_answer
+
+__all__ = ["POLICY", "file_answer", "names"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a page may load and run: only the files here, and nothing inline."""
+
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+@cache
+def names() -> frozenset[str]:
+    """The names of the files."""
+    site = files("mockllm.server.ui") / "site"
+    return frozenset(one.name for one in site.iterdir() if one.name.rpartition(".")[2] in _TYPES)
+
+
+@cache
+def _read(name: str) -> tuple[bytes, str]:
+    """A file, and its tag: another one for other bytes."""
+    data = (files("mockllm.server.ui") / "site" / name).read_bytes()
+    return data, f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+
+
+def file_answer(name: str, headers: Mapping[str, str]) -> HttpAnswer:
+    """The answer with a file, or that the browser has it already.
+
+    Args:
+        name: of the file; "" for the page itself.
+        headers: of the request, their names in lower case.
+
+    Raises:
+        RequestError: there is no such file.
+    """
+    name = name or "index.html"
+    if name not in names():
+        raise RequestError(f"The live page has no file {name[:80]!r}.", status=404)
+    data, tag = _read(name)
+    fields = {
+        "content-type": _TYPES[name.rpartition(".")[2]],
+        "content-security-policy": POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-cache",
+        "etag": tag,
+    }
+    if headers.get("if-none-match") == tag:
+        return bytes_answer(304, fields.items(), (), streamed=False, bodiless=True)
+    return bytes_answer(200, fields.items(), [TimedBytes(0, data)], streamed=False)

@@ -1,0 +1,266 @@
+"""The routes of the live page, below `/_mockllm/ui`. `ControlAccess` has let the request in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from aiohttp import web
+
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import MockLLMError, RequestError, UsageError
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.again import turn_answer, usual_request
+from mockllm.replay.answer import HttpAnswer, bytes_answer
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.session import Session
+from mockllm.scenario.model import Scenario
+from mockllm.server.control import base_urls
+from mockllm.server.delivery import deliver
+from mockllm.server.ui.answers import made_sent, sent_of
+from mockllm.server.ui.live import MOST_ROWS, Live, Sources
+from mockllm.server.ui.pages import file_answer
+from mockllm.server.ui.rows import dumps, problem_json, row, session_json
+from mockllm.server.ui.sent import KEEPS, SentAnswers
+from mockllm.server.ui.stream_json import stream_json
+
+if TYPE_CHECKING:
+    from mockllm.server.handler import Handler
+
+__all__ = ["PREFIX", "LivePage"]
+
+PREFIX = "/_mockllm/ui"
+
+
+class LivePage:
+    """Answers the requests of the live page.
+
+    Args:
+        handler: of the server, whose sessions and scenarios are shown.
+        watch: as of `Live`.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        sent: SentAnswers,
+        watch: Callable[[Callable[[Exchange], None] | None], None],
+    ) -> None:
+        self._handler = handler
+        self._answers = handler.answers
+        self._sent = sent
+        self.live = Live(Sources(self._hello, self._exchanges, self._session_list), watch)
+
+    def reloaded(self) -> None:
+        """Tells all pages that the scenario files were read again."""
+        self.live.publish(
+            "reload",
+            {
+                "at": time.time(),
+                "scenarios": len(self._answers.player.served.scenarios),
+                "problems": self._problems(),
+            },
+        )
+
+    def _problems(self) -> list[Mapping[str, Any]]:
+        return [problem_json(one) for one in self._handler.problems]
+
+    async def respond(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
+        target: str,
+        headers: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> web.StreamResponse:
+        """Sends the answer to a request.
+
+        Args:
+            target: path and query, without the session prefix.
+            fields: headers of every answer.
+
+        Raises:
+            RequestError: there is no such route, request, scenario or file.
+        """
+        parts = urlsplit(target)
+        steps = [unquote(one) for one in parts.path.removeprefix(PREFIX).strip("/").split("/")]
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        if request.method not in ("GET", "HEAD"):
+            raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
+        if steps == ["events"]:
+            return await self.live.serve(request, dict(fields), headers.get("host", ""), exchange)
+        found = await self._read(steps, query)
+        if found is None:
+            return await deliver(request, file_answer("/".join(steps), headers), exchange)
+        return await deliver(request, _json_answer(found, fields), exchange)
+
+    async def _read(self, steps: list[str], query: Mapping[str, str]) -> dict[str, Any] | None:
+        """The JSON of a route; None where the path names a file."""
+        match steps:
+            case ["request", session, number]:
+                return await self._request(session, number)
+            case ["play", name]:
+                return await self._play(name, query)
+            case ["recording"]:
+                if self._answers.recorded is None:
+                    raise RequestError("Nothing is recorded here.", status=404)
+                return self._answers.recorded.as_json()
+        return None
+
+    # Events
+
+    def _hello(self, host: str) -> dict[str, Any]:
+        recorded = self._answers.recorded
+        return {
+            "version": _version(),
+            "apis": list(PROTOCOLS),
+            "urls": base_urls(PROTOCOLS, f"http://{host}"),
+            "recording": None if recorded is None else recorded.about(),
+            "shared": self._handler.shared is not None,
+            "keeps": KEEPS,
+            "max_rows": MOST_ROWS,
+            "problems": self._problems(),
+            "scenarios": len(self._answers.player.served.scenarios),
+        }
+
+    async def _exchanges(self) -> Iterable[Exchange]:
+        sessions = await self._all_sessions()
+        return [one for session in sessions for one in tuple(session.journal)]
+
+    async def _session_list(self) -> list[dict[str, Any]]:
+        return [session_json(one, self._scenarios_of(one)) for one in await self._all_sessions()]
+
+    async def _all_sessions(self) -> list[Session]:
+        shared = self._handler.shared
+        if shared is None:
+            return list(self._handler.sessions)
+        return list(await shared.state.snapshot(None))
+
+    def _scenarios_of(self, session: Session) -> list[str] | None:
+        setup = self._answers.assigned.find(session.name)
+        if setup is None or setup.request is None:
+            return None
+        return [one.name for one in setup.request.scenarios]
+
+    # One request
+
+    async def _request(self, name: str, number: str) -> dict[str, Any]:
+        session = await self._session(name)
+        exchange = _numbered(session, number)
+        player = self._answers.player_of(name)
+        scenario = player.served.by_name.get(exchange.scenario or "")
+        return await asyncio.to_thread(self._detail, session, exchange, scenario)
+
+    async def _session(self, name: str) -> Session:
+        shared = self._handler.shared
+        if shared is None:
+            found = self._handler.sessions.find(name)
+        else:
+            found = (await shared.state.snapshot([name])).find(name)
+        if found is None:
+            raise RequestError(f"There is no session {name[:128]!r} any more.", status=404)
+        return found
+
+    def _detail(
+        self, session: Session, exchange: Exchange, scenario: Scenario | None
+    ) -> dict[str, Any]:
+        from mockllm.server.ui.conversation import conversation_json
+        from mockllm.server.ui.findings import findings_json
+
+        player = self._answers.player_of(session.name)
+        protocol = PROTOCOLS.get(exchange.api or "")
+        sent, why = sent_of(exchange, self._sent, scenario, self._answers.options.speed)
+        return {
+            "entry": exchange.as_json(),
+            "row": row(exchange),
+            "conversation": conversation_json(exchange.api or "", exchange),
+            "answer": None if sent is None else stream_json(sent, protocol),
+            "answer_why": why,
+            "explanation": None,
+            "findings": findings_json(session, player.served.by_name, exchange.number),
+        }
+
+    # Scenarios
+
+    def _named(self, name: str) -> Scenario:
+        scenario = self._answers.player.served.by_name.get(name)
+        if scenario is None:
+            raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
+        return scenario
+
+    async def _play(self, name: str, query: Mapping[str, str]) -> dict[str, Any]:
+        scenario = self._named(name)
+        playable = [one for one in PROTOCOLS if scenario.plays_over(one)]
+        api = query.get("api") or (playable[0] if playable else "")
+        if scenario.route is None and api not in playable:
+            raise RequestError(
+                f"{name!r} does not play over {api!r}; it plays over: {', '.join(playable)}.",
+                param="api",
+            )
+        turn, attempt = _whole(query, "turn", 0), _whole(query, "attempt", None)
+        speed = self._answers.options.speed
+
+        def made() -> dict[str, Any]:
+            if scenario.route is not None:
+                return stream_json(made_sent(_route_answer(scenario, turn or 0), 1.0), None)
+            protocol = PROTOCOLS[api]
+            request = usual_request(scenario, protocol, stream=True, fields={})
+            answer = turn_answer(scenario, turn or 0, protocol, request, attempt=attempt)
+            return stream_json(made_sent(answer, speed or 1.0), protocol)
+
+        try:
+            return await asyncio.to_thread(made)
+        except UsageError as error:
+            raise RequestError(f"{error}.", status=404) from None
+        except (MockLLMError, OSError) as error:
+            raise RequestError(f"The turn cannot be played: {error}", status=422) from None
+
+
+def _route_answer(scenario: Scenario, turn: int) -> HttpAnswer:
+    from mockllm.replay.routes import route_answer
+    from mockllm.replay.tape_player import Recordings
+
+    if turn >= len(scenario.turns):
+        raise UsageError(f"scenario {scenario.name!r} has no turn {turn + 1}")
+    spec = scenario.turns[turn]
+    return Recordings().play_route(scenario.name, spec).answer or route_answer(spec)
+
+
+def _whole(query: Mapping[str, str], name: str, default: int | None) -> int | None:
+    given = query.get(name, "")
+    if not given:
+        return default
+    if not (given.isascii() and given.isdecimal() and len(given) <= 6):
+        raise RequestError(f"{name} must be a whole number, got {given[:40]!r}.", param=name)
+    return int(given)
+
+
+def _numbered(session: Session, number: str) -> Exchange:
+    wanted = int(number) if number.isascii() and number.isdecimal() and len(number) < 18 else -1
+    for one in tuple(session.journal):
+        if one.number == wanted:
+            return one
+    if 0 < wanted <= session.count:
+        raise RequestError(
+            f"Request {wanted} has left the journal of the session {session.name!r}: a journal "
+            f"keeps the last {session.max_exchanges} requests.",
+            status=404,
+        )
+    raise RequestError(f"The session {session.name!r} has no request {number[:40]!r}.", status=404)
+
+
+def _json_answer(value: Any, fields: Mapping[str, str]) -> HttpAnswer:
+    head = {"content-type": "application/json", "x-content-type-options": "nosniff", **fields}
+    data = dumps(value).encode("ascii")
+    return bytes_answer(200, head.items(), [TimedBytes(0, data)], streamed=False)
+
+
+def _version() -> str:
+    try:
+        return version("mockllm-harness")
+    except PackageNotFoundError:
+        return ""

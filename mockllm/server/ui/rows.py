@@ -1,0 +1,108 @@
+"""What the list of the live page has of each request and session. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mockllm.core.target import NO_TARGET
+from mockllm.core.text import shorten
+from mockllm.errors import Problem, RequestError
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.body import parse_object
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.session import Session
+
+__all__ = ["dumps", "key_of", "problem_json", "row", "session_json", "user_text"]
+
+dumps = json.JSONEncoder(separators=(",", ":")).encode
+"""JSON in ASCII, on one line: half of a surrogate pair is an escape there."""
+
+_FIELDS = (
+    "session",
+    "number",
+    "at",
+    "api",
+    "model",
+    "scenario",
+    "turn",
+    "attempt",
+    "outcome",
+    "status",
+    "stream",
+    "duration",
+    "bytes_sent",
+    "client_gone",
+    "stopped",
+    "fault",
+    "struck",
+    "quirks",
+    "recorded",
+    "method",
+    "path",
+)
+_LARGEST = 64 * 1024
+"""The text of larger bodies is not read for the list, in bytes."""
+
+_LONGEST = 2000
+"""Of a name or a path, in characters."""
+
+
+def key_of(exchange: Exchange) -> tuple[str, int]:
+    """Which request a row is about."""
+    return exchange.session, exchange.number
+
+
+def row(exchange: Exchange) -> dict[str, Any]:
+    """The row of a request, which may not be over yet."""
+    found = {name: getattr(exchange, name) for name in _FIELDS}
+    for name in ("model", "path", "scenario", "method"):
+        if found[name] is not None:
+            found[name] = shorten(found[name], _LONGEST)
+    problems = exchange.problems
+    return {
+        **found,
+        "open": exchange.in_use,
+        "problem": shorten(problems[0], 300) if problems else "",
+        "problems": len(problems),
+        "text": user_text(exchange),
+    }
+
+
+def user_text(exchange: Exchange) -> str:
+    """What the user said last, shortened; "" where that cannot be read, or not at once."""
+    protocol = PROTOCOLS.get(exchange.api or "")
+    if protocol is None or not exchange.body or len(exchange.body) > _LARGEST:
+        return ""
+    try:
+        request = protocol.parse(parse_object(exchange.body), exchange.target or NO_TARGET, False)
+    except RequestError:
+        return ""
+    said = (one.text for one in reversed(request.messages) if one.role == "user" and one.text)
+    return shorten(" ".join(next(said, "").split()), 200)
+
+
+def session_json(session: Session, scenarios: Iterable[str] | None) -> dict[str, Any]:
+    """The entry of a session.
+
+    Args:
+        scenarios: those that it was made with; None: those of the server.
+    """
+    return {
+        "session": session.name,
+        "requests": session.count,
+        "dropped": session.dropped,
+        "outcomes": dict(session.outcomes()),
+        "scenarios": None if scenarios is None else list(scenarios),
+    }
+
+
+def problem_json(problem: Problem) -> Mapping[str, Any]:
+    """A problem of a scenario file."""
+    return {
+        "file": str(problem.file or ""),
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+    }

@@ -1,0 +1,258 @@
+"""The stream view of an answer: each part with its bytes, its times and the events in it. Pure.
+
+The JSON has texts as they are; the page shows what is not visible in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from mockllm.core import events as ev
+from mockllm.core.http_status import reason_phrase
+from mockllm.core.text import shorten
+from mockllm.core.timeline import fold
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.core.visible_bytes import Piece, visible_lines
+from mockllm.errors import MockLLMError
+from mockllm.framing.sse import Decoder
+from mockllm.protocols.base import WireProtocol
+
+__all__ = ["Sent", "stream_json"]
+
+_MOST_PARTS = 20_000
+_MOST_BYTES = 20 * 1024 * 1024
+_LONGEST = 200_000
+"""Of a text in the sum, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An answer as it was sent, or would be.
+
+    Args:
+        parts: of the body; times in microseconds after the start, None where nothing was due.
+        left: when each part left, in microseconds after the start; None: not sent, or not known.
+        source: `sent`, or `made again` from the scenario.
+        note: what is not known, and why.
+        gone_after: the bytes of the body that were written before the client left, or the server
+            stopped; None: all.
+        struck_after: the bytes that were written before a fault struck.
+        quirks: by the number of a part, what changed it.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    parts: Sequence[tuple[int | None, bytes]]
+    left: Sequence[int | None]
+    streamed: bool
+    ending: str = "complete"
+    reason: str | None = None
+    source: str = "sent"
+    note: str = ""
+    timed: bool = False
+    segmented: bool = False
+    fault: str = ""
+    struck_after: int | None = None
+    gone_after: int | None = None
+    quirks: Mapping[int, str] | None = None
+
+
+def stream_json(sent: Sent, protocol: WireProtocol | None) -> dict[str, Any]:
+    """The JSON of the stream view.
+
+    Args:
+        protocol: whose events the answer has; None: of none that is known.
+    """
+    reading = _Reading(protocol if sent.streamed and sent.status < 300 else None)
+    parts, offset, quirks = [], 0, sent.quirks or {}
+    for number, (at, data) in enumerate(sent.parts):
+        if number >= _MOST_PARTS or offset + len(data) > _MOST_BYTES:
+            break
+        parts.append(
+            {
+                "at": at,
+                "left": sent.left[number] if number < len(sent.left) else None,
+                "size": len(data),
+                "offset": offset,
+                "lines": _lines(data),
+                "events": [_event(one) for one in reading.feed(data)],
+                "quirk": quirks.get(number, ""),
+                "segment": sent.segmented and sent.streamed,
+            }
+        )
+        offset += len(data)
+    return {
+        "source": sent.source,
+        "note": sent.note,
+        "status": sent.status,
+        "reason": reason_phrase(sent.status) if sent.reason is None else sent.reason,
+        "headers": [list(one) for one in sent.headers],
+        "streamed": sent.streamed,
+        "ending": sent.ending,
+        "fault": sent.fault,
+        "struck_after": sent.struck_after,
+        "timed": sent.timed,
+        "size": sum(len(data) for _, data in sent.parts),
+        "gone_after": sent.gone_after,
+        "parts": parts,
+        "unshown": len(sent.parts) - len(parts),
+        "sum": _sum(sent, protocol, reading),
+    }
+
+
+# Bytes
+
+
+def _lines(data: bytes) -> list[list[Any]]:
+    lines = [[_piece(one) for one in line.pieces] for line in visible_lines([data])]
+    if lines:
+        del lines[0][0]  # the mark where a write begins: each part is one
+    return lines
+
+
+def _piece(piece: Piece) -> str | list[str]:
+    if piece.kind == "text":
+        return piece.text
+    return [piece.kind, piece.text, piece.note] if piece.note else [piece.kind, piece.text]
+
+
+# Events
+
+
+class _Reading:
+    """The events of a stream, part by part.
+
+    Args:
+        protocol: None: nothing is read.
+    """
+
+    def __init__(self, protocol: WireProtocol | None) -> None:
+        self._frames = Decoder()
+        self._decoder = None if protocol is None else protocol.decoder()
+        self.events: list[ev.Event] = []
+        self.problems: list[str] = []
+
+    def feed(self, data: bytes) -> list[ev.Event]:
+        """The events that these bytes complete."""
+        if self._decoder is None:
+            return []
+        found: list[ev.Event] = []
+        try:
+            for frame in self._frames.decode(data):
+                found += self._decoder.decode(frame)
+        except (MockLLMError, ValueError) as error:
+            self.problems.append(shorten(str(error), 500))
+            self._decoder = None
+        self.events += found
+        return found
+
+    def turn(self) -> Turn | None:
+        """What all events add up to; None where they contradict each other."""
+        if self._decoder is None and not self.events:
+            return None
+        try:
+            rest = [] if self._decoder is None else self._decoder.close()
+            return fold(ev.Timed(0, one) for one in (*self.events, *rest)).whole()
+        except (MockLLMError, ValueError) as error:
+            self.problems.append(shorten(str(error), 500))
+            return None
+
+
+def _event(event: ev.Event) -> dict[str, Any]:
+    values = {
+        one.name: getattr(event, one.name)
+        for one in fields(event)
+        if getattr(event, one.name) not in (None, "", False)
+    }
+    return {
+        "kind": type(event).__name__,
+        "summary": _summary(event),
+        "fields": {name: _value(value) for name, value in values.items()},
+    }
+
+
+def _value(value: Any) -> Any:
+    if is_dataclass(value):
+        value = getattr(value, "data", None) or getattr(value, "event", None) or str(value)
+    return shorten(value, 2000) if isinstance(value, str) else value
+
+
+def _summary(event: ev.Event) -> str:
+    """What an event says, in one line."""
+    match event:
+        case ev.ToolStart(name=name, id=id):
+            return shorten(f"{name} {id}".strip(), 120)
+        case ev.ServerToolStart(kind=kind, id=id):
+            return shorten(f"{kind} {id}".strip(), 120)
+        case ev.Usage(input=before, output=after):
+            return f"{before} in, {after} out"
+        case ev.Finish(reason=reason, raw=raw):
+            return reason if raw is None else f"{reason} ({shorten(raw, 60)})"
+        case ev.StreamError(message=message):
+            return shorten(message, 120)
+        case ev.Start(id=id, model=model):
+            return shorten(f"{model} {id}".strip(), 120)
+        case ev.Raw(frame=frame):
+            return shorten(frame.event or "a frame without a neutral event", 120)
+        case ev.Cite(url=url):
+            return shorten(url, 120)
+    text = getattr(event, "text", getattr(event, "output", getattr(event, "value", "")))
+    return shorten(str(text), 120)
+
+
+# The sum
+
+
+def _sum(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> dict[str, Any]:
+    turn = reading.turn() if sent.streamed else _body_turn(sent, protocol, reading)
+    turn = Turn() if turn is None else turn
+    usage = turn.usage
+    error = [] if turn.error is None else [f"the stream has an error: {turn.error.message}"]
+    return {
+        "text": shorten(turn.text, _LONGEST),
+        "reasoning": shorten(turn.reasoning, _LONGEST),
+        "calls": [_call(one) for one in turn.tool_calls],
+        "finish": turn.finish_raw or turn.finish,
+        "usage": None if usage is None else {"input": usage.input, "output": usage.output},
+        "problems": [*reading.problems, *error],
+    }
+
+
+def _body_turn(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> Turn | None:
+    """The turn of an answer that is not streamed; None where it has none."""
+    if protocol is None or sent.status >= 300:
+        return None
+    try:
+        value = json.loads(b"".join(data for _, data in sent.parts))
+        return protocol.decode_body(value)
+    except (MockLLMError, ValueError, TypeError, LookupError, AttributeError) as error:
+        reading.problems.append(shorten(f"the body cannot be read: {error}", 500))
+        return None
+
+
+def _call(call: ToolCall) -> dict[str, str]:
+    return {
+        "id": call.id or "",
+        "name": call.name,
+        "arguments": shorten(call.arguments, _LONGEST),
+    }
+
+
+def left_of(
+    parts: Iterable[bytes], marks: Sequence[float], *, all_at: int | None
+) -> Iterator[int | None]:
+    """When each part left, in microseconds.
+
+    Args:
+        marks: pairs of the bytes of the body that were written, and when, in seconds.
+        all_at: of an answer in one write, when that was.
+    """
+    at, end = 0, 0
+    for data in parts:
+        end += len(data)
+        while at < len(marks) and marks[at] < end:
+            at += 2
+        yield round(marks[at + 1] * 1_000_000) if at < len(marks) else all_at
