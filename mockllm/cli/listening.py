@@ -105,6 +105,12 @@ def listening_options(command: _Command) -> _Command:
             help="The origin of pages that may use the control routes, such as "
             "http://localhost:3000; may be repeated.",
         ),
+        click.option(
+            "--ui/--no-ui",
+            "ui",
+            default=True,
+            help="Show a live page at /_mockllm/ui (the default), or not.",
+        ),
         path_options,
         click.option(
             "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -235,7 +241,12 @@ async def _serve(
         keys = record is not None and record.mode != "none"
         further = [(api, server.url + path) for api, path in server.options.paths]
         report.serving(
-            scenarios, server.base_urls, keys=keys, further=further, elsewhere=server.elsewhere
+            scenarios,
+            server.base_urls,
+            keys=keys,
+            further=further,
+            elsewhere=server.elsewhere,
+            page=f"{server.url}/_mockllm/ui" if server.options.ui else "",
         )
         if record is not None:
             report.recording(record)

@@ -45,6 +45,7 @@ def record(
     max_body: int,
     allow_hosts: tuple[str, ...],
     allow_origins: tuple[str, ...],
+    ui: bool,
     api_paths: tuple[tuple[str, str], ...],
     agui_paths: tuple[tuple[str, str], ...],
     log_format: Literal["text", "json"],
@@ -90,6 +91,8 @@ def record(
                 paths=api_paths + agui_paths,
                 log=None if quiet else report.exchange,
                 faults=faults,
+                ui=ui,
+                files=(output,),
                 record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )

@@ -57,6 +57,7 @@ class Report(Protocol):
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
         elsewhere: Sequence[str] = (),
+        page: str = "",
     ) -> None: ...
 
     def recording(self, options: RecordOptions) -> None: ...
@@ -96,6 +97,7 @@ class QuietReport:
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
         elsewhere: Sequence[str] = (),
+        page: str = "",
     ) -> None:
         return
 
@@ -151,11 +153,14 @@ class JsonReport:
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
         elsewhere: Sequence[str] = (),
+        page: str = "",
     ) -> None:
         names = [scenario.name for scenario in scenarios]
         fields: dict[str, Any] = {"scenarios": names, "base_urls": dict(base_urls)}
         if elsewhere:
             fields["elsewhere"] = list(elsewhere)
+        if page:
+            fields["ui"] = page
         if further:
             fields["paths"] = [{"api": api, "url": url} for api, url in further]
         self._line("listening", url=self._url, **fields)
@@ -215,6 +220,7 @@ class TextReport:
         keys: bool,
         further: Sequence[tuple[str, str]] = (),
         elsewhere: Sequence[str] = (),
+        page: str = "",
     ) -> None:
         line = self._output.line
         self._measure(scenarios)
@@ -237,6 +243,9 @@ class TextReport:
         for api, url in further:
             line(f"  {url}  # {api}")
         line("")
+        if page:
+            line(f"Live page: {page}")
+            line("")
 
     def recording(self, options: RecordOptions) -> None:
         from mockllm.redaction.masks import masked_url

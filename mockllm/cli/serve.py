@@ -93,6 +93,7 @@ def serve(
     max_body: int,
     allow_hosts: tuple[str, ...],
     allow_origins: tuple[str, ...],
+    ui: bool,
     api_paths: tuple[tuple[str, str], ...],
     agui_paths: tuple[tuple[str, str], ...],
     log_format: Literal["text", "json"],
@@ -167,6 +168,8 @@ def serve(
             faults=faults,
             state=state,
             notice=report.notice,
+            ui=ui,
+            files=paths,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

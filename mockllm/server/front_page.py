@@ -22,6 +22,8 @@ from mockllm.server.control import base_urls
 
 __all__ = ["front_page", "wants_page"]
 
+_Routes = tuple[tuple[str, str], ...]
+
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _FILES = (
     ("server", "docs/server.md"),
@@ -43,6 +45,8 @@ def front_page(
     session: str,
     protocols: Mapping[str, WireProtocol],
     count: int,
+    *,
+    ui: bool = True,
 ) -> HttpAnswer:
     """The page as HTML for browsers, which name `text/html`, and as text for anything else.
 
@@ -51,12 +55,14 @@ def front_page(
         session: the prefix of the session's paths, such as `/s/one`, or "".
         protocols: what is served, by name.
         count: how many scenarios are served.
+        ui: whether there is a live page.
     """
     host = headers.get("host", "")
     root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)
     urls = base_urls(protocols, root + session)
     html = "text/html" in headers.get("accept", "").lower()
-    text = _html(root, urls, count) if html else _text(root, urls, count)
+    routes = _ROUTES if ui else _ROUTES[1:]
+    text = _html(urls, count, routes) if html else _text(root, urls, count, routes)
     kind = "text/html" if html else "text/plain"
     fields = {
         "content-type": f"{kind}; charset=utf-8",
@@ -90,29 +96,30 @@ def _base_urls(urls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 _ROUTES = (
+    ("/_mockllm/ui", "a live page: requests, answers and scenarios"),
     ("/_mockllm/scenarios", "the scenarios"),
     ("/_mockllm/journal", "the requests so far"),
     ("/_mockllm/health", "whether the server answers"),
 )
 
 
-def _text(root: str, urls: Mapping[str, str], count: int) -> str:
+def _text(root: str, urls: Mapping[str, str], count: int, routes: _Routes) -> str:
     lines = [_what(count), "", "Base URLs for clients:"]
     lines += [f"  {setting}  # {apis}" for apis, setting in _base_urls(urls)]
     lines += ["", "About this server:"]
-    lines += [f"  {root}{path}  # {what}" for path, what in _ROUTES]
+    lines += [f"  {root}{path}  # {what}" for path, what in routes]
     lines += ["", "Documentation:"]
     lines += [f"  {where}" for _, where in _documentation()]
     return "\n".join([*lines, ""])
 
 
-def _html(root: str, urls: Mapping[str, str], count: int) -> str:
+def _html(urls: Mapping[str, str], count: int, routes: _Routes) -> str:
     rows = "".join(
         f"<tr><td>{escape(apis)}</td><td><code>{escape(setting)}</code></td></tr>\n"
         for apis, setting in _base_urls(urls)
     )
-    routes = "".join(
-        f'<li><a href="{path}">{path}</a>: {escape(what)}</li>\n' for path, what in _ROUTES
+    about = "".join(
+        f'<li><a href="{path}">{path}</a>: {escape(what)}</li>\n' for path, what in routes
     )
     docs = "".join(f"<li>{_link(name, where)}</li>\n" for name, where in _documentation())
     return (
@@ -120,7 +127,7 @@ def _html(root: str, urls: Mapping[str, str], count: int) -> str:
         '<meta name="viewport" content="width=device-width">\n<title>mockllm</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>mockllm</h1>\n<p>{escape(_what(count))}</p>\n"
         "<h2>Base URLs for clients</h2>\n<table>\n<tr><th>API</th><th>setting</th></tr>\n"
-        f"{rows}</table>\n<h2>About this server</h2>\n<ul>\n{routes}</ul>\n"
+        f"{rows}</table>\n<h2>About this server</h2>\n<ul>\n{about}</ul>\n"
         f"<h2>Documentation</h2>\n<ul>\n{docs}</ul>\n</body>\n</html>\n"
     )
 

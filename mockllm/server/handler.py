@@ -102,6 +102,8 @@ class Handler:
         self._page: LivePage | None = None
         self.problems: Sequence[Problem] = ()
         """Of the scenario files, after the last change."""
+        self.loaded = time.time()
+        """When the scenario files were read last, in seconds since 1970."""
         if options.ui:
             self._control.page = self.page
 
@@ -119,7 +121,7 @@ class Handler:
 
     def reloaded(self, problems: Sequence[Problem]) -> None:
         """Notes that the scenario files were read again, and what is wrong with them."""
-        self.problems = problems
+        self.problems, self.loaded = problems, time.time()
         if self._page is not None:
             self._page.reloaded()
 
@@ -252,7 +254,9 @@ class Handler:
             return deliver(request, preflight, exchange)
         if path == "/" and self._shows_front_page(request.method, session, headers):
             count = len(self.answers.player_of(session).served.scenarios)
-            page = front_page(request, headers, f"/s/{session}" if named else "", PROTOCOLS, count)
+            root = f"/s/{session}" if named else ""
+            ui = self.options.ui
+            page = front_page(request, headers, root, PROTOCOLS, count, ui=ui)
             return deliver(
                 request, without_body(page) if request.method == "HEAD" else page, exchange
             )

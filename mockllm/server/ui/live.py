@@ -8,11 +8,13 @@ slowly gets less, and holds up nothing else.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from aiohttp import HttpVersion10, web
 
+from mockllm.errors import RequestError
 from mockllm.replay.answer import bytes_answer, chunk
 from mockllm.replay.exchange import Exchange
 from mockllm.server.delivery import CLOSE
@@ -26,6 +28,10 @@ MOST_ROWS = 20_000
 
 _EACH = 0.1
 """Seconds between two lists of rows."""
+
+_POLL, _SHARE = 0.5, 4
+"""Shared journals are read again after so many seconds, and after so many times of what that took
+the last time."""
 
 _MOST_AT_ONCE = 200
 _BATCH = 500
@@ -49,6 +55,9 @@ class Sources:
         hello: the first event, for the host that a page was loaded from.
         exchanges: of all journals.
         sessions: the entries of all sessions.
+        away: called with why exchanges and sessions cannot be read now, and with "" when they can.
+        shared: whether other processes answer requests, too: then nothing here notes them, and the
+            journals are read again and again.
     """
 
     def __init__(
@@ -56,8 +65,12 @@ class Sources:
         hello: Callable[[str], dict[str, Any]],
         exchanges: Callable[[], Awaitable[Iterable[Exchange]]],
         sessions: Callable[[], Awaitable[list[dict[str, Any]]]],
+        away: Callable[[str], None],
+        *,
+        shared: bool,
     ) -> None:
         self.hello, self.exchanges, self.sessions = hello, exchanges, sessions
+        self.away, self.shared = away, shared
 
 
 class _Page:
@@ -112,6 +125,7 @@ class Live:
         self._timer: asyncio.TimerHandle | None = None
         self._later: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
@@ -148,8 +162,9 @@ class Live:
         for timer in (self._timer, self._later):
             if timer is not None:
                 timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        for task in (self._task, self._polling):
+            if task is not None:
+                task.cancel()
 
     def _send_rows(self) -> None:
         self._timer = None
@@ -168,7 +183,10 @@ class Live:
         self._task = asyncio.create_task(self._publish_sessions())
 
     async def _publish_sessions(self) -> None:
-        self.publish("sessions", await self._sources.sessions())
+        try:
+            self.publish("sessions", await self._sources.sessions())
+        except RequestError as error:
+            self._sources.away(error.message)
 
     # Pages
 
@@ -187,7 +205,10 @@ class Live:
         begin = answer.head(http_1_0=not framed, close=True)
         page = _Page()
         self._pages.add(page)
-        self._watch(self.changed)
+        if not self._sources.shared:
+            self._watch(self.changed)
+        elif self._polling is None:
+            self._polling = asyncio.create_task(self._poll())
         try:
             await send(request, begin, exchange)
             async for data in self._events(page, host):
@@ -197,16 +218,48 @@ class Live:
         finally:
             self._pages.discard(page)
             if not self._pages:
-                self._watch(None)
+                self._rest()
         return CLOSE
+
+    def _rest(self) -> None:
+        """Nobody looks any more."""
+        self._watch(None)
+        self._changed.clear()
+        if self._polling is not None:
+            self._polling.cancel()
+            self._polling = None
+
+    async def _poll(self) -> None:
+        """Notes what changed in journals that other processes write, too."""
+        known: dict[tuple[str, int], tuple[float, bool, float]] | None = None
+        while True:
+            began = time.monotonic()
+            try:
+                exchanges = await self._sources.exchanges()
+            except RequestError as error:
+                self._sources.away(error.message)
+            else:
+                self._sources.away("")
+                now = {key_of(one): (one.at, one.in_use, one.duration) for one in exchanges}
+                for one in exchanges if known is not None else ():
+                    if known is not None and known.get(key_of(one)) != now[key_of(one)]:
+                        self.changed(one)
+                known = now
+            await asyncio.sleep(max(_POLL, _SHARE * (time.monotonic() - began)))
 
     async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
         yield event_bytes("hello", self._sources.hello(host))
-        exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.at)[-MOST_ROWS:]
+        try:
+            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.at)
+            sessions = await self._sources.sessions()
+        except RequestError as error:
+            self._sources.away(error.message)
+            exchanges, sessions = [], []
+        exchanges = exchanges[-MOST_ROWS:]
         for first in range(0, len(exchanges), _BATCH):
             yield event_bytes("requests", [row(one) for one in exchanges[first : first + _BATCH]])
             await asyncio.sleep(0)
-        yield event_bytes("sessions", await self._sources.sessions())
+        yield event_bytes("sessions", sessions)
         yield event_bytes("ready", {})
         while not self._closed:
             try:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from aiohttp import web
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.errors import MockLLMError, RequestError, UsageError
+from mockllm.errors import MockLLMError, Problem, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.again import turn_answer, usual_request
 from mockllm.replay.answer import HttpAnswer, bytes_answer
@@ -53,7 +53,18 @@ class LivePage:
         self._handler = handler
         self._answers = handler.answers
         self._sent = sent
-        self.live = Live(Sources(self._hello, self._exchanges, self._session_list), watch)
+        sources = Sources(
+            self._hello,
+            self._exchanges,
+            self._session_list,
+            self._store_away,
+            shared=handler.shared is not None,
+        )
+        self.live = Live(sources, watch)
+        self._away = ""
+        recorded = self._answers.recorded
+        if recorded is not None:
+            recorded.publish = lambda line: self.live.publish("recorded", [line])
 
     def reloaded(self) -> None:
         """Tells all pages that the scenario files were read again."""
@@ -67,7 +78,14 @@ class LivePage:
         )
 
     def _problems(self) -> list[Mapping[str, Any]]:
-        return [problem_json(one) for one in self._handler.problems]
+        away = [Problem("", 0, 0, "", self._away)] if self._away else []
+        return [problem_json(one) for one in (*away, *self._handler.problems)]
+
+    def _store_away(self, why: str) -> None:
+        """Tells all pages that the state store is away, or is back."""
+        if why != self._away:
+            self._away = why
+            self.reloaded()
 
     async def respond(
         self,
@@ -93,16 +111,22 @@ class LivePage:
             raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
         if steps == ["events"]:
             return await self.live.serve(request, dict(fields), headers.get("host", ""), exchange)
-        found = await self._read(steps, query)
+        found = await self._read(steps, query, headers.get("host", ""))
         if found is None:
             return await deliver(request, file_answer("/".join(steps), headers), exchange)
         return await deliver(request, _json_answer(found, fields), exchange)
 
-    async def _read(self, steps: list[str], query: Mapping[str, str]) -> dict[str, Any] | None:
+    async def _read(
+        self, steps: list[str], query: Mapping[str, str], host: str
+    ) -> dict[str, Any] | None:
         """The JSON of a route; None where the path names a file."""
         match steps:
             case ["request", session, number]:
                 return await self._request(session, number)
+            case ["scenarios"]:
+                return await self._scenarios()
+            case ["scenario", name]:
+                return await self._scenario(name, host)
             case ["play", name]:
                 return await self._play(name, query)
             case ["recording"]:
@@ -169,22 +193,53 @@ class LivePage:
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
         from mockllm.server.ui.conversation import conversation_json
+        from mockllm.server.ui.explanation import explanation_json
         from mockllm.server.ui.findings import findings_json
 
         player = self._answers.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.api or "")
         sent, why = sent_of(exchange, self._sent, scenario, self._answers.options.speed)
+        findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
         return {
             "entry": exchange.as_json(),
             "row": row(exchange),
             "conversation": conversation_json(exchange.api or "", exchange),
             "answer": None if sent is None else stream_json(sent, protocol),
             "answer_why": why,
-            "explanation": None,
-            "findings": findings_json(session, player.served.by_name, exchange.number),
+            "explanation": explanation_json(player, exchange),
+            "findings": findings,
+            "findings_why": findings_why,
         }
 
     # Scenarios
+
+    async def _scenarios(self) -> dict[str, Any]:
+        from mockllm.server.ui.scenario_json import scenario_entry
+
+        played = await self._played()
+        scenarios = self._answers.player.served.scenarios
+        return {
+            "scenarios": [scenario_entry(one, played.get(one.name, {})) for one in scenarios],
+            "problems": self._problems(),
+            "at": self._handler.loaded,
+        }
+
+    async def _scenario(self, name: str, host: str) -> dict[str, Any]:
+        from mockllm.server.ui.scenario_json import scenario_entry, scenario_json
+
+        scenario = self._named(name)
+        entry = scenario_entry(scenario, (await self._played()).get(name, {}))
+        problems = self._problems()
+        return await asyncio.to_thread(scenario_json, scenario, entry, problems, f"http://{host}")
+
+    async def _played(self) -> dict[str, dict[int, int]]:
+        """How often each turn was played in all sessions, as far as journals have it."""
+        played: dict[str, dict[int, int]] = {}
+        for one in await self._exchanges():
+            if one.outcome in ("played", "error") and one.scenario and one.turn is not None:
+                turns = played.setdefault(one.scenario, {})
+                turns[one.turn] = turns.get(one.turn, 0) + 1
+        return played
 
     def _named(self, name: str) -> Scenario:
         scenario = self._answers.player.served.by_name.get(name)

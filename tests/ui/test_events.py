@@ -1,0 +1,202 @@
+"""What open pages are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mockllm import ServerOptions, ServerThread, loads
+from mockllm.errors import Problem
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.exchange import Exchange
+from mockllm.server.ui.live import Live, Sources, _Page
+from tests.conftest import Served
+from tests.timeouts import GIVE_UP
+from tests.ui.reading import HOSTILE, page
+
+SCENARIO = """\
+scenario: hello
+match: {user: hello}
+turns:
+  - reply: {text: one two three, split: words}
+"""
+SLOW = """\
+scenario: slow
+match: {user: hello}
+turns:
+  - reply: [{text: begin}, {pause: 600s}, {text: end}]
+"""
+
+
+KEYS = {"authorization": "Bearer sk-test", "x-api-key": "test", "x-goog-api-key": "test"}
+
+
+def ask(served: Served, text: str, api: str = "chat", model: str = "m") -> Any:
+    client = PROTOCOLS[api].client
+    return served.http.post(
+        client.path_of("m"),
+        content=json.dumps(client.first_request(model, text)).encode(),
+        headers={**KEYS, **client.headers, "content-type": "application/json"},
+    )
+
+
+def test_the_first_events(serve: Callable[..., Served]) -> None:
+    """A page gets what the server is, then the requests so far, then the sessions."""
+    served = serve(SCENARIO)
+    ask(served, "hello")
+    ask(served, "nothing like it")
+    with page(served.url) as events:
+        name, hello = events.next()
+        assert name == "hello"
+        assert hello["apis"] == list(PROTOCOLS)
+        assert hello["urls"]["chat"] == f"{served.url}/v1"
+        assert (hello["scenarios"], hello["problems"], hello["recording"]) == (1, [], None)
+        name, rows = events.next()
+        assert name == "requests"
+        assert [(one["number"], one["outcome"], one["open"]) for one in rows] == [
+            (1, "played", False),
+            (2, "unmatched", False),
+        ]
+        assert rows[0]["scenario"] == "hello"
+        assert (rows[0]["text"], rows[1]["text"]) == ("hello", "nothing like it")
+        assert rows[1]["problem"].startswith("No scenario answers this request")
+        sessions = events.until("sessions")
+        assert sessions[0]["outcomes"] == {"played": 1, "unmatched": 1}
+        assert events.next()[0] == "ready"
+
+
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_requests_arrive_while_a_page_is_open(serve: Callable[..., Served], api: str) -> None:
+    served = serve(SCENARIO)
+    with page(served.url) as events:
+        events.until("ready")
+        ask(served, "hello", api)
+        row = events.row(number=1)
+        assert (row["api"], row["scenario"], row["turn"], row["status"]) == (api, "hello", 0, 200)
+        assert events.until("sessions")[0]["requests"] == 1
+
+
+def test_a_request_comes_when_its_answer_begins_and_when_it_ends(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(SLOW)
+    with page(served.url) as events:
+        events.until("ready")
+        body = PROTOCOLS["chat"].client.first_request("m", "hello")
+        with served.http.stream("POST", "/v1/chat/completions", json={**body, "stream": True}):
+            assert events.row(number=1, open=True)["client_gone"] is False
+        ended = events.row(number=1, open=False)
+        assert ended["client_gone"] is True
+
+
+def test_requests_of_pages_stand_in_no_journal(serve: Callable[..., Served]) -> None:
+    served = serve(SCENARIO)
+    with page(served.url) as events:
+        events.until("ready")
+        assert served.http.get("/_mockllm/ui").status_code == 200
+        assert served.http.get("/_mockllm/ui/scenarios").status_code == 200
+        ask(served, "hello")
+        assert [one["path"] for one in served.journal()] == ["/v1/chat/completions"]
+
+
+def test_hostile_texts_arrive_as_they_are(serve: Callable[..., Served]) -> None:
+    served = serve(SCENARIO)
+    with page(served.url) as events:
+        events.until("ready")
+        for number, text in enumerate(HOSTILE, 1):
+            ask(served, text, model=text)
+            row = events.row(number=number)
+            assert row["model"] == text
+            assert row["text"] == " ".join(text.split())
+
+
+def test_a_page_that_reads_nothing_holds_up_nothing(serve: Callable[..., Served]) -> None:
+    """What waits for it is bounded, and the others get everything."""
+    served = serve(SCENARIO)
+    place = urlsplit(served.url)
+    with socket.create_connection((place.hostname, place.port), timeout=GIVE_UP) as silent:
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        silent.sendall(b"GET /_mockllm/ui/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        with page(served.url) as events:
+            events.until("ready")
+            for number in range(1, 41):
+                ask(served, "x" * 5000 + str(number))
+            assert events.row(number=40)["outcome"] == "unmatched"
+
+
+def test_requests_that_come_too_fast_are_counted() -> None:
+    """A page gets the newest rows, and how many are left out."""
+
+    async def nothing() -> list[Any]:
+        return []
+
+    async def run() -> bytes:
+        sources = Sources(lambda _: {}, nothing, nothing, lambda _: None, shared=False)
+        live = Live(sources, lambda _: None)
+        opened = _Page()
+        live._pages.add(opened)
+        for number in range(1, 501):
+            live.changed(Exchange("POST", "/", {}, b"", session="s", number=number))
+        live._send_rows()
+        live.close()
+        return opened.take()
+
+    events = asyncio.run(run()).decode().split("\n\n")
+    rows = json.loads(events[0].partition("data: ")[2])
+    assert [one["number"] for one in rows] == list(range(301, 501))
+    assert events[1] == 'event: skipped\ndata: {"count":300}'
+
+
+def test_a_stopping_server_ends_the_events_at_once() -> None:
+    """Pages are no answers that a server waits for: its grace has no part in it."""
+    with ServerThread(loads(SCENARIO), ServerOptions(grace=3600)) as thread:
+        opened = page(thread.url)
+        events = opened.__enter__()
+        events.until("ready")
+    with pytest.raises(EOFError):
+        events.next()
+    opened.__exit__(None, None, None)
+
+
+def test_files_that_are_broken_show_as_problems() -> None:
+    problem = Problem("a.yaml", 3, 5, "turns", HOSTILE[0])
+    shown = [{"file": "a.yaml", "line": 3, "column": 5, "message": HOSTILE[0]}]
+    with ServerThread(loads(SCENARIO)) as thread:
+        with page(thread.url) as events:
+            events.until("ready")
+            thread.ask(thread.server.note_problems, (problem,))
+            assert events.until("reload")["problems"] == shown
+        with page(thread.url) as events:
+            assert events.until("hello")["problems"] == shown
+            thread.ask(thread.server.reload, loads(SCENARIO))
+            assert events.until("reload")["problems"] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/events", "/main.js", "/scenarios", "/request/default/1"]
+)
+def test_foreign_pages_are_refused(serve: Callable[..., Served], path: str) -> None:
+    served = serve(SCENARIO)
+    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+        answer = served.http.get(f"/_mockllm/ui{path}", headers=headers)
+        assert answer.status_code == 403, answer.text
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/main.js", "/scenarios"])
+def test_without_the_page(serve: Callable[..., Served], path: str) -> None:
+    served = serve(SCENARIO, ui=False)
+    answer = served.http.get(f"/_mockllm/ui{path}")
+    assert answer.status_code == 404
+    assert "--no-ui" in answer.json()["error"]["message"]
+    assert "_mockllm/ui" not in served.http.get("/").text
+
+
+def test_the_front_page_names_it(serve: Callable[..., Served]) -> None:
+    served = serve(SCENARIO)
+    assert f"{served.url}/_mockllm/ui" in served.http.get("/").text
