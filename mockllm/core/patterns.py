@@ -1,4 +1,4 @@
-r"""Regular expressions that are not ours: of scenarios, and of JSON Schemas.
+r"""Regular expressions that are not ours: of scenarios, of JSON Schemas, and of what is secret.
 
 They have the syntax of Python's `re`, which the documentation promises. RE2 has no lookaround and
 no backreferences, and its `\w` and `\b` know ASCII only, so it cannot stand in. Most searches are
@@ -49,7 +49,7 @@ class PatternGaveUpError(RequestError):
 
 
 class ForeignPattern:
-    """A regular expression of a scenario or of a schema.
+    """A regular expression that a user or a client wrote.
 
     Raises:
         PatternError: see there.
@@ -87,8 +87,7 @@ class ForeignPattern:
         """
         if self.is_short(len(text)):
             return self._plain.search(text) is not None
-        if self._guarded is None:
-            self._guarded = self._compile_guarded()
+        self.prepare()
         try:
             return self._guarded.search(text, timeout=FIRST_LIMIT) is not None
         except TimeoutError:
@@ -100,13 +99,59 @@ class ForeignPattern:
         if found is None:
             found = later(key, partial(self._search_long, key, text))
         if found == "gave up":
-            raise PatternGaveUpError(
-                f"mockllm gave up the regular expression {display(self.text)} after {LIMIT:g} s, "
-                f"in a text of {len(text)} characters: it tries too many ways to match. Write it "
-                "without a repeat in a repeat, such as (a+)+.",
-                code="pattern_gave_up",
-            )
+            raise self._gave_up(text)
         return found == "yes"
+
+    def prepare(self) -> None:
+        """Makes sure that long searches are possible.
+
+        Raises:
+            PatternError: they cannot be bounded.
+        """
+        if self._guarded is None:
+            self._guarded = self._compile_guarded()
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where a text has it: the first group of each match, or all of the match if there is no
+        group; not what is empty. It may take as long as `LIMIT`.
+
+        Raises:
+            PatternGaveUpError: the search took too long.
+        """
+        group = min(self._plain.groups, 1)
+        if self.is_short(len(text)):
+            matches = self._plain.finditer(text)
+        else:
+            self.prepare()
+            matches = self._guarded.finditer(text, timeout=LIMIT, concurrent=True)
+        try:
+            spans = [match.span(group) for match in matches]
+        except TimeoutError:
+            raise self._gave_up(text) from None
+        return [(start, end) for start, end in spans if start < end]
+
+    def is_whole(self, text: str) -> bool:
+        """Whether it matches a text from its beginning to its end. It may take as long as `LIMIT`.
+
+        Raises:
+            PatternGaveUpError: the search took too long.
+        """
+        if self.is_short(len(text)):
+            return self._plain.fullmatch(text) is not None
+        self.prepare()
+        try:
+            found = self._guarded.fullmatch(text, timeout=LIMIT, concurrent=True)
+        except TimeoutError:
+            raise self._gave_up(text) from None
+        return found is not None
+
+    def _gave_up(self, text: str) -> PatternGaveUpError:
+        return PatternGaveUpError(
+            f"mockllm gave up the regular expression {display(self.text)} after {LIMIT:g} s, "
+            f"in a text of {len(text)} characters: it tries too many ways to match. Write it "
+            "without a repeat in a repeat, such as (a+)+.",
+            code="pattern_gave_up",
+        )
 
     def _search_long(self, key: tuple[str, str, bytes], text: str) -> str:
         try:

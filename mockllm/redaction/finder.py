@@ -30,6 +30,7 @@ from mockllm.redaction.known_secrets import MIN_MATCH, KnownSecrets
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
 from mockllm.redaction.places import Places
 from mockllm.redaction.secret_names import field_is_secret, field_strength
+from mockllm.redaction.user_patterns import UserPattern
 from mockllm.redaction.windows import LONGEST_WHOLE, WindowedSearch
 
 __all__ = ["DEEPEST", "Finder", "Found", "InChannel", "Scanned", "overlap"]
@@ -65,7 +66,7 @@ class Finder:
 
     def __init__(
         self,
-        patterns: Sequence[re.Pattern[str]] = (),
+        patterns: Sequence[UserPattern] = (),
         paths: re.Pattern[str] | None = None,
         known: Iterable[str] = (),
         detector: Detector | None = None,
@@ -227,7 +228,7 @@ class Finder:
     def _value(self, value: StringValue, depth: int) -> Iterator[Found]:
         text, field = value.text, value.field
         if field.kind == "number":
-            if text != "0" and any(pattern.search(text) for pattern in self._patterns):
+            if text != "0" and any(pattern.finds(text) for pattern in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
         if field.kind == "string" and self._is_secret_field(field.name, text):
@@ -292,10 +293,8 @@ class Finder:
         """What looks like a secret by itself."""
         found: list[Found] = []
         for pattern in self._patterns:
-            group = 1 if pattern.groups else 0
-            for match in pattern.finditer(text):
-                if match[group]:
-                    found += _unless_placeholder("pattern", match[group], match.span(group))
+            for span in pattern.spans(text):
+                found += _unless_placeholder("pattern", text[slice(*span)], span)
         own = [one.parts[0] for one in found]
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)

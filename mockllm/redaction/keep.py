@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mockllm.redaction.detector import known_kind
 from mockllm.redaction.json_paths import compiled
-from mockllm.redaction.user_patterns import compiled_patterns
+from mockllm.redaction.user_patterns import UserPattern, compiled_patterns
 
 __all__ = ["Keep", "keep_from"]
 
@@ -28,7 +28,7 @@ class Keep:
 
     kinds: frozenset[str] = frozenset()
     places: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[UserPattern, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.places or self.patterns)
@@ -48,7 +48,7 @@ class Keep:
 
     def matches(self, secret: str) -> bool:
         """Whether a pattern keeps a secret."""
-        return any(pattern.fullmatch(secret) for pattern in self.patterns)
+        return any(pattern.is_whole(secret) for pattern in self.patterns)
 
 
 def keep_from(entries: Iterable[str], where: str) -> Keep:

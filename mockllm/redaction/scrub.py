@@ -103,14 +103,14 @@ def _clean(
     placeholders: Placeholders,
 ) -> Scrubbed:
     suffix, data = PurePath(name).suffix, files[name]
-    if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
-        try:
+    try:
+        if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
             return _clean_tape(name, load_tape(data, name), redactor, placeholders)
-        except MockLLMError as error:
-            return Scrubbed(name, (Finding(name, 1, 1, f"cannot be searched: {error}"),), None)
-    if suffix in YAML:
-        return _clean_yaml(name, files, text, redactor, placeholders)
-    return _clean_text(name, text, redactor, placeholders)
+        if suffix in YAML:
+            return _clean_yaml(name, files, text, redactor, placeholders)
+        return _clean_text(name, text, redactor, placeholders)
+    except MockLLMError as error:
+        return Scrubbed(name, (Finding(name, 1, 1, f"cannot be searched: {error}"),), None)
 
 
 def _clean_yaml(

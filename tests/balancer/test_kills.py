@@ -149,7 +149,7 @@ def test_the_store_is_killed(whole):
         with pytest.raises(openai.InternalServerError) as refused:
             ASK["responses"](made["url"], http, "hi")
         assert refused.value.code == "state_store_unavailable"
-        assert "Start it again" in refused.value.message
+        assert "Start the store again" in refused.value.message
         journal = whole.http.get(f"{whole.url}/_mockllm/journal")
         assert (journal.status_code, list(journal.json())) == (503, ["error"])
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mockllm.core import patterns
 from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.pattern_costs import cost_of
 from mockllm.core.patterns import ForeignPattern, PatternError, PatternGaveUpError, compiled
@@ -119,3 +121,42 @@ def test_regex_reads_what_re_reads(pattern: str, text: str) -> None:
     found = ForeignPattern(pattern)
     assert not found.is_short(len(text))
     assert found.found_in(text) == (re.search(pattern, text) is not None)
+
+
+_PARTS = [
+    "a",
+    "b",
+    "c?",
+    "(a|b)",
+    "(a)|b",
+    "[ab]+",
+    "a*?b",
+    ".",
+    "^",
+    "$",
+    r"\b",
+    "(?=b)",
+    "(?:ab)+",
+]
+
+
+@given(st.lists(st.sampled_from(_PARTS), min_size=1, max_size=4), st.text("abc \n", max_size=20))
+def test_places_are_those_of_python(parts: list[str], text: str) -> None:
+    """Whichever engine searches: of each match the first group, unless it is empty."""
+    pattern = ForeignPattern("".join(parts))
+    python = re.compile(pattern.text)
+    group = min(python.groups, 1)
+    expected = [one.span(group) for one in python.finditer(text) if one[group]]
+    for most in (patterns.MOST_STEPS, 0):
+        with patch.object(patterns, "MOST_STEPS", most):
+            assert pattern.spans(text) == expected
+            assert pattern.is_whole(text) == bool(python.fullmatch(text))
+
+
+def test_places_that_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search ends, and says so."""
+    monkeypatch.setattr(patterns, "LIMIT", 0.05)
+    pattern = compiled(SLOW)
+    for search in (pattern.spans, pattern.is_whole):
+        with pytest.raises(PatternGaveUpError, match=r"gave up the regular expression '\(x\+x"):
+            search("x" * 5000)

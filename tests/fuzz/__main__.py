@@ -12,7 +12,9 @@ import sys
 import time
 from collections import defaultdict
 
+from mockllm.protocols import PROTOCOLS
 from tests.fuzz.playing import Figures, play
+from tests.sixth_protocol.echo import PROTOCOL
 
 KINDS = ("5xx", "failed", "traceback", "logged", "plain text", "not in the form of an API")
 KINDS += ("not UTF-8", "not JSON", "no answer", "not readable")
@@ -22,11 +24,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Sends hostile requests to mockllm.")
     parser.add_argument("--count", type=int, default=14000, help="how many requests")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--state", default="", help="the store that the servers share")
+    parser.add_argument("--echo", action="store_true", help="only the API that only tests have")
     parser.add_argument("--show", type=int, default=3, help="how many examples of each problem")
     options = parser.parse_args()
     logging.getLogger().addHandler(logging.NullHandler())  # else they are printed
     began = time.monotonic()
-    figures = play(options.count, options.seed)
+    if options.echo:
+        PROTOCOLS[PROTOCOL.name] = PROTOCOL
+    apis = [PROTOCOL.name] if options.echo else []
+    figures = play(options.count, options.seed, apis=apis, state=options.state)
     print(f"{figures.requests} requests in {time.monotonic() - began:.0f} s, seed {options.seed}")
     print(
         "answers:", ", ".join(f"{n} x {status}" for status, n in sorted(figures.statuses.items()))

@@ -10,7 +10,7 @@ import logging
 import select
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -28,7 +28,7 @@ from tests.timeouts import GIVE_UP
 __all__ = ["Figures", "play"]
 
 _BATCH = 400
-"""So many requests share a session; after them everything is read that can be read of it."""
+"""So many requests at most share a session; then everything is read that can be read of it."""
 
 _SESSION = "fuzz-session"
 """Stands for the session of a batch in requests."""
@@ -77,21 +77,30 @@ class _Log(logging.Handler):
         self._figures.add("traceback" if error is not None else "logged", what)
 
 
-def play(count: int, seed: int) -> Figures:
-    """Sends so many hostile requests. The same seed sends the same ones."""
+def play(count: int, seed: int, *, apis: Collection[str] = (), state: str = "") -> Figures:
+    """Sends so many hostile requests. The same seed sends the same ones.
+
+    Args:
+        apis: the names of some; none for all.
+        state: the store that the servers share, as `--state` names it; "" for none.
+    """
     figures = Figures()
     random = Random(seed)
     current = [""]
-    hostile_ones = hostile_requests(random, _valid(random))
+    hostile_ones = hostile_requests(random, _valid(random, apis))
     log = _Log(figures, lambda: current[0])
     root = logging.getLogger()
     root.addHandler(log)
     try:
         with ExitStack() as stack:
-            ports = [stack.enter_context(_server(one, figures)) for one in _OPTIONS]
-            for first in range(0, count, _BATCH):
-                size = min(_BATCH, count - first)
-                port = _port(ports[first // _BATCH % len(ports)])
+            options: Sequence[dict[str, Any]] = _OPTIONS
+            if state:
+                options = [{**one, "state": state} for one in options]
+            ports = [stack.enter_context(_server(one, figures)) for one in options]
+            batch = min(_BATCH, -(-count // len(ports)))
+            for first in range(0, count, batch):
+                size = min(batch, count - first)
+                port = _port(ports[first // batch % len(ports)])
                 session = f"fuzz-{first}"
                 for hostile in islice(hostile_ones, size):
                     current[0] = hostile.what
@@ -119,10 +128,10 @@ def _port(server: ServerThread) -> int:
     return port
 
 
-def _valid(random: Random) -> list[Valid]:
+def _valid(random: Random, apis: Collection[str]) -> list[Valid]:
     """The valid requests; some of those for control routes are there several times, and some of the
     others name the session in a header."""
-    found = requests() + control_routes(_SESSION) * 2
+    found = requests(apis) + control_routes(_SESSION) * 2
     for one in found:
         if not one.target.startswith("/_mockllm") and random.random() < 0.5:
             one.headers["x-mockllm-session"] = _SESSION
@@ -171,7 +180,7 @@ def _judge(hostile: Hostile, answer: _Answer | str, figures: Figures) -> None:
     what = f"{answer.status} {answer.body[:200]!r} for {hostile.what}"
     if answer.status >= 500:
         figures.add("5xx", what)
-    if answer.type.startswith("text/plain") and b"/metrics" not in hostile.data[:200]:
+    if answer.type.startswith("text/plain") and not _is_text(hostile.data):
         figures.add("plain text", what)
     try:
         text = answer.body.decode()
@@ -185,6 +194,11 @@ def _judge(hostile: Hostile, answer: _Answer | str, figures: Figures) -> None:
             figures.add("not JSON", f"{error} in {what}")
     if answer.status >= 400 and hostile.data[:4] != b"HEAD" and not _is_error(text):
         figures.add("not in the form of an API", what)
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether a request is for something that is plain text."""
+    return data.startswith((b"GET / ", b"HEAD / ")) or b"/metrics" in data[:200]
 
 
 def _no_constant(name: str) -> None:

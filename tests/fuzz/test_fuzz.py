@@ -6,15 +6,18 @@ everything that shows what was received can be read afterwards.
 
 import json
 from itertools import islice
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.player import Player
 from mockllm.server.control import Control
 from tests.fuzz.hostile import hostile_requests
 from tests.fuzz.playing import play
 from tests.fuzz.valid import control_routes, requests
+from tests.sixth_protocol.echo import PROTOCOL
 
 
 @pytest.mark.slow
@@ -24,6 +27,23 @@ def test_no_request_breaks_the_server(seed: int) -> None:
     figures = play(600, seed)
     assert figures.problems == {}
     assert figures.requests == 600
+    assert {200, 400, 404} <= figures.statuses.keys()
+
+
+@pytest.mark.slow
+def test_no_request_of_a_sixth_protocol_breaks_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for a protocol that the server has never heard of."""
+    monkeypatch.setitem(PROTOCOLS, PROTOCOL.name, PROTOCOL)
+    figures = play(180, 13, apis=[PROTOCOL.name])
+    assert figures.problems == {}
+    assert {200, 400, 404} <= figures.statuses.keys()
+
+
+@pytest.mark.slow
+def test_no_request_breaks_servers_that_share_their_state(tmp_path: Path) -> None:
+    """The same for several servers with one store."""
+    figures = play(210, 14, state=f"sqlite:{tmp_path / 'state.db'}")
+    assert figures.problems == {}
     assert {200, 400, 404} <= figures.statuses.keys()
 
 

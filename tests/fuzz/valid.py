@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,10 +105,16 @@ def _bodies(protocol: WireProtocol) -> Iterator[dict[str, Any]]:
     yield from RICH.get(protocol.name, lambda: iter(()))()
 
 
-def requests() -> list[Valid]:
-    """One request at least for each route of each API, and for what calls no model."""
+def requests(apis: Collection[str] = ()) -> list[Valid]:
+    """One request at least for each route of each API, and for what calls no model.
+
+    Args:
+        apis: the names of some; none for all.
+    """
     found = []
     for protocol in PROTOCOLS.values():
+        if apis and protocol.name not in apis:
+            continue
         headers = {**HEADERS, **protocol.client.headers}
         bodies = list(_bodies(protocol))
         for body in bodies:

@@ -79,3 +79,28 @@ def test_services_that_cannot_be_used(tmp_path):
     assert result.exit_code == 2
     assert "got 'https://***@api.openai.com/v1/chat/completions?key=***'" in result.output
     assert not [one for one in ("url-user", "url-pw", "query-value") if one in result.output]
+
+
+def test_an_import_with_a_pattern_that_takes_too_long(tmp_path, monkeypatch):
+    """What could not be searched is not written; its line says why."""
+    monkeypatch.setattr("mockllm.core.patterns.LIMIT", 0.02)
+    answer = {"status": 200, "content": {"text": "x" * 3000}, "headers": []}
+    (tmp_path / "a.har").write_text(json.dumps(archive(answer)))
+    options = ["-o", str(tmp_path / "out"), "--redact", "(x+x+)+y"]
+    result = CliRunner().invoke(main, ["import", str(tmp_path / "a.har"), *options])
+    assert "-> skipped: it is not known which secrets it has" in result.stdout
+    assert not [one for one in tmp_path.rglob("out/**/*") if "x" * 3000 in one.read_text()]
+
+
+@pytest.mark.parametrize("command", ["import", "scrub"])
+@pytest.mark.parametrize("option", ["--redact", "--keep"])
+def test_a_pattern_that_cannot_be_bounded(tmp_path, command, option):
+    """It is refused before anything is read."""
+    pattern = "((a{1000}){1000}){1000}"
+    value = f"/{pattern}/" if option == "--keep" else pattern
+    where = ["-o", str(tmp_path / "out")] if command == "import" else []
+    result = CliRunner().invoke(main, [command, str(tmp_path), *where, option, value])
+    assert result.exit_code == 2
+    assert (
+        f"{option}: '{pattern}' is a regular expression whose searches cannot be" in result.output
+    )

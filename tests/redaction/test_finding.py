@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 
 import pytest
 
 from mockllm.redaction.finder import Finder, Found, overlap
 from mockllm.redaction.json_paths import compiled
+from mockllm.redaction.user_patterns import compiled_patterns
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 OTHER = "gsk_" + "Zy9xWv8uTs" * 3
@@ -43,12 +43,12 @@ def test_a_short_secret_that_is_known() -> None:
     """Then no text is too short to be searched."""
     assert found("pass1word", Finder(known=["pass1word"])) == [("known secret", ["pass1word"])]
     assert found("my pass1word", Finder(known=["pass1word"])) == [("known secret", ["pass1word"])]
-    assert found("xy", Finder([re.compile("xy")])) == [("pattern", ["xy"])]
+    assert found("xy", Finder(compiled_patterns(["xy"]))) == [("pattern", ["xy"])]
 
 
 def test_patterns_of_a_user() -> None:
     """All of a match, or its first group; an empty group is no secret."""
-    finder = Finder([re.compile("id-([0-9]*)"), re.compile("zz+")])
+    finder = Finder(compiled_patterns(["id-([0-9]*)", "zz+"]))
     assert found("id-12 id- zzz", finder) == [("pattern", ["12"]), ("pattern", ["zzz"])]
 
 
@@ -66,7 +66,8 @@ def test_known_secrets() -> None:
 
 def test_other_options_stay_with_other_known_secrets() -> None:
     """Patterns and paths are the same."""
-    finder = Finder([re.compile("zz+")], compiled(["$.a"])).knowing(["no-one-knows-what-this-is"])
+    finder = Finder(compiled_patterns(["zz+"]), compiled(["$.a"]))
+    finder = finder.knowing(["no-one-knows-what-this-is"])
     assert [kind for kind, _ in found('{"a": "x", "b": "zz"}', finder)] == ["JSON path", "pattern"]
 
 
@@ -178,7 +179,7 @@ def test_paths_of_a_user() -> None:
 
 def test_numbers_that_a_pattern_finds() -> None:
     """They become zero, or the document would be no JSON."""
-    finder = Finder([re.compile("[0-9]{4}")])
+    finder = Finder(compiled_patterns(["[0-9]{4}"]))
     text = '{"n": 12345, "m": 123, "s": "a 12345"}'
     assert found(text, finder) == [("pattern", ["12345"]), ("pattern", ["1234"])]
     assert [one.fixed for one in finder.find(text)] == ["0", ""]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.cli import main
-from mockllm.errors import UsageError
+from mockllm.errors import UsageError, WireError
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.rules import Rules, rules_from
 
@@ -174,7 +174,10 @@ def test_rules_of_a_file_and_of_options(tmp_path: Path) -> None:
         ("keep = ['emial']", "keep: 'emial' is no kind of secret; did you mean 'email'?"),
         ("keep = ['zzzz']", "keep: 'zzzz' is no kind of secret; docs/recording.md lists them"),
         ("keep = ['email in $.a...b']", "keep: '$.a...b' is no path that is known here; "),
-        ("keep = ['/(/']", "keep: '(' is no regular expression of Python: "),
+        (
+            "keep = ['/(/']",
+            "keep: '(' must be a regular expression of Python; missing )",
+        ),
         ("keep = 5", "keep must be a list of strings, got 5"),
         ("kinds = {phne = true}", "kinds: 'phne' is no kind of secret; did you mean 'phone'?"),
         ("kinds = ['phone']", "kinds must be a table such as {phone = true, email = false}, got"),
@@ -189,6 +192,15 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> 
         rules_from(file)
     assert str(caught.value).startswith(f"{file}: [redact]")
     assert message in str(caught.value)
+
+
+def test_a_pattern_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it keeps a secret is not known then."""
+    monkeypatch.setattr("mockllm.core.patterns.LIMIT", 0.02)
+    rules = Rules(keep=("/(x+x+)+y/", "email"), patterns=("x+",))
+    assert rules.kept().matches("xxxy")
+    with pytest.raises(WireError, match="it is not known which secrets it has"):
+        Redactor(rules).text("x" * 3000)
 
 
 def test_options_of_scrub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

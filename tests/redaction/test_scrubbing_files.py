@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from mockllm.core import patterns
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.redaction.scrub import Finding, Scrubbed, scrub
@@ -15,6 +16,9 @@ from mockllm.replay.loading import loads
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
+
+SLOW = "(x+x+)+y"
+"""A search for it takes longer than anyone waits."""
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 HIDDEN = "sk-proj-REDACTED-1" + "x" * 30
@@ -60,6 +64,27 @@ def test_files_without_secrets_are_not_listed() -> None:
     """Whatever they are."""
     plain = "scenario: a\nturns: [{reply: {text: x}}]\n"
     assert scrubbed(a__yaml=plain, b__txt="plain", c__json='{"a": "b"}', d__txt=b"\xff") == {}
+
+
+def test_a_pattern_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file could not be searched, and is not written; the others are."""
+    monkeypatch.setattr(patterns, "LIMIT", 0.02)
+    monkeypatch.setattr(patterns, "FIRST_LIMIT", 0.02)
+    number = "1" * 200
+    files = {
+        "slow.yaml": f"a: {'x' * 3000}@corp.io\n".encode(),
+        "slow.txt": f"{'x' * 3000}@corp.io".encode(),
+        "number.json": f'{{"a": {number}}}'.encode(),
+        "quick.txt": b"eve@corp.io",
+    }
+    made = {one.file: one for one in scrub(files, Redactor(Rules(patterns=(SLOW,))))}
+    for name in ("slow.yaml", "slow.txt"):
+        (finding,) = made[name].findings
+        assert made[name].content is None
+        assert "cannot be searched: it is not known which secrets it has" in finding.kind
+        assert SLOW in finding.kind
+    assert text(made["quick.txt"]) == "hidden-1@mail.example"
+    assert "number.json" not in made
 
 
 def test_bytes_that_are_no_utf_8_stay() -> None:

@@ -140,8 +140,8 @@ def test_a_second_signal_ends_a_server_that_hangs(kind, loop, first):
             sock.sendall(head.encode() + b"\r\n\r\n" + body)
             assert started.stdout.readline() == "busy\n"
             started.send_signal(first)
-            # Signals that come within microseconds may be one to a Python that is busy: the last
-            # one is sent until the process ends. Before, any number of them changed nothing.
+            # Two signals may be one to the system, which delivers them when the process runs: the
+            # last one is sent until the process ends.
             while started.poll() is None:
                 started.send_signal(signal.SIGTERM)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -176,3 +176,60 @@ def test_a_signal_ends_a_server_that_loads(tmp_path, number):
     assert started.returncode == (-number if number == signal.SIGTERM else 130)
     assert "listening" not in printed
     assert "Traceback" not in errors
+
+
+AT_ONCE = """
+import asyncio, ctypes, signal, sys
+from collections import deque
+from mockllm.cli.stop_signals import StopSignals
+
+def raise_all(numbers):
+    # Between two signals, Python executes no instruction, and so calls no handler.
+    deque(map(ctypes.PyDLL(None)["raise"], numbers), maxlen=0)
+
+async def main():
+    signals = StopSignals(asyncio.get_running_loop())
+    raise_all(map(int, sys.argv[2:]))
+    if sys.argv[2:] == [str(int(signal.SIGTERM))]:
+        await signals.stop.wait()
+        print(signals.cut.is_set(), flush=True)
+    if sys.argv[1] == "busy":
+        while True:
+            pass
+    await signals.cut.wait()
+    print("cut", flush=True)
+    await asyncio.Event().wait()
+
+if sys.argv[1] == "uvloop":
+    import uvloop
+    uvloop.install()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "busy"])
+def test_signals_that_come_at_once(loop):
+    """They are counted, also where Python calls the handler only once."""
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+    term, interrupt = int(signal.SIGTERM), int(signal.SIGINT)
+    for numbers in ((term, term), (interrupt, term)):
+        with process("-W", "error", "-c", AT_ONCE, loop, *numbers) as started:
+            assert started.wait(GIVE_UP) == 130
+            assert started.stdout.read() == ("" if loop == "busy" else "cut\n")
+    with process("-W", "error", "-c", AT_ONCE, loop, term, term, term) as started:
+        assert started.wait(GIVE_UP) == 130
+        assert started.stdout.read() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_one_signal_is_one(loop):
+    """It is not counted twice, as a call and as a byte."""
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+    with process("-W", "error", "-c", AT_ONCE, loop, int(signal.SIGTERM)) as started:
+        assert started.stdout.readline() == "False\n"
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(GIVE_UP) == 130

@@ -19,6 +19,7 @@ import pytest
 from mockllm import loads
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.balancer.processes import free_ports
 from tests.timeouts import GIVE_UP
 
 KEYS = {"authorization": "Bearer k", "x-api-key": "k", "anthropic-version": "2023-06-01"}
@@ -132,9 +133,7 @@ def redis_server(folder: Path) -> Iterator[RedisServer]:
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
     pytest.importorskip("redis", reason="the client of Redis is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     server = RedisServer(folder, port)
     server.start()
     try:

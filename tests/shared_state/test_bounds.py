@@ -14,18 +14,21 @@ import pytest
 
 from mockllm.errors import UsageError
 from mockllm.replay.exchange import Exchange
-from mockllm.replay.journal_entries import pack, restore
+from mockllm.replay.journal_entries import Stored, pack, restore
 from mockllm.replay.shared_session import Claim, FindAnswer
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
+from mockllm.server.state import sqlite_tables
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
-from mockllm.server.state.store import Batch, Bounds, Setup, StateStore
+from mockllm.server.state.store import Batch, Bounds, Names, Setup, StateStore
 from mockllm.server.thread import ServerThread
 from tests.shared_state.replicas import redis_server
 from tests.timeouts import GIVE_UP
 
-BOUNDS = Bounds(sessions=3, session_bytes=6000, answers=2)
+BOUNDS = Bounds(sessions=3, session_bytes=6000, answers=2, all_bytes=12_000)
+_LATER = 2_000_000_000
+"""A time in seconds, later than now: no session has expired then."""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
@@ -57,8 +60,9 @@ async def opened(
 
 
 def write(session: str, number: int, **fields: Any) -> Batch:
-    """An entry of some 1,000 bytes."""
-    exchange = Exchange("POST", "/", {}, b"x" * 200, at=float(number), outcome="played")
+    """An entry of some 1,000 bytes, or of more."""
+    body = b"x" * fields.pop("size", 200)
+    exchange = Exchange("POST", "/", {}, body, at=float(number), outcome="played")
     entries = pack([(number, exchange)], "p")
     if "answer_id" in fields:
         fields["answers"] = {fields.pop("answer_id"): entries}
@@ -91,19 +95,127 @@ def test_sessions_beyond_their_number(make: Callable[[], StateStore]) -> None:
         async with opened(make) as store:
             assert await store.create("made", Setup("1", b"{}"))
             for number in range(4):
-                await store.append([write(f"s{number}", 2_000_000_000 + number)], {})
+                await store.append([write(f"s{number}", _LATER + number)], {})
             names = await store.names()
             assert names.known == ("s1", "s2", "s3")
             assert set(names.evicted) == {"made", "s0"}
             found = await store.setup("made", None)
             assert found is not None
             assert found.gone
-            await store.append([write("s0", 2_000_000_009)], {})
+            await store.append([write("s0", _LATER + 9)], {})
             stored = await store.load("s0")
             assert stored is not None
             assert (stored.evicted, len(stored.entries)) == (True, 1)
 
     asyncio.run(run())
+
+
+def test_sessions_beyond_their_bytes(make: Callable[[], StateStore]) -> None:
+    """The largest session gives up its oldest entries, whoever writes; the others keep theirs."""
+
+    async def run() -> None:
+        async with opened(make, "a") as one, opened(make, "b") as other:
+            await one.append([write("small", 1)], {})
+            for number in range(2, 20, 2):
+                await one.append([write("large", number)], {})
+                await other.append([write("later", number + 1)], {})
+            stored = {name: await one.load(name) for name in ("small", "large", "later")}
+        sessions = {name: restore(name, found) for name, found in stored.items() if found}
+        assert len(sessions["small"].journal) == 1
+        assert sum(_size(found) for found in stored.values()) <= BOUNDS.all_bytes
+        for name in ("large", "later"):
+            assert sessions[name].forgotten > 0
+            assert sessions[name].outcomes() == {"played": 9}
+            assert not sessions[name].evicted
+
+    asyncio.run(run())
+
+
+def test_sessions_beyond_their_bytes_with_one_entry_each(make: Callable[[], StateStore]) -> None:
+    """The least recently used one is evicted, and known as such; its setup is gone."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            assert await store.create("first", Setup("1", b"{}"))
+            for number, name in enumerate(("first", "second", "third")):
+                await store.append([write(name, _LATER + number, size=4000)], {})
+            assert await store.names() == Names(("second", "third"), ("first",))
+            setup = await store.setup("first", None)
+            assert setup is not None
+            assert setup.gone
+            stored = await store.load("first")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 0)
+            await store.append([write("first", _LATER + 9)], {})
+            stored = await store.load("first")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 1)
+            assert len((await store.names()).known) == 3
+
+    asyncio.run(run())
+
+
+def test_names_of_evicted_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest ones are remembered; the others do not stay in the file for ever."""
+    monkeypatch.setattr(sqlite_tables, "MOST_NAMES", 4)
+    monkeypatch.setattr(sqlite_tables, "_FEW", 3)
+
+    async def run() -> None:
+        async with opened(lambda: SqliteStore(tmp_path / "state.db", BOUNDS)) as store:
+            assert await store.create("s0", Setup("1", b"{}"))
+            for number in range(3, 30):
+                await store.append([write(f"s{number}", _LATER + number)], {})
+            names = await store.names()
+            assert names.known == ("s27", "s28", "s29")
+            assert 4 <= len(names.evicted) < 7
+            assert names.evicted[-1] == "s26"
+            assert await store.setup("s0", None) is None
+
+    asyncio.run(run())
+
+
+def test_deleted_sessions_leave_room(make: Callable[[], StateStore]) -> None:
+    """Bytes that are not there any more cost no session its entries."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("kept", _LATER)], {})
+            for number in range(20):
+                name = f"s{number}"
+                await store.append([write(name, _LATER + number, size=4000)], {})
+                if number % 2:
+                    await store.reset(name)
+                    await store.append([write(name, _LATER + number, size=4000)], {})
+                await store.delete(name)
+            assert await store.names() == Names(("kept",), ())
+            stored = await store.load("kept")
+            assert stored is not None
+            assert (len(stored.entries), stored.forgotten) == (1, {})
+
+    asyncio.run(run())
+
+
+def test_answers_go_with_their_entries(make: Callable[[], StateStore]) -> None:
+    """An answer can be looked up as long as its latest entry is in the journal, and its bytes
+    count."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("s", 1, answer_id="twice"), write("s", 2)], {})
+            await store.append([write("s", 3, answer_id="once")], {})
+            await store.append([write("s", 4, answer_id="twice")], {})
+            await store.append([write("s", 5, size=3000)], {})
+            found = [await store.perform("s", FindAnswer(id)) for id in ("once", "twice")]
+            assert [one is not None for one in found] == [False, True]
+            stored = await store.load("s")
+            assert stored is not None
+            assert _size(stored) + len(found[1]) <= BOUNDS.session_bytes
+
+    asyncio.run(run())
+
+
+def _size(stored: Stored | None) -> int:
+    return 0 if stored is None else sum(map(len, stored.entries))
 
 
 def test_answers_beyond_their_number(make: Callable[[], StateStore]) -> None:

@@ -47,6 +47,36 @@ def _away(servers: Replicas) -> tuple[bool, bool]:
     )
 
 
+def test_named_sessions_while_the_store_is_away(tmp_path: Path) -> None:
+    """One that a process has seen goes on there, with its own scenarios if it has some. Of another
+    one nothing is known."""
+    own = "scenario: own\nturns:\n- {reply: [{text: own text}], repeat: true}\n"
+    with redis_server(tmp_path) as store, replicas(TEXT, store.url, 2) as servers:
+        asked = {"session": "mine", "scenarios": own}
+        assert servers.send("POST", "/_mockllm/sessions", asked, to=0).status == 201
+        for session in ("mine", "plain"):
+            assert servers.chat("plain", to=0, x_mockllm_session=session).status == 200
+        assert servers.chat("plain", to=1, x_mockllm_session="other").status == 200
+        deleted = {"session": "deleted", "scenarios": own}
+        assert servers.send("POST", "/_mockllm/sessions", deleted, to=0).status == 201
+        assert servers.send("DELETE", "/_mockllm/sessions/deleted", to=0).status == 200
+        store.kill()
+        for session, text in (("mine", "own text"), ("plain", "p")):
+            answer = servers.chat("plain", to=0, x_mockllm_session=session)
+            assert answer.body["choices"][0]["message"]["content"] == text
+        for to, session in ((0, "other"), (0, "deleted"), (1, "mine"), (1, "plain")):
+            refused = servers.chat("plain", to=to, x_mockllm_session=session)
+            assert refused.status == 503
+            assert "needs the setup of its session" in refused.body["error"]["message"]
+        store.start()
+        while servers.chat("plain", to=1, x_mockllm_session="mine").status != 200:
+            pass
+        for session, count in (("mine", 3), ("plain", 2), ("other", 1)):
+            summary = servers.everywhere(f"/_mockllm/sessions/{session}")
+            outcomes = summary["outcomes"]
+            assert outcomes["played"] == count, summary
+
+
 @pytest.mark.parametrize("api", [name for name in PROTOCOLS if name != "echo"])
 def test_the_shape_of_the_error(tmp_path: Path, api: str) -> None:
     """A request that needs the store gets a 503 as its API writes it."""

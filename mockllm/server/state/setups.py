@@ -6,14 +6,19 @@ import asyncio
 from collections import OrderedDict
 
 from mockllm.replay.player import Player
+from mockllm.replay.shared_session import StateAwayError
 from mockllm.server.session_requests import read_session_request
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.state.shared import SharedState
+from mockllm.server.state.store import Setup
 
 __all__ = ["SharedSetups"]
 
 _MOST = 256
 """So many sessions are set up in a process at the same time."""
+
+_MOST_NAMES = 65_536
+"""Of so many sessions a process remembers that it has seen their setup."""
 
 
 class SharedSetups:
@@ -26,20 +31,32 @@ class SharedSetups:
     def __init__(self, state: SharedState, setups: SessionSetups) -> None:
         self._state, self._setups = state, setups
         self._versions: OrderedDict[str, str] = OrderedDict()
+        self._seen: OrderedDict[str, None] = OrderedDict()
         self._lock = asyncio.Lock()
 
     async def refresh(self, session: str, served: Player) -> None:
         """Sets a session up as it was requested, in whichever process.
 
+        While the store is away, a session stays as this process has seen it last.
+
         Args:
             served: the player of the server.
 
         Raises:
-            StateAwayError: the store is away.
+            StateAwayError: the store is away, and this process has not seen the session before.
             RequestError: its scenarios need the server's, which are different here.
         """
+        try:
+            found = await self._state.setup(session, self._versions.get(session))
+        except StateAwayError:
+            if session not in self._seen:
+                raise
+        else:
+            await self._follow(session, found, served)
+            self._note_seen(session)
+
+    async def _follow(self, session: str, found: Setup | None, served: Player) -> None:
         known = self._versions.get(session)
-        found = await self._state.setup(session, known)
         if found is None:
             if known is not None:
                 self.drop(session)
@@ -68,8 +85,16 @@ class SharedSetups:
     def note(self, session: str, version: str) -> None:
         """Notes the version of a setup that this process made itself."""
         self._versions[session] = version
+        self._note_seen(session)
+
+    def _note_seen(self, session: str) -> None:
+        self._seen[session] = None
+        self._seen.move_to_end(session)
+        if len(self._seen) > _MOST_NAMES:
+            self._seen.popitem(last=False)
 
     def drop(self, session: str) -> None:
         """Forgets the setup of a session in this process."""
         self._versions.pop(session, None)
+        self._seen.pop(session, None)
         self._setups.release(session)

@@ -250,7 +250,8 @@ class SharedState:
         try:
             return await self.store.setup(session, known)
         except StoreError as error:
-            raise StateAwayError(None, str(error)) from None
+            what = "the setup of its session, which this process has not seen yet,"
+            raise StateAwayError(what, str(error)) from None
 
 
 def _silence(process: str) -> str:

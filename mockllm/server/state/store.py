@@ -10,7 +10,20 @@ from typing import Any, Protocol
 from mockllm.replay.journal_entries import Stored
 from mockllm.replay.shared_session import StateOperation, Turn
 
-__all__ = ["BOUNDS", "Batch", "Bounds", "Names", "Setup", "StateStore", "StoreError", "ended_gap"]
+__all__ = [
+    "BOUNDS",
+    "MOST_NAMES",
+    "Batch",
+    "Bounds",
+    "Names",
+    "Setup",
+    "StateStore",
+    "StoreError",
+    "ended_gap",
+]
+
+MOST_NAMES = 65_536
+"""How many names of evicted sessions a store remembers at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +32,16 @@ class Bounds:
 
     Args:
         sessions: beyond this number, the least recently used session is evicted.
-        session_bytes: of a session's journal; the oldest entries are forgotten.
+        session_bytes: of a session's journal and answers; the oldest entries are forgotten.
         answers: how many answers of a session can be looked up.
+        all_bytes: of all sessions; the largest one forgets its oldest entries. If it has only its
+            last ones, the least recently used session is evicted.
     """
 
     sessions: int = 1000
     session_bytes: int = 48 * 1024 * 1024
     answers: int = 1000
+    all_bytes: int = 256 * 1024 * 1024
 
 
 BOUNDS = Bounds()
@@ -83,8 +99,9 @@ class Names:
 class StateStore(Protocol):
     """Shared state. Every method may raise `StoreError`."""
 
-    ahead: float
-    """By how many seconds the clock of all processes is ahead of this one's."""
+    @property
+    def ahead(self) -> float:
+        """By how many seconds the clock of all processes is ahead of this one's."""
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         """Joins the processes that share the state.

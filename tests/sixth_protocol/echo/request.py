@@ -104,7 +104,7 @@ def _check(body: Mapping[str, Any]) -> None:
     cues: set[str] = set()
     for number, entry in enumerate(dialogue):
         where = f"dialogue[{number}]"
-        if not isinstance(entry, dict) or entry.get("who") not in _ROLES:
+        if not isinstance(entry, dict) or string(entry.get("who")) not in _ROLES:
             raise RequestError(f"{where}.who must be human, machine or gadget.", param=where)
         cues |= {string(cue.get("cue")) for cue in _listed(entry.get("cues"))}
         if entry["who"] == "gadget" and string(entry.get("cue")) not in cues:

@@ -1,0 +1,17 @@
+"""Bodies of requests with as many fields as possible, by API."""
+
+from __future__ import annotations
+
+from tests.fuzz.bodies import agui, anthropic, chat, echo, gemini, responses
+from tests.fuzz.bodies.values import MODEL, SCHEMA
+
+__all__ = ["MODEL", "RICH", "SCHEMA"]
+
+RICH = {
+    "chat": chat.bodies,
+    "responses": responses.bodies,
+    "anthropic": anthropic.bodies,
+    "gemini": gemini.bodies,
+    "agui": agui.bodies,
+    "echo": echo.bodies,
+}
