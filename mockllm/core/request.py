@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mockllm.core.record import record
+
 __all__ = ["CallEcho", "Message", "OfferedTool", "Request"]
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallEcho:
     """A tool call that the client sends back in the history. `id` is "" if the protocol or the
     client has none; `arguments` is JSON text."""
@@ -24,7 +26,7 @@ class CallEcho:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """One message of the history.
 
@@ -42,7 +44,7 @@ class Message:
     ref: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OfferedTool:
     """A tool that the client offers.
 
@@ -59,7 +61,7 @@ class OfferedTool:
     grammar: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """One request for an answer.
 

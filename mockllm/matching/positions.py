@@ -23,6 +23,9 @@ from mockllm.scenario.model import (
 __all__ = ["PlannedCall", "call_id", "planned_calls", "tool_parts", "turn_at", "turn_index"]
 
 
+_WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
+
+
 def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
     """The calls in a reply, in order."""
     for part in reply:
@@ -78,8 +81,15 @@ def planned_calls(
         prefix: of derived ids.
     """
     spec = turn_at(scenario, position, api)
-    if spec is None or any(isinstance(part, AutoPart) for part in spec.reply):
+    if spec is None:
         return None
+    has_calls = False
+    for part in spec.reply:  # of each turn of each history: most have no calls
+        if isinstance(part, AutoPart):
+            return None
+        has_calls = has_calls or isinstance(part, _WITH_CALLS)
+    if not has_calls:
+        return ()
     return tuple(
         PlannedCall(
             call.name,

@@ -25,12 +25,31 @@ _SMALL = 2048
 _MOST_SHARED = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Entry:
     exchange: Exchange
-    body: bytes
-    compressed: bool
+    body: _Body
     size: int
+
+
+@dataclass(slots=True)
+class _Body:
+    """A body, which several entries may share; `size` is that of the whole."""
+
+    data: bytes
+    size: int
+    packed: bool = False
+
+    def pack(self) -> int:
+        """Compresses it; how many bytes that saved."""
+        if self.packed or self.size < _SMALL:
+            return 0
+        self.data, self.packed = zlib.compress(self.data, 1), True
+        return self.size - len(self.data)
+
+    def whole(self) -> bytes:
+        """As it was."""
+        return zlib.decompress(self.data) if self.packed else self.data
 
 
 class Dropped:
@@ -43,7 +62,9 @@ class Dropped:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._entries: deque[_Entry] = deque()
-        self._shared: dict[bytes, bytes] = {}
+        self._shared: dict[bytes, _Body] = {}
+        self._packed = 0
+        """How many of the oldest entries were packed, where that saved something."""
         self._forgotten: Counter[str] = Counter()
         self.size = 0
         """The memory of all entries, in bytes, as an estimate."""
@@ -59,22 +80,40 @@ class Dropped:
     def add(self, exchange: Exchange) -> None:
         """Keeps an entry that leaves the journal; it gives up its headers and its body."""
         body = shortened_body(exchange.body)
-        compressed = len(body) >= _SMALL
-        packed = zlib.compress(body, 1) if compressed else body
         # Clients repeat requests, in retries and load tests: equal bodies are kept once.
-        shared = self._shared.get(packed)
+        shared = self._shared.get(body)
         if shared is None:
             if len(self._shared) >= _MOST_SHARED:
                 self._shared.clear()
-            shared = self._shared[packed] = packed
-            size = _ENTRY + len(packed)
+            shared = self._shared[body] = _Body(body, len(body))
+            size = _ENTRY + len(body)
         else:
             size = _ENTRY
         exchange.drop()
-        self._entries.append(_Entry(exchange, shared, compressed, size))
+        self._entries.append(_Entry(exchange, shared, size))
         self.size += size
         while self.size > self._max_bytes and len(self._entries) > 1:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Packs entries, or forgets the oldest. Packing takes longer than the rest of a request,
+        so it waits until there is no room; and it ends with the first entry that is forgotten,
+        from where on no verdict can be good."""
+        entries = self._entries
+        if self._forgotten or self._packed >= len(entries):
             self.forget()
+            return
+        entry = entries[self._packed]
+        self._packed += 1
+        self._share_no_more(entry.body)
+        saved = entry.body.pack()
+        entry.size -= saved
+        self.size -= saved
+
+    def _share_no_more(self, body: _Body) -> None:
+        """Lets later entries keep an equal body themselves: this one is about to go."""
+        if not body.packed and self._shared.get(body.data) is body:
+            del self._shared[body.data]
 
     def add_forgotten(self, outcomes: Mapping[str, int]) -> None:
         """Counts entries of which only the outcome is known."""
@@ -85,17 +124,16 @@ class Dropped:
         if not self._entries:
             return False
         entry = self._entries.popleft()
+        self._packed = max(0, self._packed - 1)
+        self._share_no_more(entry.body)
         self.size -= entry.size
         self._forgotten[entry.exchange.outcome] += 1
-        if not self._entries:
-            self._shared.clear()
         return True
 
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
         for entry in tuple(self._entries):
-            body = zlib.decompress(entry.body) if entry.compressed else entry.body
-            yield replace(entry.exchange, body=body)
+            yield replace(entry.exchange, body=entry.body.whole())
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""
