@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Line", "Piece", "visible_lines"]
+__all__ = ["Line", "Piece", "plain_lines", "visible_lines"]
 
 _WIDEST, _TAIL = 700, 120
 _MOST_NUMBERED = 400
@@ -33,6 +33,19 @@ class Line:
     """One line of the stream."""
 
     pieces: tuple[Piece, ...]
+
+
+def plain_lines(data: bytes) -> list[str] | None:
+    """The lines of bytes in which nothing is special but line feeds, each without its end, and the
+    rest after the last one: most of a stream. None for all other bytes."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = text.split("\n")
+    if any(len(one) > _WIDEST for one in lines) or _SPECIAL.search(text.replace("\n", "")):
+        return None
+    return lines
 
 
 def visible_lines(writes: Iterable[bytes]) -> Iterator[Line]:

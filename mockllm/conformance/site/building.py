@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["build_site", "overview_page"]
 
+_STREAM_STYLE = FOLDER.parents[1] / "server" / "ui" / "site" / "stream.css"
+"""How streams look, here and in the live page."""
+
 _MOST = 1_000_000
 """Bytes of a page that stands alone."""
 
@@ -41,8 +44,8 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
         for name in ("clients", "cases", "cells", "quirks", "faults"):
             if (folder / name).is_dir() and (folder / "style.css").is_file():
                 shutil.rmtree(folder / name)
-        for name in ("style.css", "script.js"):
-            shutil.copyfile(FOLDER / name, folder / name)
+        for file in (_STREAM_STYLE, FOLDER / "style.css", FOLDER / "script.js"):
+            shutil.copyfile(file, folder / file.name)
         for name, text in _texts(pages):
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +67,11 @@ def overview_page(results: Sequence[Results]) -> str:
         **first_page(pages.columns, alone=True),
         **fault_matrix(pages.fault_columns, alone=True),
     }
-    inline = {"style": _inline("style.css"), "script": _inline("script.js")}
+    inline = {
+        "stream": _inline(_STREAM_STYLE),
+        "style": _inline(FOLDER / "style.css"),
+        "script": _inline(FOLDER / "script.js"),
+    }
     for most in _ROWS:
         details = overview_details(pages.columns, most)
         text = template.render(values, **pages.common, root="", inline=inline, details=details)
@@ -83,10 +90,10 @@ def _pages(results: Sequence[Results]) -> Pages:
     return Pages(results)
 
 
-def _inline(name: str) -> Markup:
+def _inline(file: Path) -> Markup:
     from markupsafe import Markup
 
-    return Markup((FOLDER / name).read_text(encoding="utf-8"))  # noqa: S704 - our own file
+    return Markup(file.read_text(encoding="utf-8"))  # noqa: S704 - our own file
 
 
 def _texts(pages: Pages) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from mockllm.core import events as ev
@@ -15,7 +16,7 @@ from mockllm.core.http_status import reason_phrase
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.core.visible_bytes import Piece, visible_lines
+from mockllm.core.visible_bytes import Piece, plain_lines, visible_lines
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import Decoder
 from mockllm.protocols.base import WireProtocol
@@ -105,8 +106,15 @@ def stream_json(sent: Sent, protocol: WireProtocol | None) -> dict[str, Any]:
 
 # Bytes
 
+_LF = ["end", "LF"]
+
 
 def _lines(data: bytes) -> list[list[Any]]:
+    plain = plain_lines(data)
+    if plain is not None:
+        *whole, rest = plain
+        ended = [[one, _LF] if one else [_LF] for one in whole]
+        return [*ended, [rest]] if rest else ended
     lines = [[_piece(one) for one in line.pieces] for line in visible_lines([data])]
     if lines:
         del lines[0][0]  # the mark where a write begins: each part is one
@@ -163,15 +171,20 @@ class _Reading:
 
 def _event(event: ev.Event) -> dict[str, Any]:
     values = {
-        one.name: getattr(event, one.name)
-        for one in fields(event)
-        if getattr(event, one.name) not in (None, "", False)
+        name: value
+        for name in _names(type(event))
+        if (value := getattr(event, name)) not in (None, "", False)
     }
     return {
         "kind": type(event).__name__,
         "summary": _summary(event),
         "fields": {name: _value(value) for name, value in values.items()},
     }
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 def _value(value: Any) -> Any:
