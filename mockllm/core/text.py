@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["display", "json_bytes", "readable_header", "shorten"]
+import json
+
+__all__ = ["display", "display_json", "json_bytes", "readable_header", "shorten"]
 
 _DISPLAYED = 120
 
@@ -39,5 +41,22 @@ def shorten(
 
 def display(value: object) -> str:
     """The `repr` of a value, with its length where it is shortened."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # a body may be nested as deeply as it can be read
+        return _too_deep(value)
     return shorten(text, _DISPLAYED, mark=f"… ({len(text)} characters)")
+
+
+def display_json(value: object) -> str:
+    """The JSON text of a JSON value that is no text; a text as it is."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return _too_deep(value)
+
+
+def _too_deep(value: object) -> str:
+    return f"a {type(value).__name__} that is nested too deeply to be shown"

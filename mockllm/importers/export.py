@@ -20,6 +20,7 @@ from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
+from mockllm.matching.conditions import text_holds
 from mockllm.matching.positions import planned_calls
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
@@ -32,13 +33,21 @@ from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compile import Replayer
 from mockllm.replay.tries import broken_answer, try_answer
-from mockllm.scenario.model import Api, Fault, Recorded, ResultCondition, Scenario, TurnSpec
+from mockllm.scenario.model import (
+    Api,
+    Fault,
+    Recorded,
+    ResultCondition,
+    Scenario,
+    TextCondition,
+    TurnSpec,
+)
 from mockllm.tapes.captured import Captured, Cut
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["cassette", "exchanges"]
+__all__ = ["cassette", "client_requests", "exchanges"]
 
 _MODEL = "mock-model"
 
@@ -143,6 +152,22 @@ def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     return found
 
 
+def client_requests(scenario: Scenario, protocol: WireProtocol) -> Iterator[Captured]:
+    """The exchanges of a client that has the conversation of a scenario over a protocol, one for
+    each turn, with nothing broken on the way. They end at a turn that is an HTTP error."""
+    turns = tuple(_unbroken(turn.for_api(protocol.name)) for turn in scenario.turns)
+    client = _Client(replace(scenario, turns=turns), protocol)
+    for position, turn in enumerate(turns):
+        yield from client.turn(position)
+        if turn.http is not None:
+            return
+
+
+def _unbroken(turn: TurnSpec) -> TurnSpec:
+    """A turn without the tries before it, and without faults."""
+    return replace(turn, attempts=(), fault=(), recorded=None)
+
+
 def _recorded(tape: Tape | None, api: Api | None, played: Captured) -> Captured | None:
     """The exchange of a tape; None where there is none, where its request is not known, or where
     it is of another API than the requested one."""
@@ -238,7 +263,7 @@ class _Client:
             results = [_result(conditions.get(id)) for id, _ in calls]
             tool_calls = [call for _, call in calls]
             return client.continuation(self.body, self.answer_id, tool_calls, results)
-        user = expected.user.value if expected and expected.user else "Go on."
+        user = _meeting(expected.user, "Go on.") if expected and expected.user else "Go on."
         return client.next_message(self.body, self.answer_id, self.text, user)
 
     def _request(self) -> Request:
@@ -297,8 +322,28 @@ _CUTS: dict[Ending, Cut] = {
 }
 
 
+_SYNTAX = re.compile(r"\(\?[a-zA-Z]*[:)]|\\[AZbB]|[()^$]")
+_ESCAPED = re.compile(r"\\(\W)")
+"""What is left of a regular expression without these is often a text that it matches."""
+
+
 def _result(condition: ResultCondition | None) -> str:
     """A tool result that meets a condition."""
-    if condition is None or condition.text is None or condition.text.op == "regex":
+    if condition is None or (condition.text is None and not condition.error):
         return "ok"
-    return condition.text.value
+    return "error" if condition.text is None else _meeting(condition.text, "ok")
+
+
+def _meeting(condition: TextCondition, otherwise: str) -> str:
+    """A text that meets a condition.
+
+    Args:
+        otherwise: for a regular expression that is matched by none of its own words.
+    """
+    if condition.op != "regex":
+        return condition.value
+    plain = _SYNTAX.sub("", condition.value)
+    for text in (otherwise, *(_ESCAPED.sub(r"\1", one) for one in plain.split("|"))):
+        if text_holds(condition, text):
+            return text
+    return otherwise

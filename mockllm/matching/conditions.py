@@ -6,6 +6,7 @@ A check returns None where the condition holds, else what was expected and what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
     from mockllm.scenario.schema_validation import Validator
 
 __all__ = [
+    "Judged",
     "check_expect",
     "check_match",
     "check_partial",
     "check_text",
+    "judged_expectations",
+    "judged_user_text",
     "last_user_text",
     "model_holds",
+    "results_sent",
     "text_holds",
 ]
 
@@ -60,6 +65,15 @@ def last_user_text(request: Request) -> str:
         if message.role == "user":
             return message.text
     return ""
+
+
+def judged_user_text(match: Match, request: Request) -> str:
+    """The text that `match.user` is judged by: the last of a user that meets it, else the last."""
+    if match.user is not None:
+        for message in reversed(request.messages):
+            if message.role == "user" and text_holds(match.user, message.text):
+                return message.text
+    return last_user_text(request)
 
 
 def check_text(what: str, condition: TextCondition, text: str) -> str | None:
@@ -160,31 +174,58 @@ def check_expect(
         since: the messages from the one at which the scenario's conversation begins.
         earlier_calls: the calls of the scenario's earlier turns, as (name, id).
     """
-    problems: list[str | None] = []
-    results = _results(since, earlier_calls)
+    judged = judged_expectations(expect, request, since, earlier_calls)
+    return [problem for one in judged for problem in one.problems]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A condition of a turn's `request:` with its result.
+
+    Args:
+        path: below `request`, as in the file.
+        key: the call of a result, the name of a tool, or the text of the user.
+        problems: a message for each reason why it does not hold; none where it holds.
+    """
+
+    path: str
+    problems: tuple[str, ...]
+    key: str = ""
+
+
+def judged_expectations(
+    expect: Expect,
+    request: Request,
+    since: Sequence[Message],
+    earlier_calls: Sequence[tuple[str, str]] = (),
+) -> Iterator[Judged]:
+    """Every condition of a turn's `request:` with its result; arguments as of `check_expect`."""
+    results = results_sent(since, earlier_calls)
     for call_id, condition in expect.results:
-        problems.append(_check_result(call_id, condition, results))
+        yield _one(f"results.{call_id}", _check_result(call_id, condition, results), call_id)
     offered = {tool.name for tool in request.tools}
-    problems += [
-        _not_offered("request.offers", name, request)
-        for name in expect.offers
-        if name not in offered
-    ]
-    if expect.tool_choice is not None and expect.tool_choice != request.tool_choice:
-        problems.append(
-            f"request.tool_choice must be {expect.tool_choice!r}, got {request.tool_choice!r}"
-        )
+    for name in expect.offers:
+        problem = None if name in offered else _not_offered("request.offers", name, request)
+        yield _one("offers", problem, name)
+    if expect.tool_choice is not None:
+        same = expect.tool_choice == request.tool_choice
+        message = f"request.tool_choice must be {expect.tool_choice!r}, got {request.tool_choice!r}"
+        yield _one("tool_choice", None if same else message)
     if expect.user is not None:
         text = last_user_text(request)
-        problems.append(check_text("request.user: the last user message", expect.user, text))
+        problem = check_text("request.user: the last user message", expect.user, text)
+        yield _one("user", problem, text)
     if expect.body is not None:
-        problems.append(check_partial("request.body: body", expect.body, request.body))
+        yield _one("body", check_partial("request.body: body", expect.body, request.body))
     if expect.schema is not None:
-        problems += _check_schema(expect.schema, request.body)
-    return [problem for problem in problems if problem is not None]
+        yield Judged("schema", tuple(_check_schema(expect.schema, request.body)))
 
 
-def _results(
+def _one(path: str, problem: str | None, key: str = "") -> Judged:
+    return Judged(path, () if problem is None else (problem,), key)
+
+
+def results_sent(
     since: Sequence[Message], earlier_calls: Sequence[tuple[str, str]]
 ) -> dict[str, Message]:
     """The results that were sent, by the ids of their calls.

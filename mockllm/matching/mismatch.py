@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
-from mockllm.matching.conditions import check_match, last_user_text
+from mockllm.matching.conditions import check_match, judged_user_text, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 
-__all__ = ["NEAREST", "explain_mismatch", "nearest_scenarios"]
+__all__ = ["NEAREST", "explain_mismatch", "letter_pairs", "nearest_scenarios"]
 
 NEAREST = 3
 """How many scenarios a message names."""
@@ -46,12 +46,13 @@ def nearest_scenarios(
 def _near_misses(
     served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Iterator[tuple[tuple[float, float, str], str, str]]:
-    sent = _bigrams(last_user_text(request)[:2000])
+    sent = letter_pairs(last_user_text(request)[:2000])
     for scenario in served.scenarios:
         match = scenario.match
         if match is None or match.anything or scenario.route is not None:
             continue
-        results = list(check_match(match, request, headers))
+        user = judged_user_text(match, request)
+        results = list(check_match(match, request, headers, user=user or None))
         if not scenario.plays_over(request.api):
             problem = f"apis: it does not play over {request.api!r}"
         else:
@@ -60,12 +61,12 @@ def _near_misses(
                 "its tool calls are not those in the history of this request",
             )
         failed = sum(result is not None for result in results) / max(1, len(results))
-        expected = _bigrams(match.user.value) if match.user is not None else set()
+        expected = letter_pairs(match.user.value) if match.user is not None else set()
         similarity = len(expected & sent) / len(expected) if expected else 0.0
         yield (failed, -similarity, scenario.name), scenario.name, problem
 
 
-def _bigrams(text: str) -> set[str]:
+def letter_pairs(text: str) -> set[str]:
     """The pairs of neighbouring letters of a text, a cheap measure of similarity."""
     text = text.lower()
     return {text[at : at + 2] for at in range(len(text) - 1)}

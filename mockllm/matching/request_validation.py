@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mockllm.core.request import Request
+from dataclasses import dataclass
+
+from mockllm.core.request import Message, Request
 from mockllm.errors import ExpectationError
 from mockllm.matching.call_ids import results_by_id, with_scenario_ids
 from mockllm.matching.conditions import check_expect
@@ -10,9 +12,9 @@ from mockllm.matching.history import read_history
 from mockllm.matching.positions import planned_calls
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.model import Expect, TurnSpec
 
-__all__ = ["check_continuation", "check_expectations"]
+__all__ = ["Expected", "check_continuation", "check_expectations", "expected_of"]
 
 
 def check_expectations(
@@ -24,6 +26,35 @@ def check_expectations(
         ExpectationError: a condition does not hold; the message lists all that do not.
     """
     assert spec.request is not None
+    expected = expected_of(selection, spec.request, request, protocol)
+    problems = check_expect(expected.conditions, request, expected.since, expected.calls)
+    if problems:
+        raise ExpectationError(
+            f"Turn {selection.index + 1} of scenario {selection.scenario.name!r} expects another "
+            "request:\n" + "\n".join(f"- {problem}" for problem in problems),
+            code="unexpected_request",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the `request` conditions of a turn are checked against.
+
+    Args:
+        conditions: with the ids that calls have in the request.
+        since: the messages from the one at which the scenario's conversation begins.
+        calls: of the scenario's earlier turns, as (name, id).
+    """
+
+    conditions: Expect
+    since: tuple[Message, ...]
+    calls: tuple[tuple[str, str], ...]
+
+
+def expected_of(
+    selection: Selection, conditions: Expect, request: Request, protocol: WireProtocol
+) -> Expected:
+    """What the `request` conditions of the selected turn are checked against."""
     scenario, prefix = selection.scenario, protocol.call_prefix
     earlier = [
         planned_calls(scenario, position, protocol.name, prefix) or ()
@@ -35,14 +66,8 @@ def check_expectations(
     if not before:  # the calls of an automatic reply are in the history alone
         turns = read_history(messages).turns
         before = [call.id for call in turns[-1].calls] if turns else []
-    expect = results_by_id(spec.request, [id for _, id in calls], before)
-    problems = check_expect(expect, request, messages[selection.start :], calls)
-    if problems:
-        raise ExpectationError(
-            f"Turn {selection.index + 1} of scenario {selection.scenario.name!r} expects another "
-            "request:\n" + "\n".join(f"- {problem}" for problem in problems),
-            code="unexpected_request",
-        )
+    expect = results_by_id(conditions, [id for _, id in calls], before)
+    return Expected(expect, tuple(messages[selection.start :]), tuple(calls))
 
 
 def check_continuation(selection: Selection, request: Request, protocol: WireProtocol) -> None:

@@ -8,26 +8,21 @@ in order, and the last one repeats. Pure.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mockllm.core.text import display
 from mockllm.errors import NoMatchError
-from mockllm.matching.conditions import check_partial, check_text, model_holds, text_holds
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.index import SCENARIO_HEADER
-from mockllm.matching.multipart import form_fields
+from mockllm.matching.route_conditions import RouteCondition, RouteRequest, judged_conditions
 from mockllm.matching.same_request import conditions_of
-from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 
-__all__ = ["RouteIndex", "RouteRequest", "normal_path"]
+__all__ = ["RouteCondition", "RouteIndex", "RouteRequest", "normal_path"]
 
 _MOST_FOUND = 1024
 """How many paths are remembered with the scenarios that fit them."""
@@ -38,46 +33,6 @@ _NEAREST = 3
 _PLACEHOLDER = re.compile(r"\{(\w+)\}|\*")
 _FREE = "/:@!$&'()*+,;=~"
 """Characters that a path has unquoted."""
-
-
-@dataclass(frozen=True)
-class RouteRequest:
-    """A request as it came.
-
-    Args:
-        path: as sent, without the query.
-        query: as sent, without the `?`.
-        headers: names in lower case.
-    """
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-    @property
-    def content_type(self) -> str:
-        return self.headers.get("content-type", "")
-
-    @cached_property
-    def parameters(self) -> Mapping[str, str]:
-        """The parameters of the query, the last value of each name."""
-        return parse_query(self.query)
-
-    @cached_property
-    def fields(self) -> Any:
-        """The body as a JSON value, of a form its fields; None for any other body."""
-        try:  # first, since curl declares JSON as a form
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return form_fields(self.content_type, self.body)
-
-    @cached_property
-    def model(self) -> str:
-        """The model that the body names; "" for none."""
-        model = self.fields.get("model") if isinstance(self.fields, dict) else None
-        return model if isinstance(model, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +149,15 @@ class RouteIndex:
         equal.sort(key=precedence)
         return tuple((one, index) for one in equal for index in range(len(one.turns)))
 
+    def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[RouteCondition]]]:
+        """The scenarios whose route fits, the best fit first, with each of their conditions."""
+        for fit in sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how):
+            match = fit.scenario.match or Match()
+            yield (
+                fit.scenario,
+                [] if match.anything else list(judged_conditions(match, request, fit.model)),
+            )
+
     def explain(self, request: RouteRequest) -> str:
         """Why no scenario answers, in one line: the first failed condition of the nearest ones;
         "" where no route fits."""
@@ -254,30 +218,8 @@ def _problem(fit: _Fit, request: RouteRequest) -> str | None:
     match = fit.scenario.match
     if match is None or match.anything:
         return None
-    return next(filter(None, _problems(match, request, fit.model)), None)
-
-
-def _problems(match: Match, request: RouteRequest, model: str) -> Iterator[str | None]:
-    sent = request.model or model
-    if match.model is not None and not model_holds(match.model, sent):
-        yield f"match.model: the model must match {match.model!r}, got {sent!r}"
-    for kind, conditions, values in (
-        ("headers: the header", match.headers, request.headers),
-        ("query: the parameter", match.query, request.parameters),
-    ):
-        for name, condition in conditions:
-            value = values.get(name)
-            if value is None:
-                yield f"match.{kind} {name!r} must be sent, but is not there"
-            elif not text_holds(condition, value):
-                yield check_text(f"match.{kind} {name!r}", condition, value)
-    if match.body is None:
-        return
-    if request.fields is None:
-        kind = display(request.content_type) if request.content_type else "no content type"
-        yield f"match.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
-    else:
-        yield check_partial("match.body: body", match.body, request.fields)
+    judged = judged_conditions(match, request, fit.model)
+    return next((one.problem for one in judged if one.problem is not None), None)
 
 
 # Paths

@@ -12,14 +12,13 @@ same request are played in their order: `Selection.same_request` lists them.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from mockllm.core.request import Message, Request
 from mockllm.errors import NoMatchError
-from mockllm.matching.agreement import conditions_hold, history_agrees
+from mockllm.matching.candidates import Candidate, candidate_without_user, candidates
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
@@ -63,27 +62,6 @@ class Selection:
     def of(self, scenario: Scenario, index: int) -> Selection:
         """The same selection with another turn of `same_request`."""
         return replace(self, scenario=scenario, index=index, position=index)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A scenario that may answer.
-
-    Args:
-        start, position: as of `Selection`.
-        playable: whether it has a turn at the position.
-    """
-
-    scenario: Scenario
-    start: int
-    position: int
-    playable: bool
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """The highest rank answers: the most conditions, then the latest beginning."""
-        match = self.scenario.match
-        return (match.conditions if match is not None else 0, self.start)
 
 
 def select(
@@ -144,7 +122,7 @@ def _is_overridden(
         candidate.playable
         and not is_recorded(candidate.scenario)
         and conditions_of(candidate.scenario) > most
-        for candidate in _candidates(served, request, headers, history, prefix)
+        for candidate in candidates(served, request, headers, history, prefix)
     )
 
 
@@ -235,17 +213,17 @@ def _best_candidate(
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
     prefix: str,
-) -> _Candidate | None:
+) -> Candidate | None:
     """The candidate that answers; None where no scenario matches.
 
     Raises:
         NoMatchError: all candidates are past their end, or several are equally good.
     """
-    found = list(_candidates(served, request, headers, history, prefix))
+    found = list(candidates(served, request, headers, history, prefix))
     playable = [candidate for candidate in found if candidate.playable]
     if not playable:
         fallbacks = (
-            _candidate_without_user(scenario, request, headers, history, prefix)
+            candidate_without_user(scenario, request, headers, history, prefix)
             for scenario in served.fallbacks
         )
         playable = [one for one in fallbacks if one is not None and one.playable]
@@ -259,7 +237,7 @@ def _best_candidate(
     return best if len(equal) == 1 else _break_tie(equal, request)
 
 
-def _break_tie(equal: list[_Candidate], request: Request) -> _Candidate:
+def _break_tie(equal: list[Candidate], request: Request) -> Candidate:
     """The candidate that answers, of several with the same rank.
 
     Those whose turns expect other user messages than those of the request are out. Of the others
@@ -281,7 +259,7 @@ def _break_tie(equal: list[_Candidate], request: Request) -> _Candidate:
     )
 
 
-def _user_messages_agree(candidate: _Candidate, request: Request) -> bool:
+def _user_messages_agree(candidate: Candidate, request: Request) -> bool:
     """Whether the user messages since the beginning meet the `request.user` of their turns."""
     history = read_history(request.messages, candidate.start)
     for position, user in enumerate([*(turn.user for turn in history.turns), history.user]):
@@ -290,61 +268,3 @@ def _user_messages_agree(candidate: _Candidate, request: Request) -> bool:
         if condition is not None and (user is None or not text_holds(condition, user)):
             return False
     return True
-
-
-def _candidates(
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-    prefix: str,
-) -> Iterator[_Candidate]:
-    """Every scenario that matches and whose tool calls are those in the history, each once with
-    its latest beginning. Scenarios with `match: any` are not among them."""
-    ends = [turn.end for turn in history]
-    seen: set[str] = set()
-    for start in range(len(request.messages) - 1, -1, -1):
-        message = request.messages[start]
-        if message.role != "user":
-            continue
-        for scenario in served.by_user_text(message.text):
-            if scenario.name in seen or not scenario.plays_over(request.api):
-                continue
-            after = history[bisect_right(ends, start) :]
-            if not conditions_hold(scenario, request, headers) or not history_agrees(
-                scenario, after, request.api, prefix
-            ):
-                continue
-            seen.add(scenario.name)
-            playable = turn_index(scenario, len(after)) is not None
-            yield _Candidate(scenario, start, len(after), playable)
-    for scenario in served.by_model(request.model):
-        candidate = _candidate_without_user(scenario, request, headers, history, prefix)
-        if candidate is not None:
-            yield candidate
-
-
-def _candidate_without_user(
-    scenario: Scenario,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-    prefix: str,
-) -> _Candidate | None:
-    """A scenario without `match.user`, if it matches.
-
-    It begins with the history or, where its tool calls are others, at the latest user message
-    after which they agree.
-    """
-    if not scenario.plays_over(request.api) or not conditions_hold(scenario, request, headers):
-        return None
-    starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
-    past_end: _Candidate | None = None
-    for start in [0, *reversed(starts)]:
-        after = [turn for turn in history if turn.end >= start]
-        if history_agrees(scenario, after, request.api, prefix):
-            candidate = _Candidate(scenario, start, len(after), True)
-            if turn_index(scenario, len(after)) is not None:
-                return candidate
-            past_end = past_end or _Candidate(scenario, start, len(after), False)
-    return past_end

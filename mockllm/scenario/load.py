@@ -170,6 +170,8 @@ class _Loading:
                 for index, turn in enumerate(scenario.turns)
             ]
             scenario = replace(scenario, turns=tuple(turns))
+        if self.in_files:
+            scenario = replace(scenario, file=file, line=root.mark.line + 1)
         if self.sent:
             for path in _named_files(scenario):
                 message = "names a file, and scenarios that are sent have no files"

@@ -414,6 +414,8 @@ class Scenario:
         any_ids: whether calls in a history may have ids that are not those of the scenario
             (`ids: any`).
         route: the route that it answers, which calls no model; None: it plays a conversation.
+        file: that it was loaded from, as it was named; "" for one that was not.
+        line: of its document in the file, from 1.
     """
 
     name: str
@@ -427,6 +429,8 @@ class Scenario:
     restart: bool = False
     any_ids: bool = False
     route: Route | None = None
+    file: str = field(default="", compare=False, repr=False)
+    line: int = field(default=0, compare=False, repr=False)
 
     def plays_over(self, api: str) -> bool:
         """Whether the scenario answers requests for answers of a model, of a protocol."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.target import NO_TARGET
-from mockllm.core.text import shorten
+from mockllm.core.text import display_json, shorten
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
@@ -26,6 +26,9 @@ _LONGEST = 100_000
 
 _LONGEST_NAME = 1_000
 _LONGEST_SETTING = 10_000
+_MOST_NESTED = 200
+"""Objects and lists of a setting; one with more is given as text."""
+
 _MOST_MESSAGES = 2_000
 """Of a longer history the newest messages are sent."""
 
@@ -42,18 +45,20 @@ def read_request(exchange: Exchange) -> Request | None:
         return None
 
 
-def conversation_json(exchange: Exchange) -> dict[str, Any] | None:
-    """What the request of an exchange says; None where that cannot be read."""
-    request = read_request(exchange)
+def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
+    """What the request of an exchange has; None where that cannot be read as one of the API."""
+    request = read_request(exchange) if api == exchange.api else None
     if request is None:
         return None
-    protocol = PROTOCOLS[request.api]
+    protocol = PROTOCOLS[api]
     messages = request.messages[-_MOST_MESSAGES:]
-    shown = [{"role": one.role, "parts": list(_parts(one))} for one in messages]
+    shown: list[dict[str, Any]] = [
+        {"role": one.role, "parts": list(_parts(one))} for one in messages
+    ]
     left_out = len(request.messages) - len(messages)
     if left_out:
-        note = _part("other", f"{left_out:,} earlier messages are not shown; see the body.")
-        shown.insert(0, {"role": "system", "parts": [note]})
+        cut = _part("other", f"{left_out:,} earlier messages are not shown; see the body.")
+        shown.insert(0, {"role": "system", "parts": [cut]})
     fields = _fields(request, protocol)
     unread = _unread(request, fields)
     if unread:
@@ -119,14 +124,14 @@ def _part(
 
 
 def _fields(request: Request, protocol: WireProtocol) -> frozenset[str]:
-    """The fields of the body that hold the messages: those in which clients write a user text."""
+    """The fields of the body that hold the messages: those in which clients write a user text,
+    and those with the system prompt."""
     client = protocol.client
     probe, other = client.first_request("model", "one"), client.first_request("model", "two")
     fields = {name for name, value in probe.items() if value != other.get(name)}
-    system = "".join(request.system.split())
     for name, value in request.body.items():
-        texts = "".join("".join(_strings(value)).split())
-        if system and texts and (texts == system or texts.removeprefix("system") == system):
+        texts = [text for text in _strings(value) if text.strip() in request.system]
+        if request.system and sum(map(len, texts)) >= 0.9 * len(request.system):
             fields.add(name)
     return frozenset(fields)
 
@@ -139,7 +144,7 @@ def _strings(value: Any) -> Iterator[str]:
         if isinstance(one, str):
             yield one
         elif isinstance(one, Mapping):
-            waiting += reversed(one.values())
+            waiting += reversed(list(one.values()))
         elif isinstance(one, list):
             waiting += reversed(one)
 
@@ -179,5 +184,8 @@ def _settings(request: Request, protocol: WireProtocol, messages: frozenset[str]
 def _setting(value: Any) -> Any:
     if isinstance(value, int | float | bool) or value is None:
         return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= _LONGEST_SETTING else shorten(text, _LONGEST_SETTING)
+    text = display_json(value)
+    deep = text.count("[") + text.count("{") > _MOST_NESTED
+    if len(text) <= _LONGEST_SETTING and not deep:
+        return value
+    return shorten(text, _LONGEST_SETTING)

@@ -243,9 +243,13 @@ class LivePage:
 
     def _named(self, name: str) -> Scenario:
         scenario = self._answers.player.served.by_name.get(name)
-        if scenario is None:
-            raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
-        return scenario
+        if scenario is not None:
+            return scenario
+        for session in self._handler.sessions.names:  # which may have scenarios of their own
+            scenario = self._answers.player_of(session).served.by_name.get(name)
+            if scenario is not None:
+                return scenario
+        raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
 
     async def _play(self, name: str, query: Mapping[str, str]) -> dict[str, Any]:
         scenario = self._named(name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
 from typing import Any
 
 from mockllm.core import events as ev
@@ -172,7 +171,7 @@ class _Reading:
 def _event(event: ev.Event) -> dict[str, Any]:
     values = {
         name: value
-        for name in _names(type(event))
+        for name in _names(event)
         if (value := getattr(event, name)) not in (None, "", False)
     }
     return {
@@ -182,9 +181,15 @@ def _event(event: ev.Event) -> dict[str, Any]:
     }
 
 
-@cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(event: ev.Event) -> tuple[str, ...]:
+    """The names of the fields of an event, by its type."""
+    kind = type(event)
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(one.name for one in fields(event))
+    return _NAMES[kind]
 
 
 def _value(value: Any) -> Any:

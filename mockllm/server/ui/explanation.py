@@ -1,0 +1,223 @@
+"""Why a request was not answered: the nearest scenarios, each of their conditions, and a scenario
+that would answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockllm.core.request import Request
+from mockllm.core.target import NO_TARGET
+from mockllm.core.text import display_json, shorten
+from mockllm.errors import MockLLMError, RequestError
+from mockllm.matching.conditions import last_user_text
+from mockllm.matching.explained import Condition, scenario_conditions, turn_conditions
+from mockllm.matching.mismatch import letter_pairs
+from mockllm.matching.naming import named_scenario, split_model
+from mockllm.matching.positions import turn_at
+from mockllm.matching.routes import RouteCondition, RouteRequest
+from mockllm.matching.select import Selection, select
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+from mockllm.redaction.masks import MASK
+from mockllm.replay.body import parse_object
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.player import Player
+from mockllm.scenario.model import Match, Scenario
+from mockllm.server.ui.route_skeleton import route_skeleton
+from mockllm.server.ui.skeleton import Skeleton, request_skeleton, selected
+
+__all__ = ["explanation_json"]
+
+_NEAREST = 5
+_MOST_COMPARED = 2_000
+_LONGEST = 10_000
+_OUTCOMES = ("unmatched", "invalid", "unknown route")
+
+
+def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | None:
+    """Why a request was refused; None where it was not.
+
+    Args:
+        player: with the scenarios that are served in its session now.
+    """
+    if exchange.outcome not in _OUTCOMES:
+        return None
+    message = "\n".join(exchange.problems)
+    found: dict[str, Any] = {
+        "kind": exchange.outcome,
+        "message": shorten(message, _LONGEST),
+        "nearest": [],
+        "skeleton": None,
+        "skeleton_why": "",
+        "file": "",
+    }
+    if exchange.outcome == "invalid" and exchange.scenario is not None:
+        nearest = _refused(player, exchange)
+        return found | ({"kind": "refused", "nearest": [nearest]} if nearest else {})
+    protocol = PROTOCOLS.get(exchange.api or "")
+    if exchange.outcome == "unmatched" and protocol is not None and exchange.target is not None:
+        request = _request(player, exchange, protocol)
+        if request is None:
+            return found | {"skeleton_why": "Too little of the request is kept to read it."}
+        return found | _unmatched(player, exchange, request, protocol)
+    if exchange.outcome != "invalid":
+        return found | _route(player, exchange)
+    return found
+
+
+def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Request | None:
+    """The request as it was matched; None where too little of it is kept."""
+    try:
+        body = parse_object(exchange.body)
+        request = protocol.parse(body, exchange.target or NO_TARGET, False)
+    except RequestError:
+        return None
+    if player.named is not None and not named_scenario(player.served, request, exchange.headers):
+        request = replace(request, scenario=player.named)
+    plain, name = split_model(player.served, request.model)
+    if "@" in request.model and name is not None and request.scenario is None:
+        request = replace(request, model=plain, scenario=name)
+    return request
+
+
+# No scenario answers
+
+
+def _unmatched(
+    player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
+) -> dict[str, Any]:
+    skeleton, why = None, "The request is too large to be kept whole, so nothing is written for it."
+    now = selected(player.served, request, exchange.headers, protocol)
+    if now is not None:
+        why = f"The scenario {now.scenario.name} answers such a request now."
+    elif exchange.body_size is None:
+        skeleton = request_skeleton(player.served, request, exchange.headers, protocol)
+        why = "No scenario can have the name that this request wants, or its calls."
+    nearest = [
+        _nearest(scenario, conditions)
+        for scenario, conditions in _ranked(player, exchange, request, protocol)[:_NEAREST]
+    ]
+    return {"nearest": nearest, **_skeleton_json(skeleton, why)}
+
+
+def _skeleton_json(skeleton: Skeleton | None, why: str) -> dict[str, Any]:
+    """The text and the file of a skeleton, or why there is none."""
+    if skeleton is None:
+        return {"skeleton_why": why}
+    return {"skeleton": skeleton.text, "file": skeleton.file}
+
+
+def _ranked(
+    player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
+) -> list[tuple[Scenario, list[Condition]]]:
+    """The scenarios with their conditions, those with the largest share of met ones first, then
+    those whose name or text of the user is most similar."""
+    named = named_scenario(player.served, request, exchange.headers)
+    text = last_user_text(request) if named is None else named
+    sent = letter_pairs(text[:_MOST_COMPARED])
+    found = []
+    for scenario in player.served.scenarios:
+        match = scenario.match or Match()
+        if match.anything or scenario.route is not None:
+            continue
+        if named is None and scenario.match is None:
+            continue
+        conditions = scenario_conditions(scenario, request, exchange.headers, protocol.call_prefix)
+        expected = match.user.value if match.user is not None else ""
+        likeness = _likeness(scenario.name if named is not None else expected, sent)
+        rank = (-_score(conditions), -likeness, scenario.name)
+        found.append((rank, scenario, [_unmasked(one, exchange.headers) for one in conditions]))
+    found.sort(key=lambda one: one[0])
+    return [(scenario, conditions) for _, scenario, conditions in found]
+
+
+def _likeness(expected: str, sent: set[str]) -> float:
+    """How similar a text is to another one, from 0 to 1."""
+    pairs = letter_pairs(expected[:_MOST_COMPARED])
+    return len(pairs & sent) / len(pairs) if pairs else 0.0
+
+
+def _score(conditions: Iterable[Condition]) -> float:
+    met = [one.met for one in conditions]
+    return sum(met) / len(met) if met else 1.0
+
+
+def _unmasked(condition: Condition, headers: Mapping[str, str]) -> Condition:
+    """The condition, with a note where the journal has a mask in place of the header."""
+    name = condition.path.removeprefix("match.headers.").rpartition(".")[0]
+    if condition.met or MASK not in headers.get(name or condition.path[14:], ""):
+        return condition
+    note = "the journal keeps no credentials, so this header is judged without its value"
+    return replace(condition, note=note)
+
+
+def _nearest(
+    scenario: Scenario, conditions: list[Condition], turn: int | None = None
+) -> dict[str, Any]:
+    return {
+        "scenario": scenario.name,
+        "turn": turn,
+        "file": scenario.file,
+        "line": scenario.line or None,
+        "score": round(_score(conditions), 3),
+        "conditions": [asdict(one) for one in conditions],
+    }
+
+
+# The turn refuses
+
+
+def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
+    """The conditions of the turn that refused a request; None where it is not served any more."""
+    scenario = player.served.by_name.get(exchange.scenario or "")
+    protocol = PROTOCOLS.get(exchange.api or "")
+    if scenario is None or protocol is None or exchange.position is None:
+        return None
+    request = _request(player, exchange, protocol)
+    spec = turn_at(scenario, exchange.position, protocol.name)
+    if request is None or spec is None or spec.request is None or exchange.turn is None:
+        return None
+    selection = Selection(scenario, exchange.position, exchange.turn)
+    try:
+        chosen = select(player.served, request, exchange.headers, protocol.call_prefix)
+        if chosen.scenario == scenario and chosen.position == exchange.position:
+            selection = chosen
+    except MockLLMError:  # it continues an answer that only its session knows
+        pass
+    conditions = turn_conditions(selection, spec, request, protocol)
+    return _nearest(scenario, conditions, exchange.turn)
+
+
+# Routes
+
+
+def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
+    parts = urlsplit(exchange.path)
+    request = RouteRequest(
+        exchange.method, parts.path, parts.query, exchange.headers, exchange.body
+    )
+    nearest = [
+        _nearest(scenario, [_route_condition(one) for one in conditions])
+        for scenario, conditions in player.routes.index.judged(request)
+    ]
+    nearest.sort(key=lambda one: -one["score"])
+    skeleton = route_skeleton(player.served, request)
+    return {
+        "nearest": nearest[:_NEAREST],
+        **_skeleton_json(skeleton, "No scenario can have this route."),
+    }
+
+
+def _route_condition(one: RouteCondition) -> Condition:
+    path = f"match.{one.path}"
+    note = shorten(one.problem or "", 1000)
+    return Condition(path, one.problem is None, _shown(one.expected), _shown(one.actual), note)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return shorten(display_json(value), _LONGEST)

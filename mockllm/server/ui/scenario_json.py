@@ -1,0 +1,176 @@
+"""The scenarios that are served, as the live page lists and shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mockllm.core.text import shorten
+from mockllm.errors import MockLLMError
+from mockllm.protocols import PROTOCOLS
+from mockllm.scenario import nodes
+from mockllm.scenario.dump import dump
+from mockllm.scenario.files import MAX_FILE
+from mockllm.scenario.model import AnyPart, Scenario, TextPart, ToolPart, TurnSpec
+from mockllm.server.ui.copying_texts import curl_texts, test_text
+
+__all__ = ["scenario_entry", "scenario_json"]
+
+_LONGEST_TITLE = 120
+_LONGEST_TEXT = 1_000_000
+"""Characters of a scenario's text that are sent."""
+
+
+def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, Any]:
+    """The entry of a scenario in the list.
+
+    Args:
+        played: how often each turn was played, by its index.
+    """
+    return {
+        "name": scenario.name,
+        "description": scenario.description,
+        "file": scenario.file,
+        "line": scenario.line or None,
+        "apis": [name for name in PROTOCOLS if scenario.plays_over(name)],
+        "route": None if scenario.route is None else str(scenario.route),
+        "tools": [tool.name for tool in scenario.tools],
+        "tags": _tags(scenario),
+        "turns": [
+            {"index": index, "title": _title(turn), "attempts": len(turn.attempts) + 1}
+            for index, turn in enumerate(scenario.turns)
+        ],
+        "played": {str(index): times for index, times in sorted(played.items())},
+    }
+
+
+def _tags(scenario: Scenario) -> list[str]:
+    """What a scenario has that few have."""
+    turns = [(turn, *(one for _, one in turn.variants)) for turn in scenario.turns]
+    every = [one for several in turns for one in several]
+    found = {
+        "recorded": any(True for one in every for _ in one.recordings()),
+        "fault": any(one.fault for one in every),
+        "quirk": any(one.wire is not None and one.wire.quirks for one in every),
+        "error": any(one.http is not None for one in every),
+        "retry": any(one.attempts for one in every),
+        "fallback": scenario.match is not None and scenario.match.anything,
+        "only by name": scenario.match is None and scenario.route is None,
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+def _title(turn: TurnSpec) -> str:
+    """What a turn does, in one line."""
+    if turn.http is not None:
+        title = f"HTTP {turn.http.status}"
+    elif turn.answer is not None:
+        title = f"HTTP {turn.answer.status} {turn.answer.kind}".strip()
+    else:
+        title = ", ".join(filter(None, map(_part_title, turn.reply))) or "an empty answer"
+    if turn.fault:
+        title += "; fault " + ", ".join(one.name for one in turn.fault)
+    return shorten(" ".join(title.split()), _LONGEST_TITLE)
+
+
+def _part_title(part: AnyPart) -> str:
+    match part:
+        case TextPart(text=text):
+            return shorten(str(text), _LONGEST_TITLE)
+        case ToolPart(name=name):
+            return f"{name}()"
+    parts = getattr(part, "calls", getattr(part, "parts", None))
+    if parts is not None:
+        return " + ".join(map(_part_title, parts))
+    return type(part).__name__.removesuffix("Part").lower()
+
+
+def scenario_json(
+    scenario: Scenario,
+    entry: Mapping[str, Any],
+    problems: Sequence[Mapping[str, Any]],
+    url: str,
+) -> dict[str, Any]:
+    """All about one scenario. It reads the file of the scenario.
+
+    Args:
+        entry: of the list.
+        problems: of all files, after they were read last.
+        url: of the server, as the page was loaded from it.
+    """
+    text, line, why = _text(scenario)
+    own = [one for one in problems if scenario.file and one["file"] == scenario.file]
+    return {
+        **entry,
+        "text": text,
+        "first_line": line,
+        "text_why": why,
+        "problems": own,
+        "curl": curl_texts(scenario, url),
+        "test": test_text(scenario),
+    }
+
+
+def _text(scenario: Scenario) -> tuple[str, int, str]:
+    """The text of a scenario, its first line in its file, and why it is not that of the file."""
+    if not scenario.file:
+        why = "It was not loaded from a file that the server knows, so this is written anew."
+        return (*_shortened(dump(scenario), 1, why),)
+    try:
+        with Path(scenario.file).open("rb") as file:
+            text = file.read(MAX_FILE + 1).decode()
+        found = _document(text, scenario)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError:
+        reason = "is not UTF-8"
+    except MockLLMError:
+        reason = "is broken now"
+    else:
+        if found is not None:
+            return (*_shortened(found[0], found[1], ""),)
+        reason = "does not have it any more"
+    why = f"{scenario.file} {reason}, so this is written anew from what is served."
+    return (*_shortened(dump(scenario), 1, why),)
+
+
+def _shortened(text: str, line: int, why: str) -> tuple[str, int, str]:
+    if len(text) <= _LONGEST_TEXT:
+        return text, line, why
+    note = f"Only the first {_LONGEST_TEXT:,} of its {len(text):,} characters are shown."
+    return text[:_LONGEST_TEXT], line, f"{why} {note}".strip()
+
+
+def _document(text: str, scenario: Scenario) -> tuple[str, int] | None:
+    """The document of a scenario in the text of its file, and its first line; None where it is not
+    there.
+
+    Raises:
+        ScenarioError: the text is no YAML.
+    """
+    firsts: list[int] = []
+    found = None
+    for document in nodes.documents(text, scenario.file):
+        root = document.root
+        firsts.append(root.mark.line)
+        name = root.entries.get("scenario") if isinstance(root, nodes.Mapping) else None
+        if isinstance(name, nodes.Scalar) and name.value == scenario.name:
+            found = len(firsts) - 1
+    if found is None:
+        return None
+    lines = text.split("\n")
+    first = 0 if found == 0 else _after_mark(lines, firsts[found])
+    end = len(lines)
+    if found + 1 < len(firsts):
+        end = _after_mark(lines, firsts[found + 1]) - 1
+    return "\n".join(lines[first:end]).rstrip("\n") + "\n", first + 1
+
+
+def _after_mark(lines: Sequence[str], line: int) -> int:
+    """The line after the `---` that a document begins with."""
+    for at in range(min(line, len(lines) - 1), -1, -1):
+        if lines[at].startswith("---"):
+            after = lines[at][3:].strip()
+            return at if after and not after.startswith("#") else at + 1
+    return line

@@ -1,0 +1,328 @@
+"""A scenario file for a request that no scenario answers. It loads, and it answers this request.
+
+What is promised is tried: of several ways to write the conditions the first one is taken with which
+the scenario is selected beside those that are served. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from mockllm.core.request import CallEcho, Message, Request
+from mockllm.errors import MockLLMError, RequestError
+from mockllm.matching.history import ModelTurn, read_history
+from mockllm.matching.index import ScenarioIndex
+from mockllm.matching.naming import named_scenario
+from mockllm.matching.select import Selection, select
+from mockllm.protocols.base import WireProtocol
+from mockllm.recording.drafting.naming import free_name, slug
+from mockllm.recording.drafting.yaml_drafting import echoed
+from mockllm.replay.loading import loads
+from mockllm.scenario.dump import dump
+from mockllm.scenario.model import (
+    AutoPart,
+    Match,
+    Scenario,
+    TextCondition,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+)
+from mockllm.scenario.parts import TOOL_NAME
+from mockllm.scenario.precedence import scenario_key
+
+__all__ = ["Skeleton", "request_skeleton", "selected"]
+
+_LONGEST = 500
+"""Characters of a text that a condition compares as a whole; of a longer one a part must occur."""
+
+_PART = 200
+_SHORT = 120
+_MOST_BODY = 2_000
+_MOST_CALLS = 100
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*").fullmatch
+_TOOL = re.compile(TOOL_NAME).fullmatch
+_GLOB = re.compile(r"([*?[])")
+_NO_TEXT = re.compile("[\ud800-\udfff]+")
+"""Half of a surrogate pair: no YAML can have it."""
+
+_NO_COMMENT = re.compile("[^\n -~\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+"""What a comment must not have: other line ends, and what is no character of YAML."""
+
+_EXTRAS = ("model", "system", "tools", "stream", "body")
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A scenario file.
+
+    Args:
+        text: the YAML.
+        file: a name for it; that of the scenario whose place it takes, if it does.
+    """
+
+    text: str
+    file: str
+    scenario: Scenario
+
+
+def request_skeleton(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+) -> Skeleton | None:
+    """A scenario for a request for an answer of a model; None where none can answer it: it names a
+    scenario with a name that no scenario can have.
+
+    Args:
+        headers: of the request, names in lower case.
+    """
+    for draft in _drafts(served, request, headers, protocol):
+        loaded = _loaded(draft)
+        if loaded is not None and _answers(served, loaded, request, headers, protocol):
+            return _written(served, loaded, request)
+    return None
+
+
+def _loaded(draft: Scenario) -> Scenario | None:
+    try:
+        return loads(dump(draft))[0]
+    except (MockLLMError, ValueError):
+        return None
+
+
+def _answers(
+    served: ScenarioIndex,
+    scenario: Scenario,
+    request: Request,
+    headers: Mapping[str, str],
+    protocol: WireProtocol,
+) -> bool:
+    """Whether the last turn of a scenario answers the request, alone and beside the others."""
+    others = [one for one in served.scenarios if one.name != scenario.name]
+    key = scenario_key(scenario)
+    if key is not None and any(
+        scenario_key(one) == key and one.shares_api(scenario) for one in others
+    ):
+        return False
+    for index in (ScenarioIndex((scenario,)), ScenarioIndex((*others, scenario))):
+        found = selected(index, request, headers, protocol)
+        if found is None or found.scenario.name != scenario.name:
+            return False
+        if found.index != len(scenario.turns) - 1:
+            return False
+    return True
+
+
+def selected(
+    index: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+) -> Selection | None:
+    """The turn that answers a request; None where none does, or several do equally well."""
+    try:
+        return select(index, request, headers, protocol.call_prefix)
+    except RequestError:
+        return None
+
+
+# Drafts
+
+
+def _drafts(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+) -> Iterator[Scenario]:
+    """The ways to write the scenario, the best first."""
+    answer = TurnSpec(reply=(TextPart(_answer_text(request)),))
+    named = named_scenario(served, request, headers)
+    if named is not None:
+        known = served.by_name.get(named)
+        if known is not None:
+            yield from _longer(known, request, answer)
+        elif _NAME(named):
+            for turns in _earlier(read_history(request.messages).turns):
+                yield Scenario(named, (*turns, answer))
+        return
+    name = _free_name(served, request)
+    for match, turns in _beginnings(served, request):
+        yield Scenario(name, (*turns, answer), match=match)
+    for known in served.scenarios:
+        if known.route is None and known.match is not None:
+            alone = ScenarioIndex((known,))
+            if selected(alone, request, headers, protocol) is None and known.plays_over(
+                request.api
+            ):
+                yield from _longer(known, request, answer)
+
+
+def _longer(known: Scenario, request: Request, answer: TurnSpec) -> Iterator[Scenario]:
+    """A scenario that is served, with as many turns more as the history has."""
+    if known.route is not None or known.restart:
+        return
+    apis = known.apis and tuple(dict.fromkeys((*known.apis, request.api)))
+    history = read_history(request.messages).turns
+    more = max(0, len(history) - len(known.turns))
+    for turns in _earlier(history[len(history) - more :]):
+        yield replace(known, turns=(*known.turns, *turns, answer), apis=apis)
+    if not history and request.previous is not None:
+        yield replace(known, turns=(*known.turns, answer), apis=apis)
+
+
+def _beginnings(
+    served: ScenarioIndex, request: Request
+) -> Iterator[tuple[Match, tuple[TurnSpec, ...]]]:
+    """The conditions, each with the turns that came before in the conversation that begins there.
+
+    A conversation begins at the last message of the user with a text; where there is none, at the
+    first message.
+    """
+    users = [at for at, one in enumerate(request.messages) if one.role == "user"]
+    history = read_history(request.messages).turns
+    last = users[-1] if users else 0
+    since = [turn for turn in history if turn.end > last]
+    user = _condition(request.messages[last].text) if users else None
+    if user is not None:
+        for turns in _earlier(since):
+            for match in _further(Match(user=user), request):
+                yield match, turns
+    for turns in _earlier(history):
+        for match in _further(Match(), request):
+            if match.conditions:
+                yield match, turns
+        if not served.fallbacks:
+            yield Match(anything=True), turns
+
+
+def _further(match: Match, request: Request) -> Iterator[Match]:
+    """A match with as few further conditions as possible first."""
+    extras = [one for name in _EXTRAS if (one := _extra(name, request))]
+    for count in range(len(extras) + 1):
+        for chosen in combinations(extras, count):
+            fields: dict[str, Any] = {}
+            for one in chosen:
+                fields |= one
+            yield replace(match, **fields)
+
+
+def _extra(name: str, request: Request) -> dict[str, Any]:
+    """One more condition that a request meets; {} where it has nothing for that."""
+    match name:
+        case "model" if request.model and not _NO_TEXT.search(request.model):
+            return {"model": _GLOB.sub(r"[\1]", request.model)}
+        case "system" if (system := _condition(request.system)) is not None:
+            return {"system": system}
+        case "tools" if names := tuple(one.name for one in request.tools if _TOOL(one.name)):
+            return {"tools": names[:_MOST_CALLS]}
+        case "stream":
+            return {"stream": request.stream}
+        case "body":
+            fields = {key: value for key, value in request.body.items() if _is_plain(value)}
+            body = {key: value for key, value in fields.items() if not _NO_TEXT.search(key)}
+            return {"body": body} if body else {}
+    return {}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _MOST_BODY and not _NO_TEXT.search(value)
+    return isinstance(value, int | float | bool)
+
+
+def _condition(text: str) -> TextCondition | None:
+    """A condition that a text meets, and few others; None for a text without characters."""
+    if not text.strip():
+        return None
+    if len(text) <= _LONGEST and not _NO_TEXT.search(text):
+        return TextCondition("equals", text)
+    parts = [part for part in _NO_TEXT.split(text[: 16 * _LONGEST]) if part.strip()]
+    longest = max(parts, key=len, default="")
+    return TextCondition("contains", longest[:_PART].strip()) if longest else None
+
+
+# Turns
+
+
+def _earlier(history: Sequence[ModelTurn]) -> Iterator[tuple[TurnSpec, ...]]:
+    """The turns of a history as the turns of a scenario: as they were, then as automatic ones, for
+    calls that no scenario can have."""
+    with suppress(MockLLMError, ValueError):
+        yield tuple([echoed(_short(turn)) for turn in history])
+    if history:
+        yield tuple(TurnSpec(reply=(AutoPart(),)) for _ in history)
+
+
+def _short(turn: ModelTurn) -> ModelTurn:
+    """A turn with the beginning of its text, and with its calls."""
+    calls = tuple(
+        CallEcho(call.id, call.name, call.arguments if len(call.arguments) <= _MOST_BODY else "{}")
+        for call in turn.calls[:_MOST_CALLS]
+    )
+    text = _NO_TEXT.sub("\ufffd", turn.text[:_SHORT])
+    return ModelTurn((Message("assistant", text, calls),), (), 0)
+
+
+def _answer_text(request: Request) -> str:
+    """The text of the answer: of the form that the request wants, if that is JSON."""
+    if request.output_schema is not None:
+        sample = _sample(request.output_schema)
+        if sample is not None:
+            return sample
+    return "Write the answer here."
+
+
+def _sample(schema: Mapping[str, Any]) -> str | None:
+    """A JSON value for a schema; None where none is found in a short time."""
+    from mockllm.replay.schema_sample import bounded_sample
+
+    try:
+        value = bounded_sample(dict(schema) or {"type": "object"}, 2_000).value
+        text = json.dumps(value, ensure_ascii=False)
+    except (MockLLMError, ValueError, RecursionError):
+        return None
+    return None if _NO_TEXT.search(text) or len(text) > 8 * _MOST_BODY else text
+
+
+# The file
+
+
+def _free_name(served: ScenarioIndex, request: Request) -> str:
+    users = [one.text for one in request.messages if one.role == "user" and one.text]
+    name = slug(users[-1] if users else "", "request")
+    return free_name(name, served.by_name.__contains__)
+
+
+def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Skeleton:
+    known = served.by_name.get(scenario.name)
+    lines = [f"# For a request over {request.api} that no scenario answers."]
+    if known is not None:
+        lines = [f"# In place of the scenario {known.name}: the request is past its last turn."]
+    lines.append("# Change the answer, and the conditions if similar requests are to get it, too.")
+    text = "\n".join((*lines, dump(scenario))) + _with_call(scenario, request)
+    file = known.file if known is not None and known.file else f"{scenario.name}.yaml"
+    return Skeleton(text, file, scenario)
+
+
+def _with_call(scenario: Scenario, request: Request) -> str:
+    """A comment with the last turn as two: a tool call, and the answer after its result."""
+    tool = next((one for one in request.tools if _TOOL(one.name) and not one.custom), None)
+    if tool is None or request.tool_choice == "none":
+        return ""
+    arguments = _sample(tool.parameters) or "{}"
+    call = TurnSpec(reply=(ToolPart(tool.name, None, arguments),))
+    loaded = _loaded(replace(scenario, turns=(*scenario.turns[:-1], call, scenario.turns[-1])))
+    if loaded is None:
+        return ""
+    turns = dump(Scenario(scenario.name, loaded.turns[-2:]))
+    lines = turns[turns.index("\nturns:\n") + 8 :].rstrip("\n").split("\n")
+    if any(_NO_COMMENT.search(line) for line in lines):
+        return ""
+    return "\n".join(
+        (
+            "",
+            "# To call a tool first, write this in place of the last turn:",
+            *(f"# {line}" for line in lines),
+            "",
+        )
+    )
