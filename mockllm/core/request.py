@@ -6,7 +6,7 @@ Every protocol's parser returns one. Only data may live here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from mockllm.core.record import record
