@@ -101,11 +101,11 @@ class MockServer:
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
         self._handler.answers.reload(scenarios)
-        self._handler.reloaded(())
+        self._handler.ui.reloaded(())
 
     def note_problems(self, problems: Sequence[Problem]) -> None:
         """Notes why changed files are not served; the live page shows it."""
-        self._handler.reloaded(problems)
+        self._handler.ui.reloaded(problems)
 
     def assign(
         self,
@@ -243,7 +243,7 @@ class MockServer:
             await site.stop()
         take_no_more_requests(self._server)
         self._handler.readiness.stopping = True
-        self._handler.close_pages()
+        self._handler.ui.close()
         try:
             await self._grace()
         finally:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from mockllm.core.text import readable_header
-from mockllm.errors import Problem, RequestError
+from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
 from mockllm.replay.answer import HttpAnswer, json_answer, without_body
@@ -24,19 +24,18 @@ from mockllm.replay.exchange import Exchange, PassedAnswer
 from mockllm.replay.session import Sessions
 from mockllm.replay.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
+from mockllm.server.about import About
 from mockllm.server.answers import Answers, Forward
 from mockllm.server.body_reading import brief, is_malformed, silent
-from mockllm.server.control import CONTROL_PREFIX, Control
-from mockllm.server.control_access import ControlAccess, preflight_headers
+from mockllm.server.control import Control
+from mockllm.server.control_access import ControlAccess
 from mockllm.server.control_answers import ControlAnswers
 from mockllm.server.delivery import CLOSE, deliver, write_at_once
-from mockllm.server.front_page import front_page, wants_page
 from mockllm.server.last_resort import failure, note_failure, too_deep
 from mockllm.server.metrics import Snapshot, make_metrics
 from mockllm.server.options import ServerOptions
 from mockllm.server.pacing import Pacer
 from mockllm.server.request_target import (
-    SESSION_HEADER,
     check_session,
     first_line,
     origin_form,
@@ -44,12 +43,11 @@ from mockllm.server.request_target import (
     split_target,
 )
 from mockllm.server.sending import break_off
-from mockllm.server.ui.sent import SentAnswers
+from mockllm.server.ui.attached import Attached
 
 if TYPE_CHECKING:
     from mockllm.server.state.answering import SharedAnswers
     from mockllm.server.state.shared import SharedState
-    from mockllm.server.ui.routes import LivePage
 
 __all__ = ["Handler"]
 
@@ -97,38 +95,9 @@ class Handler:
         self._control = ControlAnswers(control, access, self._figures)
         self.readiness = self._control.readiness
         self.shared: SharedAnswers | None = None
-        self.sent = SentAnswers() if options.ui else None
-        self._watch: Callable[[Exchange], None] | None = None
-        self._page: LivePage | None = None
-        self.problems: Sequence[Problem] = ()
-        """Of the scenario files, after the last change."""
-        self.loaded = time.time()
-        """When the scenario files were read last, in seconds since 1970."""
-        if options.ui:
-            self._control.page = self.page
-
-    def page(self) -> LivePage:
-        """The live page; it is made when somebody opens it."""
-        if self._page is None:
-            from mockllm.server.ui.routes import LivePage
-
-            assert self.sent is not None
-            self._page = LivePage(self, self.sent, self._set_watch)
-        return self._page
-
-    def _set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
-        self._watch = watch
-
-    def reloaded(self, problems: Sequence[Problem]) -> None:
-        """Notes that the scenario files were read again, and what is wrong with them."""
-        self.problems, self.loaded = problems, time.time()
-        if self._page is not None:
-            self._page.reloaded()
-
-    def close_pages(self) -> None:
-        """Ends the streams of events to live pages."""
-        if self._page is not None:
-            self._page.live.close()
+        self.ui = Attached(self, enabled=options.ui)
+        self._control.page = self.ui.page if options.ui else None
+        self._about = About(self._control, self.answers)
 
     def _figures(self) -> Snapshot:
         return self.metrics.snapshot(len(self.streaming), self.sessions.dropped)
@@ -210,9 +179,8 @@ class Handler:
             in_use=True,
             connection=_port(request),
         )
-        path = split_target(target)[0]
-        if path == "/" or path.startswith(CONTROL_PREFIX) or request.method == "OPTIONS":
-            shown = self._about_server(request, target, session_name, headers, exchange)
+        if self._about.may_answer(request.method, split_target(target)[0]):
+            shown = self._about.answer(request, target, session_name, headers, exchange)
             if shown is not None:
                 return await self._shown(request, exchange, shown)
         refusal = None
@@ -223,44 +191,6 @@ class Handler:
                 refusal = self.answers.refusal(target, error, exchange)
                 session_name = DEFAULT
         return await self._play(request, target, headers, session_name, exchange, refusal)
-
-    def _about_server(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        session: str,
-        headers: Mapping[str, str],
-        exchange: Exchange,
-    ) -> Awaitable[web.StreamResponse] | None:
-        """What answers a request about the server itself; None for all others.
-
-        Args:
-            target: without the prefix of a session.
-        """
-        path = target.partition("?")[0]
-        named = request.raw_path.endswith(f"/s/{session}{target}")
-        if path.startswith(CONTROL_PREFIX):
-            return self._control.respond(
-                request,
-                exchange,
-                self.answers.player,
-                target,
-                headers,
-                session if named or SESSION_HEADER in headers else None,
-                partial(self.answers.body, request, headers),
-            )
-        if request.method == "OPTIONS":
-            preflight = json_answer(200, {}, preflight_headers(headers))
-            return deliver(request, preflight, exchange)
-        if path == "/" and self._shows_front_page(request.method, session, headers):
-            count = len(self.answers.player_of(session).served.scenarios)
-            root = f"/s/{session}" if named else ""
-            ui = self.options.ui
-            page = front_page(request, headers, root, PROTOCOLS, count, ui=ui)
-            return deliver(
-                request, without_body(page) if request.method == "HEAD" else page, exchange
-            )
-        return None
 
     async def _shown(
         self, request: web.BaseRequest, exchange: Exchange, shown: Awaitable[web.StreamResponse]
@@ -324,8 +254,8 @@ class Handler:
             shared.record(session, exchange)
         else:
             self.sessions.record(session, exchange)
-        if self.sent is not None and isinstance(answer, HttpAnswer):
-            self.sent.add(exchange, answer)
+        if self.ui.sent is not None and isinstance(answer, HttpAnswer):
+            self.ui.sent.add(exchange, answer)
         if not close and isinstance(answer, HttpAnswer):
             response = write_at_once(request, answer, exchange, self.options)
             if response is not None:
@@ -347,11 +277,11 @@ class Handler:
         assert task is not None
         if isinstance(answer, Forward) or answer.takes_time:
             self.streaming.add(task)
-        if self.sent is not None:
+        if self.ui.sent is not None:
             exchange.left = array("d")
             exchange.passed = PassedAnswer() if isinstance(answer, Forward) else None
-        if self._watch is not None:
-            self._watch(exchange)
+        if self.ui.watch is not None:
+            self.ui.watch(exchange)
         try:
             if isinstance(answer, Forward):
                 return await answer.proxy.forward(request, target, answer.protocol, exchange)
@@ -387,29 +317,11 @@ class Handler:
         self.metrics.answered(exchange, self.answers.player.served.by_name)
         if self.shared is not None:
             self.shared.end(exchange)
-        if self.options.log is not None:
-            self.options.log(exchange)
-        if self._watch is not None:
-            self._watch(exchange)
+        self._log(exchange)
 
     def _log(self, exchange: Exchange) -> None:
+        """Reports a request that is over."""
         if self.options.log is not None:
             self.options.log(exchange)
-        if self._watch is not None:
-            self._watch(exchange)
-
-    def _shows_front_page(self, method: str, session: str, headers: Mapping[str, str]) -> bool:
-        """Whether a request for `/` gets the page about the server: no scenario has this route, no
-        service answers, and the client takes a page."""
-        own = self.assigned.find(session)
-        if (
-            method not in ("GET", "HEAD")
-            or not wants_page(headers)
-            or self.answers.proxy is not None
-        ):
-            return False
-        if own is not None and (own.gone or own.proxy is not None):
-            return False
-        if self.shared is not None and session != "default":  # its scenarios may not be here yet
-            return False
-        return not self.answers.plain.has(self.answers.player_of(session), method, "/", None)
+        if self.ui.watch is not None:
+            self.ui.watch(exchange)

@@ -21,12 +21,14 @@ from mockllm.server.ui.stream_json import Sent, left_of
 
 __all__ = ["made_sent", "sent_of"]
 
+_KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
+
 _MOST_COMPARED = 2000
 """With more parts it is not looked for which of them a quirk made."""
 
 
 def sent_of(
-    exchange: Exchange, kept: SentAnswers, scenario: Scenario | None, speed: float
+    exchange: Exchange, kept: SentAnswers | None, scenario: Scenario | None, speed: float
 ) -> tuple[Sent | None, str]:
     """The answer to a request; None, and why.
 
@@ -36,13 +38,13 @@ def sent_of(
     """
     if exchange.passed is not None and exchange.passed.status:
         return _passed(exchange, exchange.passed), ""
-    found = kept.find(exchange)
+    found = None if kept is None else kept.find(exchange)
     if found is not None:
         return _sent(found[0], found[1], scenario, speed), ""
     if exchange.outcome == "forwarded":
-        return None, f"The bytes of the service are no longer here: the last {KEEPS} answers are."
+        return None, f"The bytes of the service are not kept. {_KEPT}"
     if scenario is None or exchange.position is None or exchange.api not in PROTOCOLS:
-        return None, f"The bytes are no longer here: the server keeps those of {KEEPS} answers."
+        return None, f"The bytes are not kept, and no scenario gives them again. {_KEPT}"
     if exchange.body_size is not None:
         return None, "The answer cannot be made again: its request was too large to be kept whole."
     try:

@@ -22,10 +22,11 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.control import base_urls
 from mockllm.server.delivery import deliver
 from mockllm.server.ui.answers import made_sent, sent_of
+from mockllm.server.ui.attached import Attached
 from mockllm.server.ui.live import MOST_ROWS, Live, Sources
 from mockllm.server.ui.pages import file_answer
 from mockllm.server.ui.rows import dumps, problem_json, row, session_json
-from mockllm.server.ui.sent import KEEPS, SentAnswers
+from mockllm.server.ui.sent import KEEPS
 from mockllm.server.ui.stream_json import stream_json
 
 if TYPE_CHECKING:
@@ -41,18 +42,13 @@ class LivePage:
 
     Args:
         handler: of the server, whose sessions and scenarios are shown.
-        watch: as of `Live`.
+        attached: what the server keeps for the page.
     """
 
-    def __init__(
-        self,
-        handler: Handler,
-        sent: SentAnswers,
-        watch: Callable[[Callable[[Exchange], None] | None], None],
-    ) -> None:
+    def __init__(self, handler: Handler, attached: Attached) -> None:
         self._handler = handler
         self._answers = handler.answers
-        self._sent = sent
+        self._attached = attached
         sources = Sources(
             self._hello,
             self._exchanges,
@@ -60,11 +56,14 @@ class LivePage:
             self._store_away,
             shared=handler.shared is not None,
         )
-        self.live = Live(sources, watch)
+        self.live = Live(sources, self._set_watch)
         self._away = ""
         recorded = self._answers.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
+
+    def _set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
+        self._attached.watch = watch
 
     def reloaded(self) -> None:
         """Tells all pages that the scenario files were read again."""
@@ -79,7 +78,7 @@ class LivePage:
 
     def _problems(self) -> list[Mapping[str, Any]]:
         away = [Problem("", 0, 0, "", self._away)] if self._away else []
-        return [problem_json(one) for one in (*away, *self._handler.problems)]
+        return [problem_json(one) for one in (*away, *self._attached.problems)]
 
     def _store_away(self, why: str) -> None:
         """Tells all pages that the state store is away, or is back."""
@@ -198,7 +197,7 @@ class LivePage:
 
         player = self._answers.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.api or "")
-        sent, why = sent_of(exchange, self._sent, scenario, self._answers.options.speed)
+        sent, why = sent_of(exchange, self._attached.sent, scenario, self._answers.options.speed)
         findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
         return {
             "entry": exchange.as_json(),
@@ -221,7 +220,7 @@ class LivePage:
         return {
             "scenarios": [scenario_entry(one, played.get(one.name, {})) for one in scenarios],
             "problems": self._problems(),
-            "at": self._handler.loaded,
+            "at": self._attached.loaded,
         }
 
     async def _scenario(self, name: str, host: str) -> dict[str, Any]:
