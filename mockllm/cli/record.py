@@ -92,7 +92,6 @@ def record(
                 log=None if quiet else report.exchange,
                 faults=faults,
                 ui=ui,
-                files=(output,),
                 record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )

@@ -169,7 +169,6 @@ def serve(
             state=state,
             notice=report.notice,
             ui=ui,
-            files=paths,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

@@ -85,7 +85,6 @@ class ServerOptions:
         reuse_port: whether other processes listen on the same port (SO_REUSEPORT).
         notice: called with a line about the server itself, such as a store that is away.
         ui: whether there is a live page at `/_mockllm/ui`, for which the last answers are kept.
-        files: the files and folders of the scenarios, for the live page.
     """
 
     host: str = "127.0.0.1"
@@ -109,4 +108,3 @@ class ServerOptions:
     reuse_port: bool = False
     notice: Callable[[str], None] | None = None
     ui: bool = True
-    files: tuple[Path, ...] = ()
