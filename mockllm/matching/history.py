@@ -40,9 +40,11 @@ class ModelTurn:
         """The text of the turn."""
         return "".join(message.text for message in self.messages)
 
-    @cached_property
+    @property
     def calls(self) -> tuple[CallEcho, ...]:
         """The tool calls of the turn, in order."""
+        if len(self.messages) == 1:  # as nearly always; a cached property takes longer
+            return self.messages[0].calls
         return tuple(call for message in self.messages for call in message.calls)
 
 
