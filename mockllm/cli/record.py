@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -18,9 +18,8 @@ from mockllm.cli.listening import (
 )
 from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
-
-if TYPE_CHECKING:
-    from mockllm.replay.fault_plan import FaultPlan
+from mockllm.cli.stop_signals import ended_at_once
+from mockllm.replay.fault_plan import FaultPlan
 
 __all__ = ["record"]
 
@@ -69,7 +68,7 @@ def record(
       mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
     """
     options = record_options(output, "add", **recording)
-    with uncollected():
+    with ended_at_once(), uncollected():
         from mockllm.recording.store.folder import Folder
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions

@@ -20,6 +20,7 @@ from mockllm.cli.listening import (
 from mockllm.cli.params import answering_options, quirk, read_scenarios
 from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
+from mockllm.cli.stop_signals import ended_at_once
 from mockllm.cli.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import FaultPlan
@@ -146,7 +147,7 @@ def serve(
     if record is not None and record.mode != "none":
         summary = RecordingSummary(report, quiet=quiet)
         record = replace(record, report=summary.line, waiting=summary.waiting)
-    with uncollected():
+    with ended_at_once(), uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["FORCED", "StopSignals"]
+__all__ = ["FORCED", "StopSignals", "ended_at_once"]
 
 FORCED = 130
 """The exit code after a second signal."""
@@ -77,4 +79,24 @@ class StopSignals:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(FORCED)
+
+
+@contextlib.contextmanager
+def ended_at_once() -> Iterator[None]:
+    """SIGINT ends a program that only loads. The usual `KeyboardInterrupt` can be raised where
+    Python ignores it, such as in the callback of a weak reference: the program would go on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _abort)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _abort(number: int, frame: FrameType | None) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, b"Aborted!\n")
     os._exit(FORCED)

@@ -233,3 +233,28 @@ def test_one_signal_is_one(loop):
         assert started.stdout.readline() == "False\n"
         started.send_signal(signal.SIGTERM)
         assert started.wait(GIVE_UP) == 130
+
+
+IGNORED = """
+import os, signal, weakref
+from mockllm.cli.stop_signals import ended_at_once
+
+class Loaded:
+    pass
+
+def interrupted(_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+with ended_at_once():
+    one = Loaded()
+    held = weakref.ref(one, interrupted)
+    del one
+print("it goes on")
+"""
+
+
+def test_a_signal_ends_a_program_where_python_ignores_exceptions():
+    """`KeyboardInterrupt` in the callback of a weak reference is printed, and then forgotten."""
+    with process("-c", IGNORED) as started:
+        printed, errors = started.communicate()
+    assert (started.returncode, printed, errors) == (130, "", "Aborted!\n")

@@ -14,8 +14,12 @@ export class Recording {
 
   /** Shows the state of the recording, at most twice a second. */
   show() {
+    this.again = Boolean(this.timer);
     if (this.timer) return;
-    this.timer = setTimeout(() => { this.timer = null; }, 500);
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      if (this.again && read().view === "recording") this.show();
+    }, 500);
     this.load();
   }
 
