@@ -79,6 +79,13 @@ def test_requests_arrive_while_a_page_is_open(serve: Callable[..., Served], api:
         ask(served, "hello", api)
         row = events.row(number=1)
         assert (row["api"], row["scenario"], row["turn"], row["status"]) == (api, "hello", 0, 200)
+
+
+def test_sessions_follow_their_requests(serve: Callable[..., Served]) -> None:
+    served = serve(SCENARIO)
+    with page(served.url) as events:
+        events.until("ready")
+        ask(served, "hello")
         assert events.until("sessions")[0]["requests"] == 1
 
 
@@ -109,11 +116,14 @@ def test_hostile_texts_arrive_as_they_are(serve: Callable[..., Served]) -> None:
     served = serve(SCENARIO)
     with page(served.url) as events:
         events.until("ready")
-        for number, text in enumerate(HOSTILE, 1):
+        for text in HOSTILE:
             ask(served, text, model=text)
-            row = events.row(number=number)
-            assert row["model"] == text
-            assert row["text"] == " ".join(text.split())
+        rows: dict[int, dict[str, Any]] = {}
+        while len(rows) < len(HOSTILE):
+            rows |= {one["number"]: one for one in events.until("requests")}
+        for number, text in enumerate(HOSTILE, 1):
+            assert rows[number]["model"] == text
+            assert rows[number]["text"] == " ".join(text.split())
 
 
 def test_a_page_that_reads_nothing_holds_up_nothing(serve: Callable[..., Served]) -> None:
@@ -151,6 +161,17 @@ def test_requests_that_come_too_fast_are_counted() -> None:
     rows = json.loads(events[0].partition("data: ")[2])
     assert [one["number"] for one in rows] == list(range(301, 501))
     assert events[1] == 'event: skipped\ndata: {"count":300}'
+
+
+def test_a_page_that_misses_more_than_rows_connects_again() -> None:
+    """What waits is bounded; rows that do not fit are counted, and no other event is left out."""
+    page = _Page()
+    page.put(b"x" * 4 * 1024 * 1024)
+    page.put(b"rows", rows=3)
+    assert (page.skipped, page.behind) == (3, False)
+    page.put(b"recorded")
+    assert page.behind
+    assert page.size <= 4 * 1024 * 1024
 
 
 def test_a_stopping_server_ends_the_events_at_once() -> None:

@@ -131,6 +131,7 @@ def test_a_quirk_is_marked_where_it_changed_the_stream(serve: Callable[..., Serv
     assert all(bytes_of(part).find(b":") >= 0 for part in marked)
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_is_made_again(serve: Callable[..., Served]) -> None:
     """The server keeps some answers; older ones have the same bytes, and say so."""
     served = serve(SCENARIOS)

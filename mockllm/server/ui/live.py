@@ -80,16 +80,22 @@ class _Page:
         self.waiting: list[bytes] = []
         self.size = 0
         self.skipped = 0
+        self.behind = False
+        """Whether an event is missing that is not counted."""
         self.wake = asyncio.Event()
 
     def put(self, data: bytes, rows: int = 0) -> None:
         """Adds an event.
 
+        Where the page reads too slowly, rows are counted. Other events cannot be left out: its
+        stream ends then, and it gets everything anew when it connects again.
+
         Args:
-            rows: how many rows are lost where the page reads too slowly.
+            rows: how many rows the event has; 0: it is another one.
         """
         if self.size + len(data) > _MOST_WAITING:
             self.skipped += rows
+            self.behind = self.behind or not rows
         else:
             self.waiting.append(data)
             self.size += len(data)
@@ -175,7 +181,7 @@ class Live:
         if left_out:
             encoded += event_bytes("skipped", {"count": len(left_out)})
         for page in self._pages:
-            page.put(encoded, len(newest))
+            page.put(encoded, len(changed))
         self.sessions_changed()
 
     def _send_sessions(self) -> None:
@@ -261,7 +267,7 @@ class Live:
             await asyncio.sleep(0)
         yield event_bytes("sessions", sessions)
         yield event_bytes("ready", {})
-        while not self._closed:
+        while not (self._closed or page.behind):
             try:
                 async with asyncio.timeout(_SILENCE):
                     await page.wake.wait()
