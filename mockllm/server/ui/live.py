@@ -228,7 +228,7 @@ class Live:
         return CLOSE
 
     def _rest(self) -> None:
-        """Nobody looks any more."""
+        """No page is open any more."""
         self._watch(None)
         self._changed.clear()
         if self._polling is not None:
