@@ -57,7 +57,7 @@ test:
 # Without the tests of SDKs, which are not installed there, and of recorders that are killed.
 aiohttp-oldest: $(OLDEST)
 	@if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest -n 2 --dist worksteal tests/server \
-		--ignore tests/server/test_recording_clients.py --ignore tests/server/test_killed_recorder.py \
+		--ignore tests/server/recording/test_recording_clients.py --ignore tests/server/recording/test_killed_recorder.py \
 		--ignore tests/server/test_responses_items.py --ignore tests/server/test_signals.py \
 		--ignore tests/server/test_hostile_schemas.py; \
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi

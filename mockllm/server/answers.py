@@ -36,7 +36,7 @@ from mockllm.server.tape_reads import NO_TAPES, TapeReads
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
-    from mockllm.server.proxy import Proxy
+    from mockllm.server.recording.proxy import Proxy
     from mockllm.server.ui.recorded import Recorded
 
 __all__ = ["Answers", "Forward"]
@@ -115,7 +115,7 @@ class Answers:
         Raises:
             ScenarioError: what was recorded before cannot be loaded.
         """
-        from mockllm.server.proxy import Proxy
+        from mockllm.server.recording.proxy import Proxy
 
         names = [scenario.name for scenario in self._scenarios]
         if self.options.ui and options.mode != "none":

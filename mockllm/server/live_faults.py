@@ -22,10 +22,10 @@ from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
 from mockllm.replay.broken import note_of
 from mockllm.replay.exchange import MISSED, Exchange
 from mockllm.scenario.fault_model import Fault, faults_text
-from mockllm.server.copying import AnswerCopy, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.recording.copying import AnswerCopy, cut_of
+from mockllm.server.recording.upstream import Upstream
 from mockllm.server.sending import break_off, broken_chunk, send
-from mockllm.server.upstream import Upstream
 
 __all__ = ["pass_broken"]
 

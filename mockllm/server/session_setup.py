@@ -16,7 +16,7 @@ from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
-    from mockllm.server.proxy import Proxy
+    from mockllm.server.recording.proxy import Proxy
     from mockllm.server.session_requests import SessionRequest
 
 __all__ = ["SessionSetup", "SessionSetups"]
@@ -102,7 +102,7 @@ class SessionSetups:
         before = self._setups.get(session)
         proxy = before.proxy if before is not None else None
         if record is not None:
-            from mockllm.server.proxy import Proxy
+            from mockllm.server.recording.proxy import Proxy
 
             proxy = Proxy(record, None, [scenario.name for scenario in served])
         player = self._make(served, named, quirks, in_order, faults)

@@ -13,7 +13,7 @@ from mockllm.errors import UsageError
 from mockllm.recording.store.locks import alone
 from mockllm.replay.loading import load
 from tests.cli.conftest import chat
-from tests.server.odd_upstream import OddUpstream, script, text_events
+from tests.server.recording.odd_upstream import OddUpstream, script, text_events
 
 SERVICE = "https://api.odd.test"
 

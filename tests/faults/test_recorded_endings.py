@@ -29,7 +29,7 @@ from tests.faults.playing import (
     served,
 )
 from tests.faults.test_live import recording
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
+from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
 from tests.timeouts import GIVE_UP
 
 DYING = TURNS.replace("- ATTEMPTS\n    ", "- fault: {cut: {after: 4 events, end: END}}\n    ")

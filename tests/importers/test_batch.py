@@ -33,7 +33,7 @@ from tests.recording.exchanging import (
     result,
     user,
 )
-from tests.server.odd_upstream import text_events
+from tests.server.recording.odd_upstream import text_events
 
 HELLO = [user("hello")]
 

@@ -12,9 +12,9 @@ import openai  # noqa: F401 - see above
 import pytest
 
 import mockllm.replay.ordered
-import mockllm.server.recorder  # noqa: F401 - see above
+import mockllm.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recorded  # noqa: F401 - see above
-from tests.server.odd_upstream import EVENTS, OddUpstream, text_events
+from tests.server.recording.odd_upstream import EVENTS, OddUpstream, text_events
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import re
 import openai  # noqa: F401 - imported once here: see conftest
 import pytest
 
-import mockllm.server.recorder  # noqa: F401 - see above
+import mockllm.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recorded  # noqa: F401 - see above
 from tests.plugin.routes_service import RoutesService
 

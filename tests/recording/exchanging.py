@@ -4,7 +4,7 @@ import json
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.tapes.captured import Captured
-from tests.server.odd_upstream import delta, finish, text_events
+from tests.server.recording.odd_upstream import delta, finish, text_events
 
 EVENTS = (("content-type", "text/event-stream"),)
 JSON = (("content-type", "application/json"),)

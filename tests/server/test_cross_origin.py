@@ -9,7 +9,7 @@ from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.control_access import check_origin
 from mockllm.server.options import RecordOptions, ServerOptions
-from tests.server.odd_upstream import OddUpstream
+from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
 SCENARIOS = """

@@ -22,7 +22,7 @@ from mockllm.server.arrival import age
 from mockllm.server.delivery import deliver
 from mockllm.server.pacing import Paced, Pacer
 from mockllm.server.sending import WATER
-from tests.server.recording import PATH
+from tests.server.recording.recorded_server import PATH
 from tests.timeouts import GIVE_UP
 
 HOUR = 3_600_000_000

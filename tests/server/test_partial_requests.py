@@ -12,7 +12,7 @@ import pytest
 from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import RecordOptions
-from tests.server.odd_upstream import OddUpstream
+from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
 HELLO = """

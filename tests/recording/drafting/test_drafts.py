@@ -30,7 +30,7 @@ from tests.recording.exchanging import (
     result,
     user,
 )
-from tests.server.odd_upstream import text_events
+from tests.server.recording.odd_upstream import text_events
 
 
 def drafts(exchanges, origin=LIVE, **options):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mockllm.recording.drafting.conversations import text_of
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
-from tests.server.recording import PATH, Recording, chat
+from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
+from tests.server.recording.recorded_server import PATH, Recording, chat
 from tests.timeouts import GIVE_UP
 
 KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"

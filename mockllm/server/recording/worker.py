@@ -135,7 +135,7 @@ class ThreadWorker:
 
 _CLOSE = None
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-_START += "from mockllm.server.worker import main; main()"
+_START += "from mockllm.server.recording.worker import main; main()"
 
 
 class ProcessWorker:

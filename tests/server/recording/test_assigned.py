@@ -10,8 +10,8 @@ from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
 from mockllm.server.options import RecordOptions
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, script, text_events
-from tests.server.recording import PATH, chat
+from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, script, text_events
+from tests.server.recording.recorded_server import PATH, chat
 from tests.timeouts import GIVE_UP
 
 APIS = tuple(PROTOCOLS)

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from tests.server.odd_upstream import CHUNKED, OddUpstream, script, text_events
-from tests.server.recording import Recording, chat, exchanges
+from tests.server.recording.odd_upstream import CHUNKED, OddUpstream, script, text_events
+from tests.server.recording.recorded_server import Recording, chat, exchanges
 from tests.timeouts import GIVE_UP
 
 BINARY = bytes(range(256)) * 8

@@ -22,8 +22,8 @@ from mockllm.recording.store.folder import Folder
 from mockllm.redaction.placeholders import placeholder_kinds
 from mockllm.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
-from mockllm.server.recording_messages import Reported, ScenariosWritten, Setup, Waiting
-from mockllm.server.worker import Fault
+from mockllm.server.recording.recording_messages import Reported, ScenariosWritten, Setup, Waiting
+from mockllm.server.recording.worker import Fault
 from mockllm.tapes.captured import Captured
 
 __all__ = ["ScenarioWriting"]

@@ -26,12 +26,12 @@ from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.requested import FAULT_HEADER, requested_faults
 from mockllm.replay.session import Exchange
 from mockllm.scenario.fault_model import Fault
-from mockllm.server.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.recorder import Recorder, Written
+from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
+from mockllm.server.recording.recorder import Recorder, Written
+from mockllm.server.recording.services import Services, shown_url
+from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 from mockllm.server.sending import break_off, broken_chunk, send
-from mockllm.server.services import Services, shown_url
-from mockllm.server.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions

@@ -14,7 +14,7 @@ from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Http
 from mockllm.server.options import RecordOptions
-from tests.server.odd_upstream import (
+from tests.server.recording.odd_upstream import (
     CHUNKED,
     EVENTS,
     OddUpstream,
@@ -24,7 +24,7 @@ from tests.server.odd_upstream import (
     script,
     text_events,
 )
-from tests.server.recording import PATH, Recording, chat, exchanges
+from tests.server.recording.recorded_server import PATH, Recording, chat, exchanges
 from tests.timeouts import GIVE_UP
 
 

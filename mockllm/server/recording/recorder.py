@@ -1,7 +1,7 @@
 """Records the exchanges of a server: hands them to a job that redacts and writes them, chunk by
 chunk as they arrive, so that the end of an answer waits for little.
 
-The job runs in a process of its own or in threads (`server/worker`, `server/recording_job`).
+The job runs in a process of its own or in threads (`worker`, `recording_job`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mockllm.recording.store.folder import Folder
 from mockllm.recording.store.pending import Pending
 from mockllm.redaction.redact import Rules
 from mockllm.scenario.model import Scenario
-from mockllm.server.recording_job import recording_job
-from mockllm.server.recording_messages import (
+from mockllm.server.recording.recording_job import recording_job
+from mockllm.server.recording.recording_messages import (
     Add,
     Begin,
     Consumed,
@@ -33,7 +33,7 @@ from mockllm.server.recording_messages import (
     Setup,
     Waiting,
 )
-from mockllm.server.worker import Ended, Fault, ProcessWorker, ThreadWorker, Worker
+from mockllm.server.recording.worker import Ended, Fault, ProcessWorker, ThreadWorker, Worker
 from mockllm.tapes.captured import Captured
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions
 from mockllm.tapes.load import load_tape
-from tests.server.odd_upstream import OddUpstream
+from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
 APIS = tuple(PROTOCOLS)

@@ -13,9 +13,9 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError
 from mockllm.replay.exchange import Exchange, PassedAnswer
 from mockllm.server.body_reading import read_part
-from mockllm.server.recorder import Recorder
-from mockllm.server.services import shown_url
-from mockllm.server.upstream import RawHeaders, Upstream
+from mockllm.server.recording.recorder import Recorder
+from mockllm.server.recording.services import shown_url
+from mockllm.server.recording.upstream import RawHeaders, Upstream
 from mockllm.tapes.captured import Captured, Cut
 
 __all__ = ["AnswerCopy", "Upload", "cut_of"]

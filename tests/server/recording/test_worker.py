@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mockllm.server.worker import Ended, Fault, ProcessWorker, ThreadWorker
+from mockllm.server.recording.worker import Ended, Fault, ProcessWorker, ThreadWorker
 from tests.timeouts import GIVE_UP
 
 KINDS = pytest.mark.parametrize("kind", [ThreadWorker, ProcessWorker])
@@ -89,8 +89,8 @@ def test_a_process_that_ends_early_is_reported():
 
 PARENT = """
 import asyncio, sys
-from mockllm.server.worker import ProcessWorker
-from tests.server.test_worker import Number, doubling
+from mockllm.server.recording.worker import ProcessWorker
+from tests.server.recording.test_worker import Number, doubling
 
 async def main():
     received = asyncio.Event()

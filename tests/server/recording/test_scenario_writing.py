@@ -11,11 +11,11 @@ from mockllm.recording.store.locks import alone
 from mockllm.recording.store.pending import Pending
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.replay.loading import load
-from mockllm.server import scenario_writing
-from mockllm.server.recording_job import recording_job
-from mockllm.server.recording_messages import Reported, ScenariosWritten, Setup, Waiting
-from mockllm.server.scenario_writing import ScenarioWriting
-from mockllm.server.worker import Fault
+from mockllm.server.recording import scenario_writing
+from mockllm.server.recording.recording_job import recording_job
+from mockllm.server.recording.recording_messages import Reported, ScenariosWritten, Setup, Waiting
+from mockllm.server.recording.scenario_writing import ScenarioWriting
+from mockllm.server.recording.worker import Fault
 from tests.recording.exchanging import answer, user
 from tests.timeouts import GIVE_UP
 

@@ -18,8 +18,8 @@ import pytest
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.replay.loading import load
 from tests.sampling import ALL
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
-from tests.server.recording import PATH, assistant, chat
+from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
+from tests.server.recording.recorded_server import PATH, assistant, chat
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow

@@ -1,7 +1,7 @@
 """Redacts exchanges as they arrive, and writes them: the job of a recorder's worker.
 
 One thread redacts exchanges and puts them aside, so that they cannot be lost; another turns them
-into scenarios, in the same order (`server/scenario_writing`).
+into scenarios, in the same order (`server/recording/scenario_writing`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mockllm.recording.drafting.drafts import Line
 from mockllm.recording.store.pending import Pending
 from mockllm.redaction.incremental import IncrementalRedaction
 from mockllm.redaction.redact import Redactor
-from mockllm.server.recording_messages import (
+from mockllm.server.recording.recording_messages import (
     Add,
     Begin,
     Consumed,
@@ -31,7 +31,7 @@ from mockllm.server.recording_messages import (
     Saved,
     Setup,
 )
-from mockllm.server.scenario_writing import ScenarioWriting, lost
+from mockllm.server.recording.scenario_writing import ScenarioWriting, lost
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
 

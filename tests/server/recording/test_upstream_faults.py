@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from tests.server.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
-from tests.server.recording import PATH, Recording, chat, exchanges
+from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
+from tests.server.recording.recorded_server import PATH, Recording, chat, exchanges
 from tests.timeouts import GIVE_UP
 
 

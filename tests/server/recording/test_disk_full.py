@@ -7,8 +7,8 @@ import pytest
 
 from tests.cli.conftest import chat as ask
 from tests.cli.conftest import program
-from tests.server.odd_upstream import OddUpstream, script, text_events
-from tests.server.recording import Recording, chat
+from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+from tests.server.recording.recorded_server import Recording, chat
 
 __all__ = ["program"]
 

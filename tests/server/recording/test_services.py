@@ -4,7 +4,7 @@ import pytest
 
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
-from mockllm.server.services import Services
+from mockllm.server.recording.services import Services
 
 OPENAI, ANTHROPIC, GOOGLE = "https://o.test", "https://a.test", "https://g.test/x"
 THREE = {"chat": OPENAI, "responses": OPENAI, "anthropic": ANTHROPIC, "gemini": GOOGLE}
