@@ -27,6 +27,7 @@ from mockllm.protocols.records import (
     Detection,
     Environment,
     FallbackRoute,
+    FieldNames,
     Normalisation,
     ServiceError,
     StoredAnswers,
@@ -198,6 +199,7 @@ class WireProtocol:
         client: the requests that clients send.
         detect: how a recorded exchange is recognised.
         events: what can be read from one event without the others.
+        fields: what the fields of the API hold, by their names.
         normalize: what the service generates anew for each answer.
         env: the environment variables that its SDKs read.
         stored: how its service keeps answers; None if it keeps none.
@@ -245,6 +247,7 @@ class WireProtocol:
     events: StreamEvents
     normalize: Normalisation
     env: Environment
+    fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
     losses: tuple[str, ...] = ()

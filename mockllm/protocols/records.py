@@ -23,6 +23,7 @@ __all__ = [
     "Detection",
     "Environment",
     "FallbackRoute",
+    "FieldNames",
     "Json",
     "Normalisation",
     "ServiceError",
@@ -155,6 +156,26 @@ class StreamEvents:
     map_text: Callable[[Any, Callable[[str], str]], Any]
     id_path: str = ""
     model_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """What the fields of one API hold, by their names, wherever in requests, events and bodies
+    they stand. A name in none of them may hold anything.
+
+    Args:
+        fragments: pieces of text that a client joins over the events of a stream, and that mean
+            nothing alone: text, reasoning, refusals, arguments of calls.
+        labels: strings that no client joins and that mean nothing to a person: ids, types, names
+            of models and tools, states.
+        opaque: strings that only the service understands: signatures, encrypted reasoning, padding.
+        item_ids: which part, item or message of an answer an event belongs to; strings or numbers.
+    """
+
+    fragments: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+    opaque: frozenset[str] = frozenset()
+    item_ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

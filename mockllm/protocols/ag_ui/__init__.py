@@ -17,7 +17,7 @@ from mockllm.protocols.ag_ui.detect import DETECTION
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.env import ENVIRONMENT
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
-from mockllm.protocols.ag_ui.events import EVENTS
+from mockllm.protocols.ag_ui.events import EVENTS, FIELDS
 from mockllm.protocols.ag_ui.losses import LOSSES, project
 from mockllm.protocols.ag_ui.normalize import NORMALISATION
 from mockllm.protocols.ag_ui.objects import API
@@ -54,6 +54,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=DETECTION,
     events=EVENTS,
+    fields=FIELDS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
     lookups={"create": create},

@@ -15,7 +15,7 @@ from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.detect import DETECTION
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.protocols.anthropic_messages.env import ENVIRONMENT
-from mockllm.protocols.anthropic_messages.events import EVENTS
+from mockllm.protocols.anthropic_messages.events import EVENTS, FIELDS
 from mockllm.protocols.anthropic_messages.losses import LOSSES, project
 from mockllm.protocols.anthropic_messages.normalize import NORMALISATION
 from mockllm.protocols.anthropic_messages.request import options, parse
@@ -68,6 +68,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=DETECTION,
     events=EVENTS,
+    fields=FIELDS,
     normalize=NORMALISATION,
     env=ENVIRONMENT,
     zero_arguments="",

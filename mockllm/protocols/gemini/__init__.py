@@ -31,7 +31,7 @@ from mockllm.protocols.gemini.errors import (
     error_headers,
     guard,
 )
-from mockllm.protocols.gemini.events import EVENTS
+from mockllm.protocols.gemini.events import EVENTS, FIELDS
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import API, Options
 from mockllm.protocols.gemini.joining import join
@@ -151,6 +151,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=DETECTION,
     events=EVENTS,
+    fields=FIELDS,
     normalize=NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     env=ENVIRONMENT,

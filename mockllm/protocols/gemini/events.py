@@ -1,14 +1,14 @@
-"""Events of Gemini: which of them end an answer, and where they hold text."""
+"""Events of Gemini: which of them end an answer, and what their fields hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text
 
-__all__ = ["EVENTS"]
+__all__ = ["EVENTS", "FIELDS"]
 
 
 def _is_end(chunk: Mapping[str, Any]) -> bool:
@@ -18,6 +18,13 @@ def _is_end(chunk: Mapping[str, Any]) -> bool:
         and any(isinstance(one, dict) and bool(one.get("finishReason")) for one in candidates)
     )
 
+
+FIELDS = FieldNames(
+    fragments=frozenset({"text"}),
+    labels=frozenset({"finishReason", "id", "modelVersion", "name", "responseId", "role"}),
+    opaque=frozenset({"thoughtSignature"}),
+    item_ids=frozenset({"index"}),
+)
 
 EVENTS = StreamEvents(
     is_end=_is_end,

@@ -20,7 +20,7 @@ from mockllm.protocols.openai_chat.decoder import Decoder
 from mockllm.protocols.openai_chat.detect import DETECTION
 from mockllm.protocols.openai_chat.encoder import Encoder
 from mockllm.protocols.openai_chat.env import ENVIRONMENT
-from mockllm.protocols.openai_chat.events import EVENTS
+from mockllm.protocols.openai_chat.events import EVENTS, FIELDS
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join, join_usage
@@ -94,6 +94,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=DETECTION,
     events=EVENTS,
+    fields=FIELDS,
     normalize=NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     env=ENVIRONMENT,

@@ -1,16 +1,25 @@
-"""Events of Chat Completions: which of them end an answer, and where they hold text."""
+"""Events of Chat Completions: which of them end an answer, and what their fields hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.protocols.records import StreamEvents
+from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text
 
-__all__ = ["EVENTS"]
+__all__ = ["EVENTS", "FIELDS"]
 
 _TEXT = frozenset({"content", "refusal", "reasoning_content"})
+
+FIELDS = FieldNames(
+    # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.
+    fragments=_TEXT | {"arguments", "input", "reasoning", "text", "thinking"},
+    labels=frozenset({"finish_reason", "id", "model", "name", "object", "role", "service_tier"})
+    | {"system_fingerprint", "tool_call_id", "type"},
+    opaque=frozenset({"obfuscation"}),
+    item_ids=frozenset({"index", "tool_call_id"}),
+)
 
 
 def _is_end(chunk: Mapping[str, Any]) -> bool:

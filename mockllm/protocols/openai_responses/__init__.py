@@ -24,7 +24,7 @@ from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.detect import DETECTION
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.env import ENVIRONMENT
-from mockllm.protocols.openai_responses.events import EVENTS
+from mockllm.protocols.openai_responses.events import EVENTS, FIELDS
 from mockllm.protocols.openai_responses.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
@@ -124,6 +124,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=DETECTION,
     events=EVENTS,
+    fields=FIELDS,
     normalize=NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     stored=STORED_ANSWERS,
