@@ -30,7 +30,7 @@ SHARES = {
     "tests/checking/reference/test_material.py": 16,
     "tests/checking/reference/test_material_bytes.py": 16,
     "tests/checking/reference/test_quirks.py": 16,
-    "tests/checking_cuts/test_clients.py": 16,
+    "tests/checking/cuts/test_clients.py": 16,
     "tests/clients/test_anthropic_sdk.py": 9,
     "tests/clients/test_google_sdk.py": 9,
     "tests/clients/test_google_wire.py": 3,

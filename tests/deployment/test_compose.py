@@ -86,7 +86,7 @@ def test_docker_compose_reads_it():
 
 @pytest.mark.slow
 def test_nginx_reads_its_file(tmp_path):
-    """Every setting is one of nginx. (tests/balancer runs it.)"""
+    """Every setting is one of nginx. (tests/deployment/balancer runs it.)"""
     nginx = program("nginx")
     text = re.sub(r"replica-\d:", "127.0.0.1:", nginx_conf()).replace("/tmp/", f"{tmp_path}/")
     file = tmp_path / "nginx.conf"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.docs.recording_page import PAGE, between, page
 from tests.importers.corpus import needs_corpus
-from tests.recording_page import PAGE, between, page
 
 
 @needs_corpus
@@ -11,5 +11,5 @@ from tests.recording_page import PAGE, between, page
 def test_the_tables_are_those_of_an_import():
     """The tables on the page are the result of importing every cassette and stream."""
     assert between(PAGE.read_text(encoding="utf-8")) == page(), (
-        "run: python -m tests.recording_page"
+        "run: python -m tests.docs.recording_page"
     )

@@ -7,12 +7,12 @@ import re
 import openai  # noqa: F401 - imported once, as conftest does
 import pytest
 
-from tests.pytest_page import CLASSES, INTERNAL, PAGE, page, public
+from tests.docs.pytest_page import CLASSES, INTERNAL, PAGE, page, public
 
 
 def test_the_page_is_current() -> None:
     """A docstring or an argument that changes is on the page in the same commit."""
-    assert PAGE.read_text() == page(), "run: python -m tests.pytest_page"
+    assert PAGE.read_text() == page(), "run: python -m tests.docs.pytest_page"
 
 
 @pytest.mark.parametrize("cls", CLASSES)

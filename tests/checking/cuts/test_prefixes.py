@@ -1,0 +1,166 @@
+"""Where streams are cut, and what a prefix has of the answer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm.checking.cuts.examine import answer_to
+from mockllm.checking.cuts.judging import CUT_RULES, CutAnswer, judge_cut
+from mockllm.checking.cuts.prefixes import cut_cases, prefix_at, prefixes, prefixes_at
+from mockllm.checking.cuts.samples import cut_samples, kit_samples_of, samples_of
+from mockllm.checking.judging.difference import call_key
+from mockllm.checking.judging.running import drive
+from mockllm.checking.outcome import Call
+from mockllm.checking.reference import REFERENCES
+from mockllm.checking.reference.lines import ReferenceBytes
+from mockllm.replay.loading import loads
+from tests.checking.cuts.clients import BrokenBytes
+
+APIS = tuple(REFERENCES)
+SAMPLES = {(api, case.scenario.name): case for api in APIS for case in kit_samples_of(api)}
+
+END_OF_CONTENT = {
+    "chat": '"finish_reason":"tool_calls"',
+    "responses": '"type":"response.completed"',
+    "anthropic": '"type":"message_delta"',
+    "gemini": '"finishReason": "STOP"',
+    "agui": '"type":"RUN_FINISHED"',
+}
+"""The event from which on a prefix may be taken for a whole answer; see docs/cuts.md."""
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_content_is_complete_from_the_event_that_the_api_defines(api):
+    """Before this event a cut has to be reported; from it on, either is right."""
+    case = SAMPLES[api, "cut-two-calls"]
+    body = b"".join(case.chunks)
+    every = prefixes_at(case, range(len(body) + 1))
+    first = next(one.size for one in every if one.content_complete)
+    assert all(one.content_complete for one in every[first:])
+    found = every[first]
+    assert END_OF_CONTENT[api] in found.rest.decode()
+    assert END_OF_CONTENT[api] not in body[: first - len(found.rest)].decode()
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("level", ["payloads", "bytes"])
+def test_prefixes_are_real_and_never_complete(api, level):
+    """Each has the first bytes of the stream, and none has the whole content."""
+    for case in kit_samples_of(api):
+        body = b"".join(case.chunks)
+        sizes = []
+        for prefix in prefixes(case, level):
+            assert b"".join(prefix.chunks) == body[: prefix.size]
+            assert body[: prefix.size].endswith(prefix.rest)
+            assert not prefix.content_complete
+            sizes.append(prefix.size)
+        assert sizes == sorted(set(sizes))
+        assert sizes[0] == 0
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_places_inside_characters_and_line_ends(api):
+    """Each place has the bytes that its name says."""
+    for (owner, _), case in SAMPLES.items():
+        if owner != api:
+            continue
+        body = b"".join(case.chunks)
+        for prefix in prefixes(case):
+            before, after = body[: prefix.size], body[prefix.size :]
+            inside = after[0] & 0xC0 == 0x80
+            assert inside == (prefix.place == "inside-character")
+            whole = before.endswith((b"\n\n", b"\r\n\r\n")) or not before
+            assert whole == (prefix.place in ("between-events", "before-first-event"))
+            if prefix.place == "before-blank-line":
+                assert after[:1] in (b"\r", b"\n")
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_calls_end_where_the_api_marks_their_end(api):
+    """A call counts as ended no earlier than its last fragment."""
+    case = SAMPLES[api, "cut-call-spaced"]
+    for prefix in prefixes(case, "payloads"):
+        if prefix.ended:
+            assert api != "chat"  # it has no mark but the finish reason
+            assert prefix.begun == 1
+            assert prefix.ended == (call_key(Call("order", {"city": "Paris"})),)
+
+
+def test_arguments_that_responses_repeats_as_a_whole_are_ended():
+    """`function_call_arguments.done` comes before `output_item.done`, and is an end, too."""
+    found = prefixes(SAMPLES["responses", "cut-call"], "payloads")
+    first = next(one for one in found if one.ended)
+    assert '"type":"response.function_call_arguments.done"' in first.last_event
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_runners_get_the_same_prefix(api):
+    """The case of a prefix has its bytes, and at the level of payloads its events."""
+    for case in kit_samples_of(api):
+        found = prefixes(case, "payloads")
+        for prefix, cut in zip(found, cut_cases(found, "payloads"), strict=True):
+            assert cut.chunks == prefix.chunks
+            assert len(cut.payloads) == prefix.events
+            assert cut.reaction == "error"
+
+
+def test_samples_have_arguments_whose_beginning_is_valid_json():
+    """`1` of `12`, `{}` with more behind it, an object and a space."""
+    for name in ("cut-number", "cut-placeholder", "cut-call-spaced"):
+        assert ("chat", name) in SAMPLES
+    assert ("gemini", "cut-number") not in SAMPLES  # arguments are values there
+    assert len(cut_samples()) == 8
+
+
+def test_scenarios_of_the_user_are_cut_as_well():
+    """Every streamed turn is a sample; an answer that ends with an error is none."""
+    found = samples_of(
+        "chat",
+        loads(
+            """\
+scenario: mine
+turns:
+  - reply: {text: Hello}
+  - reply: [{text: Hel}, {error: {message: The service is overloaded.}}]
+"""
+        ),
+    )
+    assert [case.scenario.name for case in found] == ["mine-1"]
+
+
+# Any cut at any byte
+
+
+def chunked(data: bytes, sizes: list[int]) -> list[tuple[bytes]]:
+    found, start, number = [], 0, 0
+    while start < len(data):
+        size = sizes[number % len(sizes)]
+        found.append((data[start : start + size],))
+        start, number = start + size, number + 1
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sample=st.sampled_from(sorted(SAMPLES)),
+    where=st.floats(0, 1),
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4),
+    fault=st.sampled_from(["", "ignores", "strict", "discards"]),
+)
+def test_a_cut_is_judged_the_same_however_its_bytes_come(sample, where, sizes, fault):
+    """The judgement of a cut at any byte depends on the bytes, not on the reads they come in."""
+    case = SAMPLES[sample]
+    make = partial(BrokenBytes, fault=fault) if fault else ReferenceBytes
+    whole = sum(map(len, case.chunks))
+    prefix = prefix_at(case, round(where * whole))
+    one = answer_to(lambda: make(case.api), prefix, "bytes")
+    other = drive(make(case.api), chunked(b"".join(prefix.chunks), sizes))
+    for rule in CUT_RULES:
+        judged = judge_cut(rule, prefix, one)
+        assert judge_cut(rule, prefix, CutAnswer(other)) == judged
+        if not fault:
+            assert not judged

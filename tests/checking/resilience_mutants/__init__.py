@@ -1,0 +1,4 @@
+"""The client of examples/resilient_client with one bug each, and the rule that must find it.
+
+`python -m tests.checking.resilience_mutants` runs them all, and writes docs/resilience-mutants.md.
+"""

@@ -1,0 +1,133 @@
+"""Plays cases with faults to the client of examples/resilient_client, with a bug or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.checking.resilience.judge import judge
+from mockllm.checking.resilience.model import FaultCase, Finding
+from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.conformance.fault_functions import FunctionPlayer
+from mockllm.conformance.fault_outcomes import outcomes_of
+from mockllm.conformance.fault_sessions import fault_message
+from mockllm.server.options import ServerOptions
+from mockllm.server.thread import ServerThread
+from tests.checking.resilience_mutants.declared import Mutant
+from tests.checking.resilience_mutants.loading import load
+
+__all__ = ["API", "Client", "Found", "cases_of", "clients"]
+
+POLICY = ResiliencePolicy(longest_wait=60.0, final_errors=frozenset({"insufficient_quota"}))
+"""What the runner of the client declares."""
+
+_ALONE = 3
+"""How often a case is played by itself where it showed something else than expected: a busy machine
+delays cases that run side by side."""
+
+
+@dataclass
+class Found:
+    """What was found: the cases by rule, in their order, and what was not judged."""
+
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+    right: dict[str, list[str]] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, case: FaultCase, findings: Iterable[Finding]) -> None:
+        """Adds the findings of a case."""
+        for one in findings:
+            if one.verdict == "wrong":
+                self.wrong.setdefault(one.rule, []).append(case.name)
+                self.texts[one.rule, case.name] = one.text
+            elif one.verdict == "right":
+                self.right.setdefault(one.rule, []).append(case.name)
+            else:
+                self.open.append(f"{case.name}: {one.rule}: {one.text}")
+
+
+API = "chat"
+"""The API of the cases that are played to mutants."""
+
+
+def cases_of(mutant: Mutant) -> list[FaultCase]:
+    """The cases that can show the bug."""
+    return [one for one in fault_cases(API) if mutant.rule in one.rules]
+
+
+class Client:
+    """The client, which plays cases side by side with those of other clients."""
+
+    def __init__(
+        self,
+        player: Callable[[Callable[..., Any]], FunctionPlayer],
+        pool: ThreadPoolExecutor,
+        mutant: Mutant | None,
+    ) -> None:
+        run = load(mutant)
+        self._player = player(lambda url, case: run(fault_message(case, {case.api: url})))
+        self._pool, self._mutant = pool, mutant
+        self._jobs: list[tuple[FaultCase, Future[list[Finding]]]] = []
+
+    def begin(self, cases: Iterable[FaultCase]) -> None:
+        """Begins to play cases."""
+        self._jobs += [(case, self._pool.submit(self._findings, case)) for case in cases]
+
+    def found(self) -> Found:
+        """Waits for all cases. To be called when those of the other clients are over, too."""
+        first = [(case, job.result()) for case, job in self._jobs]
+        result = _collected(first)
+        for _ in range(_ALONE):
+            again = [case for case, findings in first if not self._expected(findings)]
+            if self._mutant is not None and self._mutant.rule not in result.wrong:
+                again += [case for case, _ in first if self._mutant.rule in case.rules]
+            if not again:
+                break
+            second = {case.name: self._findings(case) for case in again}
+            first = [(case, second.get(case.name, findings)) for case, findings in first]
+            result = _collected(first)
+        return result
+
+    def wait(self) -> None:
+        """Waits until all cases were played once."""
+        for _, job in self._jobs:
+            job.result()
+
+    def _findings(self, case: FaultCase) -> list[Finding]:
+        played = self._player.play(case)
+        outcomes = outcomes_of(played.answer, late=played.late)
+        return judge(case, played.exchanges, outcomes, POLICY)
+
+    def _expected(self, findings: Iterable[Finding]) -> bool:
+        rules = {self._mutant.rule, *self._mutant.also} if self._mutant else set()
+        return {one.rule for one in findings if one.verdict == "wrong"} <= rules
+
+
+def _collected(found: Iterable[tuple[FaultCase, list[Finding]]]) -> Found:
+    result = Found()
+    for case, findings in found:
+        result.add(case, findings)
+    return result
+
+
+@contextmanager
+def clients(side_by_side: int = 40) -> Iterator[Callable[[Mutant | None], Client]]:
+    """Makes clients that share a server."""
+    numbers = count(1)
+
+    def player(run: Callable[..., Any]) -> FunctionPlayer:
+        made = FunctionPlayer(thread, run)
+        made._numbers = numbers  # of the sessions, which all clients share
+        return made
+
+    with (
+        ServerThread([], ServerOptions(grace=0)) as thread,
+        ThreadPoolExecutor(side_by_side) as pool,
+    ):
+        yield lambda mutant: Client(player, pool, mutant)

@@ -1,0 +1,97 @@
+"""The client of examples/resilient_client is accused of nothing, and each of its mutants under the
+right name. `python -m tests.checking.resilience_mutants` runs them all; here a sample is run."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.checking.resilience.model import RULES
+from mockllm.protocols import PROTOCOLS
+from tests.checking.resilience_mutants.declared import MUTANTS, Mutant
+from tests.checking.resilience_mutants.loading import changed
+from tests.checking.resilience_mutants.page import PAGE
+from tests.checking.resilience_mutants.playing import Client, Found, cases_of, clients
+
+AGAIN = "python -m tests.checking.resilience_mutants"
+
+
+def _sample() -> list[Mutant]:
+    """A mutant of each rule."""
+    chosen = [[one for one in MUTANTS if one.rule == rule and one.sampled] for rule in RULES]
+    return [random.choice(some) for some in chosen]
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[tuple[dict[str, Found], dict[Mutant, Found]]]:
+    """What was found of the client, by API, and of some mutants; all played side by side. Two APIs
+    are enough each time, since most of the client is the same for all."""
+    with clients() as make:
+        apis = random.sample(sorted(PROTOCOLS), 2)
+        correct: dict[str, Client] = {api: make(None) for api in apis}
+        mutants: dict[Mutant, Client] = {one: make(one) for one in _sample()}
+        for mutant, client in mutants.items():
+            client.begin(cases_of(mutant))
+        for api, client in correct.items():
+            client.begin(fault_cases(api))
+        for client in (*correct.values(), *mutants.values()):
+            client.wait()
+        yield (
+            {api: client.found() for api, client in correct.items()},
+            {mutant: client.found() for mutant, client in mutants.items()},
+        )
+
+
+@pytest.mark.slow
+def test_the_client_breaks_no_rule(
+    played: tuple[dict[str, Found], dict[Mutant, Found]],
+) -> None:
+    """Every rule is judged, and the client keeps it."""
+    for api, found in played[0].items():
+        assert found.texts == {}, api
+        assert found.right.keys() == RULES.keys(), api
+
+
+@pytest.mark.slow
+def test_mutants_are_found_by_their_rule(
+    played: tuple[dict[str, Found], dict[Mutant, Found]],
+) -> None:
+    """A mutant breaks its rule, and no rule that its bug has nothing to do with."""
+    for mutant, found in played[1].items():
+        assert mutant.rule in found.wrong, (mutant.name, found)
+        assert found.wrong.keys() <= {mutant.rule, *mutant.also}, (mutant.name, found.texts)
+
+
+def test_there_are_mutants_of_every_rule() -> None:
+    """Each rule has a mutant that can be sampled, and there are more than forty in all."""
+    assert len({one.name for one in MUTANTS}) == len(MUTANTS) > 40
+    assert Counter(one.rule for one in MUTANTS if one.sampled).keys() == RULES.keys()
+    assert {rule for one in MUTANTS for rule in one.also} <= RULES.keys()
+
+
+def test_every_mutant_is_a_program() -> None:
+    """The texts that a mutant changes are there once, and what it makes of them is Python."""
+    correct = changed(None)
+    for mutant in MUTANTS:
+        texts = changed(mutant)
+        assert texts != correct
+        for name, text in texts.items():
+            if text != correct[name]:
+                compile(text, f"{mutant.name}/{name}.py", "exec")
+
+
+def test_the_page_lists_all_mutants() -> None:
+    """docs/resilience-mutants.md is about the mutants that there are."""
+    text = PAGE.read_text()
+    counted = re.search(
+        r"^(\d+) mutants: (\d+) are found by the right rule, 0 ", text, re.MULTILINE
+    )
+    assert counted is not None, AGAIN
+    assert int(counted[1]) == int(counted[2]) == len(MUTANTS), AGAIN
+    rows = [line.split(" | ")[:2] for line in text.splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted([f"| `{one.rule}`", one.bug] for one in MUTANTS), AGAIN

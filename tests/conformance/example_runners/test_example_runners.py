@@ -1,0 +1,116 @@
+"""The runners of examples/runners: each is built, and its client gets every case right."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+
+import pytest
+
+from mockllm.checking import Case, Policy, cases
+from mockllm.checking.cases.variation import PLAIN
+from mockllm.cli.runner_templates import LANGUAGES
+from mockllm.conformance.pool import PipeRunner
+from mockllm.errors import ProbeError
+from mockllm.protocols import PROTOCOLS
+from tests.conformance.example_runners.building import TOOLS, built
+from tests.timeouts import GIVE_UP
+
+pytestmark = pytest.mark.slow
+
+VARIATIONS = 1
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    return tuple(cases("chat", variations=VARIATIONS))
+
+
+OTHER_APIS = [name for name in PROTOCOLS if name not in ("chat", "echo")]
+
+NUMBERS = "gemini/kit-arguments-large-integers"
+"""JavaScript's numbers lose the last digits of these, as its README says."""
+
+
+def plain_cuts() -> tuple[Case, ...]:
+    """The cases without a variation: cuts of bytes do not show in payloads."""
+    return tuple(one for one in all_cases() if one.variation == PLAIN)
+
+
+def test_every_language_has_its_tools() -> None:
+    """No language is left out of these tests."""
+    assert set(TOOLS) == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_client_gets_every_case_right(language, tmp_path):
+    """At both levels no case is wrong, and every field is judged; another API or level is refused,
+    with the reason."""
+    folder = tmp_path / "my runner"
+    command = built(language, folder)
+    for level in ("bytes", "payloads"):
+        played = all_cases() if level == "bytes" else plain_cuts()
+        with PipeRunner(command, "chat", level, limit=GIVE_UP, cwd=folder) as runner:
+            report = runner.examine(played, Policy())
+            assert runner.hello.client.language == language
+            assert runner.restarts == 0
+        assert report.good, f"{level}: {report}"
+        verdicts = {one.judgement.verdict for one in report.results}
+        assert verdicts <= {"right", "tolerated"}
+        assert not any(one.judgement.not_judged for one in report.results)
+        assert len(report.results) + len(report.skipped) == len(played)
+        in_bytes_only = {one.name for one in played if one.events is None}
+        assert set(report.skipped) == (in_bytes_only if level == "payloads" else set())
+    for first in ('{"mockllm":1,"api":"other","level":"bytes"}', '{"api":"chat","level":"http"}'):
+        refused = subprocess.run(
+            command, cwd=folder, input=first, capture_output=True, text=True, timeout=GIVE_UP
+        )
+        assert refused.returncode != 0
+        assert refused.stdout == ""
+        assert "level" in refused.stderr
+
+
+@pytest.mark.parametrize("api", OTHER_APIS)
+@pytest.mark.parametrize("language", ["javascript", "python"])
+def test_the_clients_of_other_apis(language, api, tmp_path):
+    """The client of each API gets every case right, but for what the language cannot do."""
+    command = built(language, tmp_path)
+    with PipeRunner(command, api, limit=GIVE_UP, cwd=tmp_path) as runner:
+        report = runner.examine(cases(api, variations=0), Policy())
+    found = {one.case.name: one.judgement for one in report.results}
+    assert not any(one.not_judged for one in found.values())
+    wrong = {n for n, one in found.items() if one.verdict not in ("right", "tolerated")}
+    assert wrong == ({NUMBERS} if (language, api) == ("javascript", "gemini") else set())
+
+
+BUGS = {
+    "go": ("chat.go", "chunk := object(payload)", "chunk := object(payload); _ = c.calls[7]"),
+    "javascript": ("chat.mjs", "const chunk = object(payload);", "const chunk = payload.a.b;"),
+    "python": ("chat.py", "chunk = obj(payload)", "chunk = payload['a']"),
+}
+
+
+@pytest.mark.parametrize("language", BUGS)
+def test_a_client_that_raises_is_a_crash(language, tmp_path):
+    """The place that raised is reported, and the next case is judged by the same process."""
+    folder = tmp_path / language
+    command = built(language, folder)
+    file, right, wrong = BUGS[language]
+    code = (folder / file).read_text()
+    assert right in code
+    (folder / file).write_text(code.replace(right, wrong))
+    if language == "go":
+        subprocess.run(["go", "build", "-o", "runner", "."], cwd=folder, check=True)
+    with PipeRunner(command, "chat", limit=GIVE_UP, cwd=folder) as runner:
+        report = runner.examine(all_cases()[:3], Policy())
+        assert runner.restarts == 0
+    assert [one.judgement.verdict for one in report.results] == ["crash"] * 3
+    for one in report.results:
+        assert f"{file}:" in one.judgement.exception
+        assert "feed" in one.judgement.exception
+
+
+def test_a_build_that_is_missing_is_an_error(tmp_path):
+    """A runner that was not built cannot be judged."""
+    with pytest.raises(ProbeError, match="cannot be started"):
+        PipeRunner([str(tmp_path / "runner")], "chat").__enter__()

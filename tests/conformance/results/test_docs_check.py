@@ -1,0 +1,65 @@
+"""docs/check.md: every example parses, every option and value is documented."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import click
+import pytest
+
+from mockllm.checking import Policy
+from mockllm.cli import main
+from mockllm.cli.check_options import read_policy
+from mockllm.conformance.known import read_known
+from mockllm.conformance.results import COSTS
+
+PAGE = Path(__file__).parents[3] / "docs" / "check.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(?:sh|text)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+EXAMPLES = [line for block in BLOCKS for line in block.splitlines() if line.startswith("mockllm ")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_parse(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each example parses as a command with its options."""
+    monkeypatch.chdir(tmp_path)
+    Path("answers.jsonl").touch()
+    _, name, *arguments = shlex.split(example)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    with command.make_context(name, arguments) as context:
+        assert not context.args
+
+
+def test_every_option_is_documented() -> None:
+    """The table names every option."""
+    command = main.get_command(click.Context(main), "check")
+    assert command is not None
+    options = {name for one in command.params for name in one.opts if name.startswith("--")}
+    assert {name for name in options if f"`{name}" not in TEXT} == set()
+
+
+def test_every_choice_of_a_policy_is_documented() -> None:
+    """The values of a policy are those that the command takes."""
+    rows = dict(re.findall(r"^\| `(\w+)`[^|]*\|([^\n]*)\|$", TEXT, re.MULTILINE))
+    for key, hint in get_type_hints(Policy).items():
+        for value in get_args(hint) if key in ("malformed", "missing_id", "unknown_tool") else ():
+            assert f"`{value}`" in rows[key]
+            assert getattr(read_policy([f"{key}={value}"]), key) == value
+    assert read_policy(["ignore=usage,role", "usage_requested=false"]) == Policy(
+        ignore=frozenset({"usage", "role"}), usage_requested=False
+    )
+
+
+def test_costs_and_the_list_of_known_mistakes(tmp_path: Path) -> None:
+    """Each cost has its row, and the example of a list can be read."""
+    assert [cost for cost in COSTS if f"| {cost} |" not in TEXT] == []
+    (text,) = (block for block in BLOCKS if block.startswith("# We send"))
+    (tmp_path / "known.txt").write_text(text)
+    known = read_known(tmp_path / "known.txt").lines
+    assert [bool(one.pattern) for one in known] == [False, True, True]
+    assert known[1].matches("chat/sample-call+chat-index-missing:empty-id")
+    assert known[2].reason == "needs a change of the interface"

@@ -1,0 +1,112 @@
+"""A runner around the Python client of examples/runners, with faults by name: `runner.py FAULT...`.
+
+It imports the standard library only, so that it starts at once.
+"""
+
+import base64
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "runners" / "python"))
+
+from client import create
+
+FAULTS = set(sys.argv[1:])
+NUMBERS = [0]
+"""How many cases were answered."""
+
+
+def send(message):
+    print(json.dumps(message), flush=True)
+
+
+def outcome(api, message, level):
+    client = create(api)
+    for item in message["feed"]:
+        if level == "payloads":
+            client.feed_event(*item)
+        else:
+            client.feed_bytes(base64.b64decode(item))
+    return client.close()
+
+
+def faulty(message, answer):
+    """Whether the fault of the program has dealt with a case; `answer` may be changed."""
+    case = message["case"]
+    if "die" in FAULTS and "two-same" in case:
+        os._exit(3)
+    if "hang" in FAULTS and "two-same" in case:
+        time.sleep(3600)
+    if "silent" in FAULTS:
+        return True
+    if "mute-death" in FAULTS:
+        os._exit(6)
+    if "late-death" in FAULTS and "two-same" in case:
+        send(answer)
+        time.sleep(0.05)  # so that the next case is here
+        os._exit(7)
+    if "tired" in FAULTS and NUMBERS[0] % 4 == 3:
+        os._exit(8)
+    NUMBERS[0] += 1
+    if "endless" in FAULTS:
+        while True:
+            print("a line for people", flush=True)
+    if "list-id" in FAULTS:
+        answer["id"] = [message["id"]]
+    if "shout" in FAULTS:
+        print("a line for people", flush=True)
+    if "text-id" in FAULTS:
+        answer["id"] = str(message["id"])
+    if "other-id" in FAULTS:
+        answer["id"] = message["id"] + 1000
+    if "twice" in FAULTS:
+        send(answer)
+    if "wrong-type" in FAULTS:
+        answer["tool_calls"] = "none"
+    if "no-usage" in FAULTS:
+        del answer["usage"]
+    if "nothing" in FAULTS:
+        for name in [name for name in answer if name != "id"]:
+            del answer[name]
+    return False
+
+
+def main():
+    question = json.loads(sys.stdin.readline())
+    if "no-hello" in FAULTS:
+        return
+    once = next((Path(one[5:]) for one in FAULTS if one.startswith("once=")), None)
+    if once is not None:
+        try:
+            once.touch(exist_ok=False)
+        except FileExistsError:
+            sys.exit(9)
+    version = 2 if "version" in FAULTS else 1
+    client = {} if "no-name" in FAULTS else {"name": "reference", "language": "python"}
+    send({"mockllm": version, "client": client, "unsupported": []})
+    held, most = [], 3
+    for line in sys.stdin:
+        message = json.loads(line)
+        found = outcome(question["api"], message, question["level"])
+        answer = {"id": message["id"], **found}
+        if faulty(message, answer):
+            continue
+        if "backwards" in FAULTS and most:
+            held.append(answer)
+            most -= 1
+            continue
+        send(answer)
+        while held:
+            send(held.pop())
+    while held:
+        send(held.pop())
+    if "stays" in FAULTS:
+        time.sleep(3600)
+    if "exit-code" in FAULTS:
+        sys.exit(4)
+
+
+main()

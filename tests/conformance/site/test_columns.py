@@ -1,0 +1,94 @@
+"""Ranking and cells: numbers count groups and quirks, and what was not judged is no pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.conformance.results import CaseResult
+from mockllm.conformance.site.addresses import addresses, slug
+from mockllm.conformance.site.columns import cell_of, columns_of, groups_of, quirk_rows
+from tests.conformance.site.results import RIGHT, WRONG, failed, results
+
+UNJUDGED = CaseResult("chat/a", "usage", "not judged", reason="no place for usage")
+
+
+def test_a_wrong_call_weighs_more_than_any_number_of_others():
+    """Clients are ordered by cost, then by the number of groups."""
+    many = [failed(f"chat/{n}", f"group {n}", "data lost") for n in range(5)]
+    columns = columns_of(
+        [
+            results("wrong call", WRONG, RIGHT),
+            results("much lost", *many),
+            results("loud", failed("chat/x", "index", "loud failure")),
+            results("right", RIGHT),
+            results("nothing", UNJUDGED),
+        ]
+    )
+    names = [(one.place, one.results.client.name) for one in columns]
+    assert names == [(1, "right"), (2, "loud"), (3, "much lost"), (4, "wrong call"), (0, "nothing")]
+    assert columns[3].counts == (1, 0, 0, 0)
+    assert columns[3].right == 1
+    assert columns[4].unjudged == 1
+
+
+def test_variants_of_a_quirk_count_once():
+    """Four forms of one quirk are one quirk in a cell and in the list."""
+    variants = [replace(WRONG, case=f"chat/{n}", quirk=f"chat-index-all-zero:{n}") for n in "abcd"]
+    cell = cell_of([*variants, RIGHT])
+    assert cell.count == 1
+    assert cell.text == "wrong call: 1 of 2 wrong (cases: 4 wrong call, 1 right)"
+    rows = quirk_rows(columns_of([results("one", *variants), results("two", RIGHT)]))
+    assert [(row.name, len(row.broken), len(row.judged)) for row in rows] == [
+        ("chat-index-all-zero", 1, 1)
+    ]
+
+
+def test_a_cell_without_a_judged_case_is_not_right():
+    """Nothing was compared, and the cell has to show it."""
+    cell = cell_of([UNJUDGED])
+    assert cell.mark is not None
+    assert cell.mark.key == "not-judged"
+    mixed = cell_of([UNJUDGED, RIGHT])
+    assert mixed.mark is not None
+    assert mixed.mark.key == "right"
+    assert "1 not judged" in mixed.text
+
+
+def test_an_excused_mistake_is_neither_right_nor_counted():
+    """The plain stream shows the mistake already."""
+    excused = replace(WRONG, baseline="chat/sample-two-calls")
+    (column,) = columns_of([results("one", excused)])
+    assert column.counts == (0, 0, 0, 0)
+    mark = column.cells["index"].mark
+    assert mark is not None
+    assert mark.key == "as-plain"
+
+
+def test_groups_are_in_the_order_of_reports_and_unknown_ones_last():
+    """User's own groups are shown, too."""
+    cases = [failed(f"chat/{name}", name, "data lost") for name in ("mine", "usage", "index")]
+    assert groups_of(columns_of([results("one", *cases, RIGHT)])) == [
+        "plain",
+        "index",
+        "usage",
+        "mine",
+    ]
+
+
+def test_two_versions_of_a_client_have_pages_of_their_own():
+    """Addresses never collide, whatever the names."""
+    same = [results("a b", RIGHT), results("a-b", RIGHT), results("a b", RIGHT, date="2026-08-01")]
+    keys = [one.key for one in columns_of([*same, same[0]])]
+    assert len(set(keys)) == 4
+
+
+@given(st.lists(st.text(max_size=200)))
+def test_addresses_are_unique_and_safe(names: list[str]):
+    """They are file names on every system."""
+    found = addresses(names)
+    assert len(set(found.values())) == len(set(names))
+    assert all(set(one) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for one in found.values())
+    assert all(0 < len(slug(name)) < 120 for name in names)

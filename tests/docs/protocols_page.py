@@ -1,0 +1,83 @@
+"""Writes docs/protocols.md: `python -m tests.docs.protocols_page`.
+
+Everything below the introduction is generated: the lists are those of the protocol packages, and
+the table is measured with real clients on every shipped scenario.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mockllm import ServerOptions, ServerThread
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.loading import load
+from mockllm.replay.losses import find_losses
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "protocols.md"
+
+HEAD = """\
+# The protocols
+
+This page lists, for each protocol, what it cannot express. A scenario is written in neutral terms,
+and each protocol sends it as its real service does. Where a service has no way to express a part
+of a scenario, that part is lost or changed.
+
+| to | do this |
+|---|---|
+| see the losses of your own scenarios, turn by turn | `mockllm validate --losses scenarios/` |
+| leave out protocols that a scenario is not meant for | `apis` in the scenario |
+| play other content over one protocol | `when` in the turn |
+| find paths and base URLs | [the server](server.md) |
+
+The lists say what *comes back*: what a client can read from the answer, compared with the scenario.
+The table at the end shows every shipped scenario with every client.
+
+`python -m tests.docs.protocols_page` generates this page; a test compares the two.
+"""
+
+_TABLE_HEAD = """\
+## Every scenario with every client
+
+✓ means that the client read every turn of the scenario as written. A number refers to the note
+below the table.
+"""
+
+
+def losses() -> str:
+    """What each protocol cannot express, and which shipped scenarios that concerns."""
+    scenarios = load([ROOT / "scenarios"])
+    out = []
+    for protocol in PROTOCOLS.values():
+        out += [f"## {protocol.title}", "", f"`{protocol.name}` in a scenario.", ""]
+        out += [f"- {line}" for line in protocol.losses]
+        met = [
+            str(loss)
+            for scenario in scenarios
+            for loss in find_losses(scenario, {protocol.name: protocol})
+        ]
+        if met:
+            out += ["", "In the scenarios that come with mockllm:", "", "```text", *met, "```"]
+        out.append("")
+    return "\n".join(out)
+
+
+def page() -> str | None:
+    """The whole page; None where Vercel's SDK, which runs under Node, is not installed."""
+    from tests.clients import matrix, vercel_matrix
+
+    scenarios = load([ROOT / "scenarios"])
+    with ServerThread(scenarios, ServerOptions(speed=0)) as server:
+        under_node = vercel_matrix.cells(server.url)
+    if not under_node:
+        return None
+    table = matrix.table({**matrix.cells(), **under_node})
+    return f"{HEAD}\n{losses()}\n{_TABLE_HEAD}\n{table.strip()}\n"
+
+
+if __name__ == "__main__":
+    text = page()
+    if text is None:
+        raise SystemExit("the table needs Node and tests/clients/vercel installed: make test")
+    PAGE.write_text(text)
+    print(f"{PAGE} written")

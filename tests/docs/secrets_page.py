@@ -1,0 +1,74 @@
+"""Writes the kinds of secrets into docs/recording.md: `python -m tests.docs.secrets_page`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mockllm.redaction.detector import kind_name, kinds
+from mockllm.redaction.gitleaks_rules import GITLEAKS
+from mockllm.redaction.patterns import PATTERNS
+
+PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
+BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"
+
+_BY_PLACE = {
+    "private-key": "between the lines `BEGIN ... PRIVATE KEY` and `END` of PEM",
+    "aws-secret-key": "40 characters near an AWS access key",
+    "cookie": "the pairs after `Cookie:` in a text",
+    "part-of-a-key": "the beginning of such a key at the end of an answer that breaks off",
+    "email": "an address, with letters of any language",
+    "password": "the value of a field, variable or connection string whose name is that of a "
+    "secret; in a URL; after `Basic`",
+    "token": "a JSON Web Token; what follows `Bearer`, or `Authorization:` and a scheme",
+    "query-parameter": "`key`, `token`, `sig` and the like in a URL in a text",
+    "phone": "with `+` and the country, or as in North America",
+    "iban": "a bank account, with the right check sum",
+    "card": "the number of a card, with the right check sum (Luhn)",
+    "ssn": "a social security number of the USA",
+    "stripe-key": "`sk_live_`, `sk_test_`, `rk_`, `pk_` and the same, `whsec_`",
+    "slack-webhook": "the path of the URL",
+    "discord-webhook": "the last step of the URL",
+    "discord-token": "three parts with points, of which the first begins with `M`, `N` or `O`",
+    "telegram-token": "digits, `:AA` and 33 more characters",
+    "sentry-dsn": "the key in the URL",
+}
+
+
+def page() -> str:
+    """The table of kinds, and the list of those from gitleaks."""
+    rules = {rule[0] for rule in GITLEAKS}
+    own = {name: on for name, on in kinds().items() if name not in rules}
+    rows = [
+        f"| `{name}` | {_found_by(name)} | {'yes' if on else 'no'} |" for name, on in own.items()
+    ]
+    names = ", ".join(f"`{name}`" for name in sorted(rules))
+    return "\n".join(
+        [
+            "| kind | what it is, or what it begins with | on |",
+            "|---|---|---|",
+            *rows,
+            "",
+            f"From the rules of [gitleaks](https://github.com/gitleaks/gitleaks): {names}.",
+        ]
+    )
+
+
+def _found_by(name: str) -> str:
+    if name in _BY_PLACE:
+        return _BY_PLACE[name]
+    triggers = (
+        trigger for one in PATTERNS if kind_name(one.kind) == name for trigger in one.triggers
+    )
+    return ", ".join(f"`{trigger}`" for trigger in dict.fromkeys(triggers))
+
+
+def with_page(text: str) -> str:
+    """The document with the generated part."""
+    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+    part = f"{BEGIN}\n\n{page()}\n\n{END}"
+    return re.sub(pattern, lambda _: part, text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

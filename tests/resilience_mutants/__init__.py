@@ -1,4 +1,0 @@
-"""The client of examples/resilient_client with one bug each, and the rule that must find it.
-
-`python -m tests.resilience_mutants` runs them all, and writes docs/resilience-mutants.md.
-"""

@@ -1,0 +1,336 @@
+"""What a store gives up is counted, and the verdict says that it does not cover it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mockllm.errors import UsageError
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.journal_entries import Stored, pack, restore
+from mockllm.replay.shared_session import Claim, FindAnswer
+from mockllm.server.app import MockServer
+from mockllm.server.options import ServerOptions
+from mockllm.server.state import sqlite_tables
+from mockllm.server.state.redis_store import RedisStore
+from mockllm.server.state.sqlite_store import SqliteStore
+from mockllm.server.state.store import Batch, Bounds, Names, Setup, StateStore
+from mockllm.server.thread import ServerThread
+from tests.server.shared_state.replicas import redis_server
+from tests.timeouts import GIVE_UP
+
+BOUNDS = Bounds(sessions=3, session_bytes=6000, answers=2, all_bytes=12_000)
+_LATER = 2_000_000_000
+"""A time in seconds, later than now: no session has expired then."""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], StateStore]]:
+    """Makes stores of one place, with small bounds."""
+    if request.param == "sqlite":
+        yield lambda: SqliteStore(tmp_path / "state.db", BOUNDS)
+    else:
+        with redis_server(tmp_path) as server:
+            yield lambda: RedisStore(server.url, BOUNDS)
+
+
+async def nothing() -> str:
+    """Writes nothing."""
+    return "done"
+
+
+@asynccontextmanager
+async def opened(
+    make: Callable[[], StateStore], name: str = "p", flush: Callable[[], Awaitable[str]] = nothing
+) -> AsyncIterator[StateStore]:
+    """A store that is open."""
+    store = make()
+    await store.open(name, {"flush": flush})
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def write(session: str, number: int, **fields: Any) -> Batch:
+    """An entry of some 1,000 bytes, or of more."""
+    body = b"x" * fields.pop("size", 200)
+    exchange = Exchange("POST", "/", {}, body, at=float(number), outcome="played")
+    entries = pack([(number, exchange)], "p")
+    if "answer_id" in fields:
+        fields["answers"] = {fields.pop("answer_id"): entries}
+    return Batch(session, entries, {"played": 1}, float(number), **fields)
+
+
+def test_a_journal_beyond_its_bytes(make: Callable[[], StateStore]) -> None:
+    """The oldest entries are forgotten and counted, whoever writes."""
+
+    async def run() -> None:
+        async with opened(make, "a") as one, opened(make, "b") as other:
+            for number in range(30):
+                await (one if number % 2 else other).append([write("s", number)], {})
+            stored = await one.load("s")
+        assert stored is not None
+        session = restore("s", stored)
+        kept = len(session.journal)
+        assert 1 < kept < 10
+        assert (session.count, session.forgotten) == (30, 30 - kept)
+        assert session.journal[-1].number == 30
+        assert session.outcomes() == {"played": 30}
+
+    asyncio.run(run())
+
+
+def test_sessions_beyond_their_number(make: Callable[[], StateStore]) -> None:
+    """The one that was used least recently is evicted, and known as such; its setup is gone."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            assert await store.create("made", Setup("1", b"{}"))
+            for number in range(4):
+                await store.append([write(f"s{number}", _LATER + number)], {})
+            names = await store.names()
+            assert names.known == ("s1", "s2", "s3")
+            assert set(names.evicted) == {"made", "s0"}
+            found = await store.setup("made", None)
+            assert found is not None
+            assert found.gone
+            await store.append([write("s0", _LATER + 9)], {})
+            stored = await store.load("s0")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 1)
+
+    asyncio.run(run())
+
+
+def test_sessions_beyond_their_bytes(make: Callable[[], StateStore]) -> None:
+    """The largest session gives up its oldest entries, whoever writes; the others keep theirs."""
+
+    async def run() -> None:
+        async with opened(make, "a") as one, opened(make, "b") as other:
+            await one.append([write("small", 1)], {})
+            for number in range(2, 20, 2):
+                await one.append([write("large", number)], {})
+                await other.append([write("later", number + 1)], {})
+            stored = {name: await one.load(name) for name in ("small", "large", "later")}
+        sessions = {name: restore(name, found) for name, found in stored.items() if found}
+        assert len(sessions["small"].journal) == 1
+        assert sum(_size(found) for found in stored.values()) <= BOUNDS.all_bytes
+        for name in ("large", "later"):
+            assert sessions[name].forgotten > 0
+            assert sessions[name].outcomes() == {"played": 9}
+            assert not sessions[name].evicted
+
+    asyncio.run(run())
+
+
+def test_sessions_beyond_their_bytes_with_one_entry_each(make: Callable[[], StateStore]) -> None:
+    """The least recently used one is evicted, and known as such; its setup is gone."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            assert await store.create("first", Setup("1", b"{}"))
+            for number, name in enumerate(("first", "second", "third")):
+                await store.append([write(name, _LATER + number, size=4000)], {})
+            assert await store.names() == Names(("second", "third"), ("first",))
+            setup = await store.setup("first", None)
+            assert setup is not None
+            assert setup.gone
+            stored = await store.load("first")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 0)
+            await store.append([write("first", _LATER + 9)], {})
+            stored = await store.load("first")
+            assert stored is not None
+            assert (stored.evicted, len(stored.entries)) == (True, 1)
+            assert len((await store.names()).known) == 3
+
+    asyncio.run(run())
+
+
+def test_names_of_evicted_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest ones are remembered; the others do not stay in the file for ever."""
+    monkeypatch.setattr(sqlite_tables, "MOST_NAMES", 4)
+    monkeypatch.setattr(sqlite_tables, "_FEW", 3)
+
+    async def run() -> None:
+        async with opened(lambda: SqliteStore(tmp_path / "state.db", BOUNDS)) as store:
+            assert await store.create("s0", Setup("1", b"{}"))
+            for number in range(3, 30):
+                await store.append([write(f"s{number}", _LATER + number)], {})
+            names = await store.names()
+            assert names.known == ("s27", "s28", "s29")
+            assert 4 <= len(names.evicted) < 7
+            assert names.evicted[-1] == "s26"
+            assert await store.setup("s0", None) is None
+
+    asyncio.run(run())
+
+
+def test_deleted_sessions_leave_room(make: Callable[[], StateStore]) -> None:
+    """Bytes that are not there any more cost no session its entries."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("kept", _LATER)], {})
+            for number in range(20):
+                name = f"s{number}"
+                await store.append([write(name, _LATER + number, size=4000)], {})
+                if number % 2:
+                    await store.reset(name)
+                    await store.append([write(name, _LATER + number, size=4000)], {})
+                await store.delete(name)
+            assert await store.names() == Names(("kept",), ())
+            stored = await store.load("kept")
+            assert stored is not None
+            assert (len(stored.entries), stored.forgotten) == (1, {})
+
+    asyncio.run(run())
+
+
+def test_answers_go_with_their_entries(make: Callable[[], StateStore]) -> None:
+    """An answer can be looked up as long as its latest entry is in the journal, and its bytes
+    count."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("s", 1, answer_id="twice"), write("s", 2)], {})
+            await store.append([write("s", 3, answer_id="once")], {})
+            await store.append([write("s", 4, answer_id="twice")], {})
+            await store.append([write("s", 5, size=3000)], {})
+            found = [await store.perform("s", FindAnswer(id)) for id in ("once", "twice")]
+            assert [one is not None for one in found] == [False, True]
+            stored = await store.load("s")
+            assert stored is not None
+            assert _size(stored) + len(found[1]) <= BOUNDS.session_bytes
+
+    asyncio.run(run())
+
+
+def _size(stored: Stored | None) -> int:
+    return 0 if stored is None else sum(map(len, stored.entries))
+
+
+def test_answers_beyond_their_number(make: Callable[[], StateStore]) -> None:
+    """The oldest answers cannot be looked up any more."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            for number in range(4):
+                await store.append([write("s", number, answer_id=f"a{number}")], {})
+            found = [await store.perform("s", FindAnswer(f"a{number}")) for number in range(4)]
+            assert [one is not None for one in found] == [False, False, True, True]
+
+    asyncio.run(run())
+
+
+def test_a_claim_that_was_not_played(make: Callable[[], StateStore]) -> None:
+    """Another request may have the turn then."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            claim = Claim((("a", 0), ("b", 1)))
+            assert [await store.perform("s", claim) for _ in range(3)] == [0, 1, None]
+            await store.note("s", {}, [], [("b", 1)])
+            assert [await store.perform("s", claim) for _ in range(2)] == [1, None]
+
+    asyncio.run(run())
+
+
+def test_what_was_lost_on_the_way(make: Callable[[], StateStore]) -> None:
+    """Entries that a process gave up are counted in their session."""
+
+    async def run() -> None:
+        async with opened(make) as store:
+            await store.append([write("s", 1)], {"s": {"played": 7}, "other": {"invalid": 2}})
+            stored, other = await store.load("s"), await store.load("other")
+            assert stored is not None
+            assert other is not None
+            assert restore("s", stored).forgotten == 7
+            assert restore("other", other).outcomes() == {"invalid": 2}
+
+    asyncio.run(run())
+
+
+def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateStore]) -> None:
+    """All others are asked to write; one that fails to is named."""
+    from mockllm.server.state.store import StoreError
+
+    async def fails() -> str:
+        raise StoreError("full")
+
+    async def run() -> None:
+        asked = []
+
+        async def flush() -> str:
+            asked.append(True)
+            return "done"
+
+        async with opened(make, "a") as one, opened(make, "b", flush):
+            assert await one.flush_others() == ()
+            assert asked
+        if isinstance(make(), SqliteStore):
+            async with opened(make, "a") as one, opened(make, "b", fails):
+                assert await one.flush_others() == ("b",)
+
+    asyncio.run(run())
+
+
+def test_a_process_that_ended_with_entries_that_it_had_not_written(tmp_path: Path) -> None:
+    """They are counted, and every verdict that may need them says so."""
+    script = f"""
+import asyncio, os
+from pathlib import Path
+from mockllm.server.state.sqlite_store import SqliteStore
+from tests.server.shared_state.test_bounds import nothing, write
+
+async def run():
+    store = SqliteStore(Path({str(tmp_path / "state.db")!r}))
+    await store.open("victim", {{"flush": nothing}})
+    for number in range(1, 6):
+        store.taken(number)
+    await store.append([write("s", 1), write("s", 2)], {{}}, 2)
+    os._exit(9)
+
+asyncio.run(run())
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=GIVE_UP).returncode == 9
+
+    async def run() -> None:
+        store = SqliteStore(tmp_path / "state.db")
+        async with opened(lambda: store, "other"):
+            assert await store.flush_others() == ()
+            stored = await store.load("s")
+        assert stored is not None
+        (gap,) = stored.gaps
+        assert "victim was found ended" in gap
+        assert "3 of the requests that it answered are missing" in gap
+        session = restore("s", stored)
+        assert (session.count, session.gaps) == (2, (gap,))
+
+    asyncio.run(run())
+
+
+def test_a_server_that_cannot_begin_does_not_hang(tmp_path: Path) -> None:
+    """What its start raises is raised where the server was wanted, whatever it is."""
+    folder = tmp_path / "state.db"
+    folder.mkdir()
+    options = ServerOptions(state=f"sqlite:{folder}")
+    with pytest.raises(UsageError, match="--state"), ServerThread([], options):
+        pass
+
+    class Broken(MockServer):
+        async def start(self) -> None:
+            raise KeyError("broken")
+
+    thread = ServerThread([])
+    thread.server = Broken([])
+    with pytest.raises(KeyError, match="broken"), thread:
+        pass

@@ -1,0 +1,130 @@
+"""The conversation of a request, over every API: messages, calls, tools and settings."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockllm import ServerThread
+from mockllm.core.request import OfferedTool
+from mockllm.core.turn import ToolCall
+from mockllm.replay.client_requests import client_target
+from mockllm.replay.exchange import Exchange
+from mockllm.replay.loading import loads
+from mockllm.server.ui.conversation import conversation_json
+from mockllm.server.ui.findings import findings_json
+from tests.timeouts import GIVE_UP
+from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known
+
+
+def conversation(protocol, model, body):
+    exchange = Exchange("POST", protocol.client.path_of(model), {}, json.dumps(body).encode())
+    exchange.api, exchange.target = protocol.name, client_target(protocol, model)
+    found = conversation_json(protocol.name, exchange)
+    json.dumps(found)
+    return found
+
+
+def parts(found, kind):
+    return [one for m in found["messages"] for one in m["parts"] if one["kind"] == kind]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_messages_calls_results_tools_and_settings_are_shown(api):
+    with known(api) as protocol:
+        client = protocol.client
+        body = client.first_request("some-model", "The first text.")
+        body |= client.tools([OfferedTool("get", "About it.", {"type": "object"})])
+        body["temperature"] = 0.5
+        history = protocol.stored is None
+        if history:
+            body = client.continuation(
+                body, "", [ToolCall("get", "call_1", ('{"a": 1}',))], ["The result."]
+            )
+        found = conversation(protocol, "some-model", body)
+        assert [one["text"] for one in parts(found, "text")] == ["The first text."]
+        assert [one["name"] for one in parts(found, "call")] == ["get"] * history
+        assert [json.loads(one["arguments"]) for one in parts(found, "call")] == [
+            {"a": 1}
+        ] * history
+        assert len(parts(found, "result")) == history
+        assert all("The result." in one["text"] for one in parts(found, "result"))
+        assert found["tools"] == [{"name": "get", "description": "About it."}]
+        assert found["settings"]["temperature"] == 0.5
+        shown = json.dumps(found["settings"])
+        assert "The first text." not in shown
+        assert "About it." not in shown
+        assert not parts(found, "other")
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_every_text_of_any_request_is_shown(api, data):
+    with known(api) as protocol:
+        model, body = data.draw(bodies(protocol))
+        found = conversation(protocol, model, body)
+        assert all(one["size"] >= len(one["text"]) for one in parts(found, "text"))
+        assert all(message["parts"] for message in found["messages"])
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_hostile_texts_are_shown_as_they_are(api):
+    with known(api) as protocol:
+        for text in filter(str.strip, HOSTILE):
+            found = conversation(protocol, "m", protocol.client.first_request("m", text))
+            assert [one["text"] for one in parts(found, "text")] == [text]
+
+
+def test_long_texts_are_shortened_with_their_size():
+    with known("chat") as protocol:
+        found = conversation(protocol, "m", protocol.client.first_request("m", "x" * 10_000_000))
+        (one,) = parts(found, "text")
+        assert (len(one["text"]), one["size"]) == (100_001, 10_000_000)
+
+
+def test_what_is_no_text_is_named():
+    with known("chat") as protocol:
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500}}
+        content = [{"type": "text", "text": "What is it?"}, image]
+        body = {"model": "m", "messages": [{"role": "user", "content": content}]}
+        found = conversation(protocol, "m", body)
+        (note,) = parts(found, "other")
+        assert "1 value of 522 characters" in note["text"]
+
+
+def test_what_is_no_request_has_no_conversation():
+    for api, body in (("chat", b"{"), ("chat", b""), ("none", b"{}"), ("", b"x")):
+        exchange = Exchange("POST", "/", {}, body, api=api)
+        assert conversation_json(api, exchange) is None
+
+
+SCENARIO = """\
+scenario: calls
+match: {user: begin}
+turns:
+  - reply: [{tool: get, id: call_1, arguments: {a: 1}}]
+  - reply: {text: Done.}
+"""
+
+
+def test_findings_stand_at_the_request_that_broke_the_rule():
+    with known("chat") as protocol:
+        first = protocol.client.first_request("m", "begin")
+        call = ToolCall("get", "call_1", ('{"a": 2}',))
+        second = protocol.client.continuation(first, "", [call], ["ok"])
+        with ServerThread(loads(SCENARIO)) as server:
+            for body in (first, second):
+                httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=GIVE_UP)
+            player = server.server.player
+            session = server.server.sessions.get("default")
+            by_name = player.served.by_name
+            assert server.ask(lambda: findings_json(session, by_name, 1)) == ([], "")
+            found, why = server.ask(lambda: findings_json(session, by_name, 2))
+        assert why == ""
+        assert [one["rule"] for one in found] == ["history-faithful"]
+        assert "call_1" in found[0]["message"]
