@@ -25,9 +25,9 @@ from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.client_requests import client_target
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.compilation.stream import stream
 from mockllm.replay.loading import load
-from mockllm.replay.resolve import resolve
-from mockllm.replay.stream import stream
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
 from tests.strategies import every_part, turns
 

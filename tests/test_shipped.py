@@ -8,8 +8,8 @@ import pytest
 from mockllm.core.timeline import expand, fold
 from mockllm.matching.index import ScenarioIndex
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
-from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import ParallelPart, ToolPart
 
 APIS = tuple(PROTOCOLS)

@@ -29,7 +29,7 @@ from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 
 __all__ = ["PICTURE", "picture"]
 

@@ -25,11 +25,11 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import Call
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured
 

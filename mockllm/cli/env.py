@@ -15,7 +15,7 @@ __all__ = ["env"]
 def _usable(parts: SplitResult) -> str:
     """A URL that clients can use: for one that names all addresses of a machine, the one on this
     machine."""
-    from mockllm.server.addresses import reachable, url_of
+    from mockllm.server.http.addresses import reachable, url_of
 
     host = parts.hostname or ""
     if reachable(host) == host:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mockllm.errors import UsageError
-from mockllm.replay.fault_plan import NO_PLAN, FaultPlan, read_plan
+from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan, read_plan
 from mockllm.scenario.durations import read_percent
 
 __all__ = ["fault_options"]

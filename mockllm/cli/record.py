@@ -19,7 +19,7 @@ from mockllm.cli.listening import (
 from mockllm.cli.recording import record_options, recording_options
 from mockllm.cli.recording_summary import RecordingSummary
 from mockllm.cli.stop_signals import ended_at_once
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.faults.fault_plan import FaultPlan
 
 __all__ = ["record"]
 

@@ -20,7 +20,7 @@ from mockllm.protocols.environment import client_base_urls
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Line
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
 

@@ -17,8 +17,8 @@ from mockllm.cli.faults import fault_options
 from mockllm.cli.params import EXISTING, answering_options, path_options, read_scenarios
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
-from mockllm.replay.fault_plan import FaultPlan
-from mockllm.replay.session import Exchange
+from mockllm.replay.faults.fault_plan import FaultPlan
+from mockllm.replay.sessions.session import Exchange
 
 __all__ = ["run"]
 

@@ -23,7 +23,7 @@ from mockllm.cli.recording_summary import RecordingSummary
 from mockllm.cli.stop_signals import ended_at_once
 from mockllm.cli.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
 
 __all__ = ["cannot_listen", "serve"]

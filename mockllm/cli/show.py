@@ -17,8 +17,8 @@ from mockllm.scenario.model import Scenario
 if TYPE_CHECKING:
     from mockllm.core.timed_bytes import Ending
     from mockllm.protocols.base import WireProtocol
-    from mockllm.replay.answer import FaultNote, HttpAnswer
-    from mockllm.replay.tape_player import Played
+    from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
+    from mockllm.replay.compilation.tape_player import Played
 
 __all__ = ["scenario_named", "scenario_names", "show"]
 
@@ -92,8 +92,8 @@ def show(
       mockllm show chat/sample-call+chat-index-missing
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
-    from mockllm.replay.again import turn_answer, usual_request
     from mockllm.replay.body import parse_object
+    from mockllm.replay.turn_answer import turn_answer, usual_request
 
     if _is_case(scenario):
         _print(_case_answer(scenario, paths), timing)
@@ -127,8 +127,8 @@ def _case_answer(name: str, paths: tuple[Path, ...]) -> HttpAnswer:
 
 def _route_answer(scenario: Scenario, turn: int, api: str | None) -> HttpAnswer:
     """The answer of a route that calls no model: its recording, or else what the turn describes."""
+    from mockllm.replay.compilation.tape_player import Recordings
     from mockllm.replay.routes import route_answer
-    from mockllm.replay.tape_player import Recordings
 
     if api is not None:
         raise UsageError(f"scenario {scenario.name!r} answers {scenario.route}; leave --api out")
@@ -230,7 +230,7 @@ def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
     """The API over which a turn was recorded."""
     from mockllm.matching.positions import turn_index
-    from mockllm.replay.tape_player import load
+    from mockllm.replay.compilation.tape_player import load
 
     index = turn_index(scenario, position)
     recorded = None if index is None else scenario.turns[index].recorded

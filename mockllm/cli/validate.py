@@ -59,7 +59,7 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
     taped = [turn.recorded for one in scenarios for turn in one.turns if turn.recorded is not None]
     if not taped:
         return
-    from mockllm.replay.tape_player import check
+    from mockllm.replay.compilation.tape_player import check
 
     for recorded in taped:
         try:

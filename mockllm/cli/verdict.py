@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
 __all__ = ["Rules", "Verdict", "judge"]

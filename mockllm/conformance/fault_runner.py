@@ -21,7 +21,7 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
 if TYPE_CHECKING:
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
 
 __all__ = ["END", "PATIENCE", "FaultRunner", "Played"]
 

@@ -15,7 +15,7 @@ from mockllm.server.control import base_urls
 from mockllm.server.thread import ServerThread
 
 if TYPE_CHECKING:
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
 
 __all__ = ["ServedCase", "case_message", "requests_usage", "with_requests"]
 

@@ -28,7 +28,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.redaction.masks import masked_url
 from mockllm.redaction.redact import Redactor
 from mockllm.replay.player import Player
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
 from mockllm.tapes.captured import Captured

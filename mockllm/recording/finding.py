@@ -13,11 +13,11 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols.detection import Detected
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import Call
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.player import Player
 from mockllm.replay.routes import RouteCall
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Route, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mockllm.core.target import Target
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.tape_player import load
+from mockllm.replay.compilation.tape_player import load
 from mockllm.scenario.model import Recorded
 from mockllm.tapes.conversion import captured_of, detected
 

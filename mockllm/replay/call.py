@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from mockllm.core.later import NotDoneError
 from mockllm.core.target import Target
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 
 __all__ = ["Call", "TapeNotReadError", "read_tape"]
 

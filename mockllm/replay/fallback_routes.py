@@ -12,8 +12,8 @@ from mockllm.core.target import Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import FallbackRoute
-from mockllm.replay.answer import CORS, HttpAnswer, json_answer
 from mockllm.replay.body import parse_object
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
 
 __all__ = ["Fallback", "find_fallback"]
 

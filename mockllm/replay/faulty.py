@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.body import parse_object
-from mockllm.replay.broken import broken, call_names, circumstances
 from mockllm.replay.call import Call
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.faults.broken_answer import broken, call_names, circumstances
+from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.ordered import OrderedPlayer
 from mockllm.replay.player import Player
 

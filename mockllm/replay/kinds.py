@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 

@@ -35,7 +35,7 @@ class _Installed:
         return None
 
     def fault_mistakes(self, scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
-        from mockllm.replay.fault_places import fault_mistakes
+        from mockllm.replay.faults.fault_mistakes import fault_mistakes
 
         return fault_mistakes(scenario)
 

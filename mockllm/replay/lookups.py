@@ -13,11 +13,11 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Lookup, Operation
 from mockllm.protocols.records import StoredAnswers
-from mockllm.replay.answer import CORS, HttpAnswer, json_answer
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
-from mockllm.replay.compile import Replayer
-from mockllm.replay.exchange import not_kept_whole
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
+from mockllm.replay.sessions.exchange import not_kept_whole
 
 __all__ = ["Lookups"]
 

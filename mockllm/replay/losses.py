@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Text, ToolCall, Turn
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import AutoPart, Scenario
 
 __all__ = ["Loss", "find_losses"]

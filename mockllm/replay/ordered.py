@@ -15,9 +15,9 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.replay.call import Call
+from mockllm.replay.compilation.tape_player import load
+from mockllm.replay.decision_cache import Decision
 from mockllm.replay.player import Player
-from mockllm.replay.request_cache import Decision
-from mockllm.replay.tape_player import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
 from mockllm.tapes.conversion import captured_of, detected, request_of

@@ -20,26 +20,26 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
-from mockllm.replay.answer import HttpAnswer, error_answer, http_error_answer
-from mockllm.replay.autoreply import lacks_content, sample_notes
+from mockllm.replay.auto.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer, http_error_answer
+from mockllm.replay.decision_cache import Decision, RequestCache
 from mockllm.replay.lookups import Lookups
-from mockllm.replay.request_cache import Decision, RequestCache
-from mockllm.replay.requested import (
+from mockllm.replay.request_options import (
     FAULT_HEADER,
     QUIRK_HEADER,
     requested_faults,
     requested_quirks,
 )
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.replay.tries import broken_answer, try_answer
 from mockllm.scenario.model import AutoPart, Fault, Http, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
+    from mockllm.replay.compilation.tape_player import Recordings
     from mockllm.replay.routes import RoutePlayer
-    from mockllm.replay.tape_player import Recordings
 
 __all__ = ["FALLBACK", "QUIRK_HEADER", "Player"]
 
@@ -290,7 +290,7 @@ class Player:
     @cached_property
     def recordings(self) -> Recordings:
         """The recorded answers. Their modules are imported with the first one."""
-        from mockllm.replay.tape_player import Recordings
+        from mockllm.replay.compilation.tape_player import Recordings
 
         return Recordings()
 

@@ -21,11 +21,11 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.protocols.base import dumps
-from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
-from mockllm.replay.cache import byte_bounded
 from mockllm.replay.call import read_tape
-from mockllm.replay.session import Exchange, Session
-from mockllm.replay.tape_player import Recordings
+from mockllm.replay.compilation.byte_cache import byte_bounded
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
+from mockllm.replay.compilation.tape_player import Recordings
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.files import MAX_BODY
 from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
 

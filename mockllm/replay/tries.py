@@ -5,8 +5,8 @@ from __future__ import annotations
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import HttpAnswer, http_error_answer
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.scenario.model import Fault, Http, TurnSpec
 
 __all__ = ["broken_answer", "try_answer"]
@@ -55,7 +55,7 @@ def broken_answer(
     """
     if not faults:
         return answer
-    from mockllm.replay.broken import broken, call_names, circumstances
+    from mockllm.replay.faults.broken_answer import broken, call_names, circumstances
 
     names = call_names(selection.scenario, selection.position, protocol)
     around = circumstances(protocol, request, path, call_names=names)

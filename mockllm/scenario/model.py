@@ -1,7 +1,8 @@
 """A scenario as it is written: what `load` returns and `dump` writes. Only data may live here.
 
 The written form is kept (`split: words` stays a rule, `parallel` stays a group), so that a
-scenario can be written back in a readable form; `mockllm.replay.resolve` makes the neutral `Turn`.
+scenario can be written back in a readable form; `mockllm.replay.compilation.resolve` makes the
+neutral `Turn`.
 Durations are whole microseconds. JSON values are plain Python values that no one may change.
 """
 
@@ -138,8 +139,9 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpec:
-    """Token counts. None is counted from the text by a fixed rule (`mockllm.replay.usage`).
-    With `sent` False (`usage: none`) the answer has no usage."""
+    """Token counts. None is counted from the text by a fixed rule
+    (`mockllm.replay.compilation.usage`). With `sent` False (`usage: none`) the answer has no
+    usage."""
 
     input: int | None = None
     output: int | None = None

@@ -16,20 +16,20 @@ from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import HttpAnswer, in_list
 from mockllm.replay.call import Call, TapeNotReadError
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
+from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
-from mockllm.server.body_reading import arrived, closes, read_body
 from mockllm.server.control import gone
+from mockllm.server.http.body_reading import arrived, closes, read_body
+from mockllm.server.http.request_target import split_target
 from mockllm.server.options import ServerOptions
-from mockllm.server.path_templates import path_routes
-from mockllm.server.plain_routes import PlainRoutes
-from mockllm.server.request_target import split_target
-from mockllm.server.routing import Endpoint, Routes
+from mockllm.server.routing.path_templates import path_routes
+from mockllm.server.routing.plain_routes import PlainRoutes
+from mockllm.server.routing.routes import Endpoint, Routes
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
 

@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.scenario.model import Scenario
-from mockllm.server.addresses import further_urls, reachable, url_of
-from mockllm.server.aiohttp_internals import low_level_server, take_no_more_requests
+from mockllm.server.http.addresses import further_urls, reachable, url_of
+from mockllm.server.http.aiohttp_internals import low_level_server, take_no_more_requests
 from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.player import Player
-    from mockllm.replay.session import Sessions
+    from mockllm.replay.sessions.session import Sessions
     from mockllm.server.handler import Handler
 
 __all__ = ["MockServer"]
@@ -51,7 +51,7 @@ class MockServer:
     @cached_property
     def sessions(self) -> Sessions:
         """All sessions, with their journals."""
-        from mockllm.replay.session import Sessions
+        from mockllm.replay.sessions.session import Sessions
 
         return Sessions()
 

@@ -15,10 +15,10 @@ from mockllm.core.text import shorten
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.player import Player
-from mockllm.replay.session import Session, Sessions
+from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
+from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
 from mockllm.server.journal_pages import journal_parts, read_page
-from mockllm.server.request_target import SESSION_HEADER, SESSION_NAME
 from mockllm.server.session_setup import SessionSetup, SessionSetups
 
 if TYPE_CHECKING:

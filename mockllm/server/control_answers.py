@@ -9,14 +9,19 @@ from aiohttp import web
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.replay.answer import HttpAnswer, bytes_answer, json_answer, without_body
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.compilation.http_answer import (
+    HttpAnswer,
+    bytes_answer,
+    json_answer,
+    without_body,
+)
 from mockllm.replay.player import Player
-from mockllm.server.body_reading import closes
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.control import CONTROL_PREFIX, Control
 from mockllm.server.control_access import ControlAccess
-from mockllm.server.delivery import deliver
-from mockllm.server.journal_delivery import deliver_parts
+from mockllm.server.http.body_reading import closes
+from mockllm.server.http.delivery import deliver
+from mockllm.server.http.journal_delivery import deliver_parts
 from mockllm.server.metrics import Snapshot, render
 from mockllm.server.readiness import Readiness
 

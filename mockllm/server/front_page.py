@@ -16,9 +16,9 @@ from aiohttp import web
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.environment import client_base_urls
-from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
-from mockllm.server.addresses import url_of
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.server.control import base_urls
+from mockllm.server.http.addresses import url_of
 
 __all__ = ["front_page", "wants_page"]
 

@@ -19,30 +19,30 @@ from mockllm.core.text import readable_header
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
-from mockllm.replay.answer import HttpAnswer, json_answer, without_body
-from mockllm.replay.exchange import Exchange, PassedAnswer
-from mockllm.replay.session import Sessions
-from mockllm.replay.shared_session import SharedSession
+from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
+from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
+from mockllm.replay.sessions.session import Sessions
+from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
 from mockllm.server.about import About
 from mockllm.server.answers import Answers, Forward
-from mockllm.server.body_reading import brief, is_malformed, silent
 from mockllm.server.control import Control
 from mockllm.server.control_access import ControlAccess
 from mockllm.server.control_answers import ControlAnswers
-from mockllm.server.delivery import CLOSE, deliver, write_at_once
-from mockllm.server.last_resort import failure, note_failure, too_deep
-from mockllm.server.metrics import Snapshot, make_metrics
-from mockllm.server.options import ServerOptions
-from mockllm.server.pacing import Pacer
-from mockllm.server.request_target import (
+from mockllm.server.http.body_reading import brief, is_malformed, silent
+from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
+from mockllm.server.http.pacing import Pacer
+from mockllm.server.http.request_target import (
     check_session,
     first_line,
     origin_form,
     session_of,
     split_target,
 )
-from mockllm.server.sending import break_off
+from mockllm.server.http.sending import break_off
+from mockllm.server.last_resort import failure, note_failure, too_deep
+from mockllm.server.metrics import Snapshot, make_metrics
+from mockllm.server.options import ServerOptions
 from mockllm.server.ui.attached import Attached
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 
 __all__ = ["JournalPage", "journal_parts", "read_page"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mockllm.errors import RequestError
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["failure", "note_failure", "too_deep"]
 

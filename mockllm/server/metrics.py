@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm.errors import RequestError
 
 if TYPE_CHECKING:
-    from mockllm.replay.exchange import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["LATENESS", "NO_METRICS", "Metrics", "NoMetrics", "Snapshot", "make_metrics", "render"]
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 
 if TYPE_CHECKING:
     from socket import socket
 
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
 
 
 __all__ = ["RecordMode", "RecordOptions", "ServerOptions"]

@@ -14,9 +14,9 @@ from typing import Any
 
 from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
 from mockllm.replay.body import parse_object
-from mockllm.replay.fault_plan import FaultPlan, read_plan
+from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
-from mockllm.server.request_target import SESSION_NAME
+from mockllm.server.http.request_target import SESSION_NAME
 
 __all__ = ["SessionRequest", "SessionRequestError", "as_yaml", "read_session_request"]
 

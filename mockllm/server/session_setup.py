@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockllm.errors import RequestError
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key

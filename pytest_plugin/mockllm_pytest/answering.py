@@ -14,11 +14,11 @@ from mockllm.matching.conditions import check_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.mismatch import nearest_scenarios
 from mockllm.matching.naming import named_scenario
+from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
+from mockllm.replay.decision_cache import Decision
 from mockllm.replay.player import Player
-from mockllm.replay.request_cache import Decision
-from mockllm.replay.schema_sample import UnsatisfiableError, sample
 from mockllm.scenario.model import Match, Scenario
 from mockllm_pytest.replies import is_inline
 

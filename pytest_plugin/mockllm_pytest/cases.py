@@ -24,7 +24,7 @@ from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
     from mockllm.server.thread import ServerThread
 
 __all__ = ["CasePlayer", "MockCase", "find_scenarios", "marked_cases", "scenario_name"]

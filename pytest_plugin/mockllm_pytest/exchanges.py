@@ -12,8 +12,8 @@ from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
-from mockllm.replay.compile import Replayer
-from mockllm.replay.session import Exchange
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,

@@ -17,7 +17,7 @@ from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
-    from mockllm.replay.session import Exchange
+    from mockllm.replay.sessions.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService

@@ -11,8 +11,8 @@ from typing import Any
 
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.replay.exchange import MISSED
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.exchange import MISSED
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.exchanges import format_exchanges
 from mockllm_pytest.marks import Allowed, Mark

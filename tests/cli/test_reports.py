@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from mockllm.cli.output import LineOutput
 from mockllm.cli.reports import TextReport
-from mockllm.replay.session import Exchange
+from mockllm.replay.sessions.session import Exchange
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."
 

@@ -8,8 +8,8 @@ import pytest
 from mockllm.cli.verdict import Rules, judge
 from mockllm.core.target import NO_TARGET
 from mockllm.replay.loading import loads
-from mockllm.replay.session import Exchange, Session
-from mockllm.replay.shortening import MAX_BODY
+from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.shortened_bodies import MAX_BODY
 from tests.checking.conversations.bad_clients import (
     ENDLESS,
     TWO,

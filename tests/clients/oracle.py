@@ -10,7 +10,7 @@ from typing import Any
 from mockllm.core.turn import Text, Turn
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import ErrorPart, Scenario, TextPart
 from tests.clients.dialects import Json
 

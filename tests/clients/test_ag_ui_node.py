@@ -13,7 +13,7 @@ import pytest
 from mockllm.core.turn import Turn
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, opening, result

@@ -18,7 +18,7 @@ from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario, TextPart
 from tests.clients.conversation import (
     SCENARIOS,

@@ -9,7 +9,7 @@ from mockllm.errors import ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.replay.loading import loads
 from mockllm.replay.routes import RouteCall, RoutePlayer
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.tapes.load import load_tape
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"

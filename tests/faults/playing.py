@@ -11,7 +11,7 @@ from typing import Any
 
 from mockllm import loads
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.timeouts import GIVE_UP

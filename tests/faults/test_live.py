@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from mockllm.faults.live import End, LiveFault, Pause, Struck, is_live
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.broken import circumstances
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.faults.broken_answer import circumstances
+from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.replay.loading import load
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.faults import parse_faults

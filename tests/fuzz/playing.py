@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.session import Exchange
+from mockllm.replay.sessions.session import Exchange
 from tests.fuzz.hostile import Hostile, hostile_requests
 from tests.fuzz.valid import SCENARIOS, Valid, control_routes, requests
 from tests.timeouts import GIVE_UP

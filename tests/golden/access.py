@@ -44,13 +44,13 @@ from mockllm.protocols.normalisation import normalized
 from mockllm.protocols.values import json_object
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
-from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.call import Call
 from mockllm.replay.client_requests import client_target, first_body, user_text
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.compilation.resolve import resolve, turn_at
 from mockllm.replay.player import QUIRK_HEADER, Player
-from mockllm.replay.resolve import resolve, turn_at
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import AutoPart, Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.conversion import detected

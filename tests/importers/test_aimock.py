@@ -11,7 +11,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
 

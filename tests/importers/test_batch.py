@@ -19,7 +19,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.routes import RouteCall
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from tests.recording.exchanging import (

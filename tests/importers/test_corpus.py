@@ -14,7 +14,7 @@ from mockllm.recording.finding import recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.tapes.conversion import detected
 from tests.importers.corpus import needs_corpus, recorded_files, title
 from tools.accumulators import BREAKS, CLIENT_CALLS

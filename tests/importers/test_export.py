@@ -21,8 +21,8 @@ from mockllm.importers.batch import import_files
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load, loads
-from mockllm.replay.resolve import resolve
 from mockllm.scenario.model import Recorded
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured

@@ -12,8 +12,8 @@ from mockllm.importers.batch import import_files
 from mockllm.matching.select import Selection
 from mockllm.protocols.normalisation import in_envelope, normalized
 from mockllm.recording.store.folder import Folder
-from mockllm.replay.answer import http_error_answer
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import http_error_answer
 from mockllm.replay.routes import route_answer
 from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.load import load_tape

@@ -16,7 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.stream import stream
+from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import turns
 
@@ -54,7 +54,7 @@ def test_joined_frames_mean_the_same(api: str, turn: Turn, size: int) -> None:
 
 def test_chat_joins_texts_calls_and_finish() -> None:
     """One Chat chunk can open two calls, continue both, and finish."""
-    from mockllm.replay.resolve import resolve
+    from mockllm.replay.compilation.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
     first, *_ = _played(turn, "chat", Wire(group=99))
@@ -71,7 +71,7 @@ def test_chat_joins_texts_calls_and_finish() -> None:
 
 def test_gemini_joins_parts() -> None:
     """One chunk of Gemini can hold text, calls and the finish, without the empty text."""
-    from mockllm.replay.resolve import resolve
+    from mockllm.replay.compilation.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini", "")
     (only,) = _played(turn, "gemini", Wire(group=99))
@@ -87,7 +87,7 @@ def test_gemini_joins_parts() -> None:
 )
 def test_chat_does_not_join_what_would_become_another_answer(quirk: str) -> None:
     """Two calls with one index stay two entries, and no part of a name or an id is lost."""
-    from mockllm.replay.resolve import resolve
+    from mockllm.replay.compilation.resolve import resolve
 
     turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
     plain = _played(turn, "chat", Wire(quirks=(quirk,)))

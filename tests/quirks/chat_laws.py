@@ -24,8 +24,8 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat import Options, project
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay.answer import HttpAnswer
-from mockllm.replay.stream import stream
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import frames, plain, play
 

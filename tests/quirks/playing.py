@@ -14,9 +14,9 @@ from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Scenario, Wire
 
 __all__ = ["Context", "change_frames", "decoded_turn", "events", "frames", "plain", "play"]

@@ -18,7 +18,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.anthropic import QUIRKS as ANTHROPIC
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.gemini import QUIRKS as GEMINI
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from tests import strategies
 from tests.quirks.event_laws import assert_plays, named, read, sent, summary
 from tests.quirks.playing import decoded_turn, plain, play

@@ -15,7 +15,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.responses import QUIRKS as RESPONSES
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from tests.quirks.event_laws import assert_plays, named, odd_turns, read, sent, summary
 from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import turns

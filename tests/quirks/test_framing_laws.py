@@ -24,7 +24,7 @@ from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.stream import stream
+from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Wire
 from tests.quirks.playing import decoded_turn, frames, plain, play
 from tests.strategies import opaques, parts, turns

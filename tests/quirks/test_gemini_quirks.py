@@ -21,10 +21,10 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
     ZERO,
 )
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.resolve import resolve
-from mockllm.replay.stream import stream
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 

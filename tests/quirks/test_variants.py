@@ -13,7 +13,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, find
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import LONG_TEXT, NOT_OFFERED, SAMPLES
-from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from tests.quirks.playing import plain, play
 
 SMALL = tuple(sample for sample in (*SAMPLES.values(), NOT_OFFERED) if sample is not LONG_TEXT)

@@ -17,7 +17,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape

@@ -11,7 +11,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.answer import (
+from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
     bytes_answer,
     chunk,

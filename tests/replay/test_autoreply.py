@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
-from mockllm.replay.autoreply import auto_parts
+from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
 NUMBER = {"properties": {"n": {"type": "integer", "minimum": 5}}, "required": ["n"]}

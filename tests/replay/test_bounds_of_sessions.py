@@ -9,8 +9,8 @@ from mockllm.core.target import NO_TARGET
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call, TapeNotReadError
-from mockllm.replay.request_cache import Decision, RequestCache
-from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.replay.decision_cache import Decision, RequestCache
+from mockllm.replay.sessions.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
 TURN = TurnSpec(reply=(TextPart("x"),))

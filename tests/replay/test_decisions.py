@@ -12,12 +12,12 @@ from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay import player as module
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import loads
 from mockllm.replay.player import FALLBACK, Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 
 SCENARIOS = """
 scenario: hello

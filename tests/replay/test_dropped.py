@@ -7,9 +7,9 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.replay.dropped import Dropped
-from mockllm.replay.session import Exchange, Session, Sessions
-from mockllm.replay.shortening import MAX_BODY
+from mockllm.replay.sessions.dropped_entries import Dropped
+from mockllm.replay.sessions.session import Exchange, Session, Sessions
+from mockllm.replay.sessions.shortened_bodies import MAX_BODY
 
 
 def exchange(body: bytes = b"{}", **fields) -> Exchange:

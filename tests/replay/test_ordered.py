@@ -14,7 +14,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import load, loads
 from mockllm.replay.ordered import OrderedPlayer
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.dump import dump_tape

@@ -9,7 +9,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 
 NUMBERS = """
 scenario: numbers

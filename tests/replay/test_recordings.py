@@ -19,8 +19,8 @@ from mockllm.replay.accepted_upstream import (
     accepted_request,
     same_refusal,
 )
+from mockllm.replay.compilation.tape_player import Played, Recordings, answer, check
 from mockllm.replay.loading import loads
-from mockllm.replay.tape_player import Played, Recordings, answer, check
 from mockllm.scenario.model import Recorded, TurnSpec
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest

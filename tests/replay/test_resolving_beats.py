@@ -11,8 +11,8 @@ from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.matching.positions import call_id
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body, first_request, user_text
+from mockllm.replay.compilation.resolve import parallel_beats, resolve, usual_finish
 from mockllm.replay.loading import loads
-from mockllm.replay.resolve import parallel_beats, resolve, usual_finish
 from mockllm.scenario.model import Scenario, TextPart
 
 

@@ -11,11 +11,11 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.routes import RouteRequest
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import TapeNotReadError
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import load, loads
 from mockllm.replay.routes import RouteCall, RoutePlayer, route_answer
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape

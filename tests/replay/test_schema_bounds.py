@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from mockllm.core.later import NotDoneError, deferring, later
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
-from mockllm.replay.autoreply import auto_parts, sample_notes
-from mockllm.replay.schema_sample import MAX_BYTES, UnsatisfiableError, bounded_sample, sample
+from mockllm.replay.auto.autoreply import auto_parts, sample_notes
+from mockllm.replay.auto.schema_sample import MAX_BYTES, UnsatisfiableError, bounded_sample, sample
 from mockllm.scenario.model import ToolPart
 from tests.replay.hostile_schemas import GIVES_UP, HAS_NO_VALUE, MANY_STEPS
 

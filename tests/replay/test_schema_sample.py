@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mockllm.replay.schema_sample import UnsatisfiableError, sample
+from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 
 SCHEMAS = [
     {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.replay.schema_sample import UnsatisfiableError, sample
+from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 
 
 def checked(schema: Any, expected: Any) -> None:

@@ -13,9 +13,9 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.stream import _segments
 from mockllm.replay.loading import loads
-from mockllm.replay.stream import _segments
 
 SCENARIO = """
 scenario: timed

@@ -1,6 +1,6 @@
 """Sessions keep attempts and exchanges, within bounds."""
 
-from mockllm.replay.session import Exchange, Session, Sessions
+from mockllm.replay.sessions.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
 TURN = TurnSpec(reply=(TextPart("x"),))

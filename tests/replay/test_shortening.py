@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mockllm.replay.shortening import (
+from mockllm.replay.sessions.shortened_bodies import (
     LONGEST,
     MAX_BODY,
     is_shortened,

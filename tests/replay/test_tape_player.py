@@ -21,12 +21,12 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.answer import HttpAnswer, chunk
 from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
+from mockllm.replay.compilation.tape_player import answer as recorded_answer
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
-from mockllm.replay.tape_player import answer as recorded_answer
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape

@@ -14,8 +14,8 @@ from mockllm.core.turn import (
     TokenUsage,
     ToolCall,
 )
+from mockllm.replay.compilation.usage import usage
 from mockllm.replay.loading import loads
-from mockllm.replay.usage import usage
 
 PARTS: tuple[Part, ...] = (
     Reasoning(("r" * 8,)),

@@ -14,9 +14,9 @@ from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.stream import _grouped, _multiline, _segments
 from mockllm.replay.loading import loads
-from mockllm.replay.stream import _grouped, _multiline, _segments
 
 SCENARIO = """
 scenario: s

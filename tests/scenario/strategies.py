@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
 from mockllm.scenario.fault_model import Place
 from tests.strategies import cut, finishes, json_values, names, texts

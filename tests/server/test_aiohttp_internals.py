@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import mockllm
-from mockllm.server.aiohttp_internals import (
+from mockllm.server.http.aiohttp_internals import (
     BodyError,
     ServiceConnection,
     connection_of,

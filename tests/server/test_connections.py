@@ -14,10 +14,10 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.replay.answer import HttpAnswer, bytes_answer
-from mockllm.replay.session import Exchange
-from mockllm.server.delivery import CLOSE, deliver
-from mockllm.server.sending import send
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.replay.sessions.session import Exchange
+from mockllm.server.http.delivery import CLOSE, deliver
+from mockllm.server.http.sending import send
 from tests.conftest import Served
 from tests.timeouts import GIVE_UP
 

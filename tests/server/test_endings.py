@@ -14,9 +14,9 @@ from mockllm import quirks
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
-from mockllm.replay.answer import chunk
-from mockllm.replay.session import Exchange
-from mockllm.server.delivery import deliver
+from mockllm.replay.compilation.http_answer import chunk
+from mockllm.replay.sessions.session import Exchange
+from mockllm.server.http.delivery import deliver
 from tests.quirks.playing import play
 from tests.server.test_server import chat, http_chunks
 from tests.timeouts import GIVE_UP

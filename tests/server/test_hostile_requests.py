@@ -14,7 +14,7 @@ import pytest
 
 from mockllm import loads
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.timeouts import GIVE_UP

@@ -11,7 +11,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.loading import loads
-from mockllm.replay.session import Sessions
+from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import scalar

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.session import Sessions
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Sessions
 from mockllm.server.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
 from tests.timeouts import GIVE_UP
 

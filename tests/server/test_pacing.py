@@ -15,13 +15,13 @@ from aiohttp.test_utils import make_mocked_request
 
 from mockllm import loads
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.replay.answer import HttpAnswer, bytes_answer
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.pauses import has_pauses
-from mockllm.server.arrival import age
-from mockllm.server.delivery import deliver
-from mockllm.server.pacing import Paced, Pacer
-from mockllm.server.sending import WATER
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.http.arrival import age
+from mockllm.server.http.delivery import deliver
+from mockllm.server.http.pacing import Paced, Pacer
+from mockllm.server.http.sending import WATER
 from tests.server.recording.recorded_server import PATH
 from tests.timeouts import GIVE_UP
 

@@ -9,7 +9,7 @@ from mockllm.cli import main
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import ServerOptions
-from mockllm.server.path_templates import path_routes
+from mockllm.server.routing.path_templates import path_routes
 
 ROOMS = "/api/v1/rooms/{room}/agui/{thread}/{run}"
 SCENARIOS = """

@@ -22,7 +22,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call, TapeNotReadError
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded
 from mockllm.server.tape_reads import NO_TAPES, TapeReads

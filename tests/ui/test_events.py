@@ -14,7 +14,7 @@ import pytest
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.ui.live import Live, Sources, _Page
 from tests.conftest import Served
 from tests.timeouts import GIVE_UP

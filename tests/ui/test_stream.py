@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mockllm.core.visible_bytes import plain_lines, visible_lines
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.answer import bytes_answer
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.compilation.http_answer import bytes_answer
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.ui.sent import KEEPS, SentAnswers
 from mockllm.server.ui.stream_json import Sent, left_of, stream_json
 from tests.conftest import Served

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from mockllm.recording.drafting.drafts import Line
 from mockllm.replay.loading import load
-from mockllm.replay.session import Exchange
+from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread

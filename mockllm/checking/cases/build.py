@@ -24,10 +24,10 @@ from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import Quirk, Variant, find
 from mockllm.quirks.base import Right
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.client_requests import first_request, user_text
-from mockllm.replay.compile import Replayer
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Api, FramePart, ParallelPart, Scenario, TurnSpec, Wire
 
 __all__ = ["case", "case_name", "changes", "single"]

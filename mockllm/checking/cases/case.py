@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.outcome import Outcome
 from mockllm.quirks.base import Right
-from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
 __all__ = ["Case", "Decoded", "Events", "Payload", "decoded_once", "recut"]

@@ -10,7 +10,7 @@ from mockllm.checking.cases.case import Decoded, Events, decoded_once
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Variant
-from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api
 
 __all__ = ["decoded", "decoded_later"]

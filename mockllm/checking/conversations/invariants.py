@@ -23,8 +23,8 @@ from mockllm.matching.conditions import check_expect
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import accepted_request
 from mockllm.replay.body import parse_object
-from mockllm.replay.session import Exchange
-from mockllm.replay.shortening import is_shortened
+from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 
 __all__ = ["CONVERSATION_INVARIANTS", "ON_REQUEST"]

@@ -18,7 +18,7 @@ from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
 __all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "check_names", "verify"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mockllm.checking.conversations.call_results import Mistake
 from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.replay.session import Exchange
+from mockllm.replay.sessions.session import Exchange
 
 __all__ = ["JudgedSession", "LocatedViolations", "Violation"]
 

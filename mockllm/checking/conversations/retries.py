@@ -17,7 +17,7 @@ from mockllm.checking.resilience.retries import (
     useless_repeats,
     waits,
 )
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["MOST_TRIES", "RETRY_RULES"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.session import Exchange
+from mockllm.replay.sessions.session import Exchange
 
 __all__ = [
     "HistoryCall",

@@ -20,7 +20,7 @@ from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.core.request import CallEcho
 from mockllm.core.text import display
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.shortening import is_shortened
+from mockllm.replay.sessions.shortened_bodies import is_shortened
 
 __all__ = ["turn_mistakes"]
 

@@ -27,11 +27,11 @@ from mockllm.matching.history import History, read_history
 from mockllm.matching.index import mint_token
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.autoreply import auto_parts
+from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.body import parse_object
-from mockllm.replay.resolve import resolve
-from mockllm.replay.session import Exchange
-from mockllm.replay.shortening import LONGEST, shortened_value
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario
 
 __all__ = ["SessionHistory"]

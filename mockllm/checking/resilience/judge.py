@@ -23,7 +23,7 @@ from mockllm.checking.resilience.retries import (
     useless_repeats,
     waits,
 )
-from mockllm.replay.exchange import MISSED, Exchange
+from mockllm.replay.sessions.exchange import MISSED, Exchange
 
 __all__ = ["judge"]
 

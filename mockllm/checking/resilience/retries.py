@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["asked_too_early", "different_requests", "useless_repeats", "waits"]
 

@@ -26,7 +26,7 @@ from mockllm.protocols.extra import content, difference, difference_of_errors
 from mockllm.protocols.normalisation import difference_of_frames, in_envelope
 from mockllm.recording.drafting.error_replies import error_of, retry_after_of
 from mockllm.recording.drafting.unresolve import unresolve
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Http, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import tape_of

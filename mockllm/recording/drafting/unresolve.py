@@ -1,4 +1,4 @@
-"""A neutral turn in the scenario language: the inverse of `mockllm.replay.resolve`.
+"""A neutral turn in the scenario language: the inverse of `mockllm.replay.compilation.resolve`.
 
 `resolve` of a scenario with the turn `unresolve(turn)` gives `normal(turn)` again, with its
 fragments, interleaving, pauses and tokens. Half of a surrogate pair is replaced first: JSON can
@@ -27,7 +27,7 @@ from mockllm.core.turn import (
     Turn,
     beats,
 )
-from mockllm.replay.resolve import parallel_beats, usual_finish
+from mockllm.replay.compilation.resolve import parallel_beats, usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact, is_object, parse

@@ -11,8 +11,8 @@ from aiohttp import web
 from mockllm.core.http_status import unusual_reason
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, UpstreamError
-from mockllm.replay.exchange import Exchange, PassedAnswer
-from mockllm.server.body_reading import read_part
+from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
+from mockllm.server.http.body_reading import read_part
 from mockllm.server.recording.recorder import Recorder
 from mockllm.server.recording.services import shown_url
 from mockllm.server.recording.upstream import RawHeaders, Upstream

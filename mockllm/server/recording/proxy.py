@@ -20,18 +20,18 @@ from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import CORS, LAST_CHUNK, chunk, error_answer
 from mockllm.replay.body import parse_object
-from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.requested import FAULT_HEADER, requested_faults
-from mockllm.replay.session import Exchange
+from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, error_answer
+from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.request_options import FAULT_HEADER, requested_faults
+from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.fault_model import Fault
-from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.http.sending import break_off, broken_chunk, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
 from mockllm.server.recording.services import Services, shown_url
 from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, end_to_end
-from mockllm.server.sending import break_off, broken_chunk, send
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions
@@ -218,8 +218,8 @@ class Proxy:
         faults: tuple[Fault, ...],
         protocol: WireProtocol,
     ) -> web.StreamResponse:
-        from mockllm.replay.broken import circumstances
-        from mockllm.server.live_faults import pass_broken
+        from mockllm.replay.faults.broken_answer import circumstances
+        from mockllm.server.http.live_faults import pass_broken
 
         def head(framed: bool) -> bytes:
             close = not framed or not request.keep_alive

@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mockllm.errors import UpstreamError
-from mockllm.server.aiohttp_internals import (
+from mockllm.server.http.aiohttp_internals import (
     BodyError,
     connection_of,
     give_what_arrived,

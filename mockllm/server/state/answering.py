@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError
-from mockllm.replay.exchange import Exchange
 from mockllm.replay.player import Player
-from mockllm.replay.shared_session import SharedSession, StateAwayError, StateNotReadError
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError, StateNotReadError
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.state.setups import SharedSetups
 from mockllm.server.state.shared import SharedState, Snapshot
 
 if TYPE_CHECKING:
-    from mockllm.replay.answer import HttpAnswer
+    from mockllm.replay.compilation.http_answer import HttpAnswer
 
 __all__ = ["DEFAULT", "SharedAnswers"]
 

@@ -13,8 +13,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from mockllm.replay.journal_entries import Stored
-from mockllm.replay.shared_session import (
+from mockllm.replay.sessions.entry_packing import Stored
+from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
     FindAnswer,

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 
 from mockllm.replay.player import Player
-from mockllm.replay.shared_session import StateAwayError
+from mockllm.replay.sessions.shared_session import StateAwayError
 from mockllm.server.session_requests import read_session_request
 from mockllm.server.session_setup import SessionSetups
 from mockllm.server.state.shared import SharedState

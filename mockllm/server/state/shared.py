@@ -12,10 +12,10 @@ from contextlib import suppress
 
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.journal_entries import restore, unpack
-from mockllm.replay.session import Session, Sessions
-from mockllm.replay.shared_session import (
+from mockllm.replay.sessions.entry_packing import restore, unpack
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session, Sessions
+from mockllm.replay.sessions.shared_session import (
     FindAnswer,
     FindConversation,
     SharedSession,

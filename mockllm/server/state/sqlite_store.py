@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mockllm.replay.journal_entries import Stored
-from mockllm.replay.shared_session import StateOperation, Turn
+from mockllm.replay.sessions.entry_packing import Stored
+from mockllm.replay.sessions.shared_session import StateOperation, Turn
 from mockllm.server.state.peers import PeerListener, ask_peers
 from mockllm.server.state.sqlite_tables import SqliteTables
 from mockllm.server.state.store import (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mockllm.replay.shared_session import (
+from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
     FindAnswer,

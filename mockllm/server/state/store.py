@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mockllm.replay.journal_entries import Stored
-from mockllm.replay.shared_session import StateOperation, Turn
+from mockllm.replay.sessions.entry_packing import Stored
+from mockllm.replay.sessions.shared_session import StateOperation, Turn
 
 __all__ = [
     "BOUNDS",
@@ -57,7 +57,7 @@ class Batch:
     """Journal entries of a session on their way to the store.
 
     Args:
-        entries: as `mockllm.replay.journal_entries.pack` makes them.
+        entries: as `mockllm.replay.sessions.entry_packing.pack` makes them.
         outcomes: of those whose answer is over; the others will be written again.
         at: when the last of the requests arrived, in seconds of the clock of all processes.
         played: the turns that were played.

@@ -7,9 +7,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mockllm.replay.journal_entries import pack
-from mockllm.replay.session import Exchange
-from mockllm.replay.shared_session import Turn
+from mockllm.replay.sessions.entry_packing import pack
+from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.shared_session import Turn
 from mockllm.server.state.store import Batch, StateStore, StoreError
 
 __all__ = ["JournalWriter"]

@@ -11,10 +11,10 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.content_coding import decompressed
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.again import turn_answer
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.body import parse_object
-from mockllm.replay.exchange import Exchange, PassedAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
+from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
 from mockllm.server.ui.sent import KEEPS, SentAnswers
 from mockllm.server.ui.stream_json import Sent, left_of

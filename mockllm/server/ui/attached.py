@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockllm.errors import Problem
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.ui.sent import SentAnswers
 
 if TYPE_CHECKING:

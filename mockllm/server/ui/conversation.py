@@ -17,7 +17,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.body import parse_object
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["conversation_json", "read_request"]
 

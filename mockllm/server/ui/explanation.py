@@ -23,8 +23,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import MASK
 from mockllm.replay.body import parse_object
-from mockllm.replay.exchange import Exchange
 from mockllm.replay.player import Player
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Match, Scenario
 from mockllm.server.ui.route_skeleton import route_skeleton
 from mockllm.server.ui.skeleton import Skeleton, request_skeleton, selected

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mockllm.checking.conversations.judge import verify
 from mockllm.core.text import shorten
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
 __all__ = ["findings_json"]

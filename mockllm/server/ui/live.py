@@ -15,10 +15,10 @@ from typing import Any
 from aiohttp import HttpVersion10, web
 
 from mockllm.errors import RequestError
-from mockllm.replay.answer import bytes_answer, chunk
-from mockllm.replay.exchange import Exchange
-from mockllm.server.delivery import CLOSE
-from mockllm.server.sending import send
+from mockllm.replay.compilation.http_answer import bytes_answer, chunk
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.http.delivery import CLOSE
+from mockllm.server.http.sending import send
 from mockllm.server.ui.rows import dumps, key_of, row
 
 __all__ = ["MOST_ROWS", "Live", "Sources", "event_bytes"]

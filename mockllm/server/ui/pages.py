@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.replay.answer import HttpAnswer, bytes_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 
 __all__ = ["POLICY", "file_answer", "names"]
 

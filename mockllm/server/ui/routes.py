@@ -14,13 +14,13 @@ from aiohttp import web
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError, Problem, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.again import turn_answer, usual_request
-from mockllm.replay.answer import HttpAnswer, bytes_answer
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.session import Session
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
+from mockllm.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.model import Scenario
 from mockllm.server.control import base_urls
-from mockllm.server.delivery import deliver
+from mockllm.server.http.delivery import deliver
 from mockllm.server.ui.answers import made_sent, sent_of
 from mockllm.server.ui.attached import Attached
 from mockllm.server.ui.live import MOST_ROWS, Live, Sources
@@ -279,8 +279,8 @@ class LivePage:
 
 
 def _route_answer(scenario: Scenario, turn: int) -> HttpAnswer:
+    from mockllm.replay.compilation.tape_player import Recordings
     from mockllm.replay.routes import route_answer
-    from mockllm.replay.tape_player import Recordings
 
     if turn >= len(scenario.turns):
         raise UsageError(f"scenario {scenario.name!r} has no turn {turn + 1}")

@@ -11,8 +11,8 @@ from mockllm.core.text import shorten
 from mockllm.errors import Problem, RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 
 __all__ = ["dumps", "key_of", "problem_json", "row", "session_json", "user_text"]
 

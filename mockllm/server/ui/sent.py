@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from mockllm.replay.answer import HttpAnswer
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["KEEPS", "SentAnswers"]
 

@@ -274,7 +274,7 @@ def _answer_text(request: Request) -> str:
 
 def _sample(schema: Mapping[str, Any]) -> str | None:
     """A JSON value for a schema; None where none is found in a short time."""
-    from mockllm.replay.schema_sample import bounded_sample
+    from mockllm.replay.auto.schema_sample import bounded_sample
 
     try:
         value = bounded_sample(dict(schema) or {"type": "object"}, 2_000).value

@@ -13,10 +13,10 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.client_requests import client_target
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.resolve import resolve
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 from tests.checking.conversations.request_bodies import (
     MODELS,

@@ -16,9 +16,9 @@ from mockllm.checking.conversations.judge import (
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.autoreply import auto_parts
-from mockllm.replay.resolve import resolve
-from mockllm.replay.session import Session
+from mockllm.replay.auto.autoreply import auto_parts
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.sessions.session import Session
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOOK,

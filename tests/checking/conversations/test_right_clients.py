@@ -13,8 +13,8 @@ from mockllm.checking.conversations.judge import Verification
 from mockllm.matching.positions import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body, user_text
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
-from mockllm.replay.resolve import resolve
 from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.conversations.bad_clients import (
     BOOK,

@@ -14,7 +14,7 @@ from mockllm.checking.outcome import Outcome
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, Quirk, Variant
-from mockllm.replay.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve
 from tests.checking.reference.playing import (
     Run,
     by_bytes,

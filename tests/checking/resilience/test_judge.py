@@ -14,8 +14,8 @@ from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import RULES, ClientOutcome, FaultCase, ReportedError
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.fault_places import fault_mistakes
+from mockllm.replay.faults.fault_mistakes import fault_mistakes
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.faults import parse_faults
 

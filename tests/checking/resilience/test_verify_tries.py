@@ -8,7 +8,7 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.judged import JudgedSession
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.thread import ServerThread
 from tests.faults.playing import connect, receive, request_bytes, served
 

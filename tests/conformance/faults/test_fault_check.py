@@ -21,7 +21,7 @@ from mockllm.conformance.fault_runner import Played
 from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.results_file import read_results
 from mockllm.errors import ProbeError
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.timeouts import GIVE_UP

@@ -14,8 +14,8 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.normalisation import in_envelope, normalized
 from mockllm.recording.drafting.answers import draft_turn
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.replay.answer import http_error_answer
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import http_error_answer
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Scenario, UsageSpec

@@ -14,8 +14,8 @@ from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.unresolve import unresolve
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
-from mockllm.replay.resolve import resolve
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from tests.strategies import every_part, opaques, tool_calls, turns

@@ -20,7 +20,7 @@ from mockllm.recording.store.pending import Pending
 from mockllm.replay.call import Call
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import answer, failure, model, timed, user
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.target import Target
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.journal_entries import ENDED_EARLY, Stored, pack, restore, unpack
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.entry_packing import ENDED_EARLY, Stored, pack, restore, unpack
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 
 texts = st.text(max_size=8)
 pairs = st.dictionaries(texts, texts, max_size=2)

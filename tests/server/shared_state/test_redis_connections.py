@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.replay.shared_session import Attempt, Claim, Number
+from mockllm.replay.sessions.shared_session import Attempt, Claim, Number
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.store import Batch, Setup, StoreError
 from tests.server.shared_state.replicas import redis_server

@@ -15,9 +15,9 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Call
 from mockllm.replay.client_requests import client_target
-from mockllm.replay.exchange import Exchange
 from mockllm.replay.player import Player
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from tests.sixth_protocol.echo import PROTOCOL as ECHO
 
 APIS = (*PROTOCOLS, ECHO.name)

@@ -186,7 +186,7 @@ def test_a_body_that_was_shortened_gets_no_skeleton():
 
 
 def test_conditions_of_a_route_are_judged():
-    from mockllm.replay.exchange import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
 
     player = Player(
         loads(

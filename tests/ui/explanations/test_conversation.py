@@ -13,8 +13,8 @@ from mockllm import ServerThread
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.replay.client_requests import client_target
-from mockllm.replay.exchange import Exchange
 from mockllm.replay.loading import loads
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.ui.conversation import conversation_json
 from mockllm.server.ui.findings import findings_json
 from tests.timeouts import GIVE_UP

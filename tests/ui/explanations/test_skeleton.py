@@ -150,7 +150,7 @@ def test_two_scenarios_that_match_equally_well_give_one_that_matches_better():
 )
 def test_a_route_that_nothing_answers_gets_a_scenario(method, path):
     from mockllm.matching.routes import RouteRequest
-    from mockllm.replay.exchange import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
 
     exchange = Exchange(method, path, {}, b"{}", outcome="unknown route", status=404)
     found = explanation_json(Player(loads(OTHERS)), exchange)

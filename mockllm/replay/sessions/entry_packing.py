@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import Any
 
 from mockllm.core.target import Target
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.session import Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 
 __all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
 

@@ -24,7 +24,7 @@ from mockllm.core.turn import (
     beats,
 )
 from mockllm.matching.positions import call_id, turn_at, turn_index
-from mockllm.replay.usage import usage
+from mockllm.replay.compilation.usage import usage
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (

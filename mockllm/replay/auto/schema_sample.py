@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core.patterns import PatternGaveUpError
-from mockllm.replay.sample_scalars import count_of, numbers, strings
-from mockllm.replay.schema_references import UnsatisfiableError, resolve
+from mockllm.replay.auto.sample_scalars import count_of, numbers, strings
+from mockllm.replay.auto.schema_references import UnsatisfiableError, resolve
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 

@@ -12,14 +12,14 @@ from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import HttpAnswer, http_error_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.tries import broken_answer, try_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.replay.tape_player import Played
+    from mockllm.replay.compilation.tape_player import Played
 
 __all__ = ["turn_answer", "usual_request"]
 
@@ -91,7 +91,7 @@ def _recorded(
     on_reply: Callable[[Played], None],
 ) -> HttpAnswer | None:
     """The recorded answer of a turn; None where the reply is played."""
-    from mockllm.replay.tape_player import Recordings
+    from mockllm.replay.compilation.tape_player import Recordings
 
     turn = scenario.turns[index]
     played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)

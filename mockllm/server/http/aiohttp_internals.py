@@ -27,7 +27,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
-from mockllm.server.connection_faults import Admission, LimitedConnection
+from mockllm.server.http.connection_faults import Admission, LimitedConnection
 
 __all__ = [
     "UNREADABLE",

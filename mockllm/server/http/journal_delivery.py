@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.replay.answer import HttpAnswer, bytes_answer, chunk
-from mockllm.replay.exchange import Exchange
-from mockllm.server.delivery import CLOSE, KEEP_ALIVE
-from mockllm.server.sending import send
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, chunk
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE
+from mockllm.server.http.sending import send
 
 __all__ = ["deliver_parts"]
 

@@ -22,8 +22,8 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer
-from mockllm.replay.cache import byte_bounded
+from mockllm.replay.compilation.byte_cache import byte_bounded
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.scenario.model import Recorded, TurnSpec
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.conversion import captured_of

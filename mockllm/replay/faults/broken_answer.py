@@ -13,7 +13,7 @@ from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import NO_CALLS, Circumstances, Transmission
 from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.replay.answer import FaultNote, HttpAnswer, bytes_answer
+from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.model import Scenario
 

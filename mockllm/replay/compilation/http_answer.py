@@ -1,7 +1,7 @@
 """The HTTP answer to a request: its head, its body and when each part of the body is due.
 
 It is encoded once, HTTP chunk framing included, so that the server only writes bytes. Pure;
-`server/delivery.py` writes and waits.
+`server/http/delivery.py` writes and waits.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mockllm.replay.exchange import Exchange
-from mockllm.replay.shortening import shortened_body
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.shortened_bodies import shortened_body
 
 __all__ = ["Dropped"]
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from mockllm.errors import NoMatchError, RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
-from mockllm.replay.answer import HttpAnswer
 from mockllm.replay.call import TapeNotReadError
-from mockllm.replay.exchange import MISSED
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.fallback_routes import find_fallback
 from mockllm.replay.player import Player
-from mockllm.replay.requested import FAULT_HEADER
+from mockllm.replay.request_options import FAULT_HEADER
 from mockllm.replay.routes import RouteCall
-from mockllm.replay.session import Exchange, Session
-from mockllm.server.routing import Endpoint, Routes
+from mockllm.replay.sessions.exchange import MISSED
+from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.server.routing.routes import Endpoint, Routes
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
 __all__ = ["PlainRoutes"]

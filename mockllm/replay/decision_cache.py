@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
-from mockllm.replay.answer import HttpAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Fault, TurnSpec
 
 __all__ = ["Decision", "RequestCache"]

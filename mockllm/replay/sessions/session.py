@@ -10,8 +10,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mockllm.replay.dropped import Dropped
-from mockllm.replay.exchange import Exchange
+from mockllm.replay.sessions.dropped_entries import Dropped
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
 __all__ = ["Exchange", "Session", "Sessions"]

@@ -18,14 +18,14 @@ from mockllm.errors import UpstreamError
 from mockllm.faults.breaking import break_answer
 from mockllm.faults.live import End, LiveFault, Pause, Step, Struck, is_live
 from mockllm.faults.transmission import Circumstances, Transmission
-from mockllm.replay.answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
-from mockllm.replay.broken import note_of
-from mockllm.replay.exchange import MISSED, Exchange
+from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
+from mockllm.replay.faults.broken_answer import note_of
+from mockllm.replay.sessions.exchange import MISSED, Exchange
 from mockllm.scenario.fault_model import Fault, faults_text
-from mockllm.server.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.http.sending import break_off, broken_chunk, send
 from mockllm.server.recording.copying import AnswerCopy, cut_of
 from mockllm.server.recording.upstream import Upstream
-from mockllm.server.sending import break_off, broken_chunk, send
 
 __all__ = ["pass_broken"]
 

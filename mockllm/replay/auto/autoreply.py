@@ -14,7 +14,7 @@ from typing import Any
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
-from mockllm.replay.schema_sample import (
+from mockllm.replay.auto.schema_sample import (
     MAX_LEVELS,
     Sample,
     UnsatisfiableError,

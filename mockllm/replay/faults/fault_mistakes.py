@@ -10,9 +10,9 @@ from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.broken import call_names, circumstances
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.compile import Replayer
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.faults.broken_answer import call_names, circumstances
 from mockllm.scenario.locate import KeyPath
 from mockllm.scenario.model import AutoPart, Fault, Scenario, TurnSpec
 

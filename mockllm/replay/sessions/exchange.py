@@ -11,7 +11,7 @@ from typing import Any, Literal
 from mockllm.core.target import Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
-from mockllm.replay.shortening import MAX_BODY, shortened_body
+from mockllm.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 
 __all__ = ["MISSED", "Exchange", "PassedAnswer", "not_kept_whole"]
 
@@ -101,7 +101,7 @@ class Exchange:
             is not known.
         quirks: of the stream, besides those of the scenario: the server's and the request's.
         recorded: whether the recording of the turn was played (`exact`) or why not, as in
-            `mockllm.replay.tape_player.Why`; "" for a turn without a recording.
+            `mockllm.replay.compilation.tape_player.Why`; "" for a turn without a recording.
         repeated: whether every recording of this very request had been played in the session
             before, so that the last one was played again.
         target: of a request for an answer, as its path and query give it; None for others.

@@ -2,7 +2,7 @@
 
 An answer depends on the turn, the protocol and some fields of the request. It is compiled once: the
 HTTP head, and the body of a stream with the HTTP chunk framing of each event. Pure;
-`server/delivery.py` writes the bytes and waits.
+`server/http/delivery.py` writes the bytes and waits.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import apply_to_body
-from mockllm.replay.answer import CORS, HttpAnswer, bytes_answer, error_answer
-from mockllm.replay.autoreply import auto_parts
-from mockllm.replay.cache import byte_bounded
-from mockllm.replay.resolve import resolve
-from mockllm.replay.stream import stream, variants
+from mockllm.replay.auto.autoreply import auto_parts
+from mockllm.replay.compilation.byte_cache import byte_bounded
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, error_answer
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.compilation.stream import stream, variants
 from mockllm.scenario.model import AnyPart, AutoPart, TurnSpec, Wire
 
 __all__ = ["Replayer"]

@@ -13,13 +13,13 @@ from time import perf_counter
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.replay.answer import HttpAnswer, chunk
-from mockllm.replay.session import Exchange
-from mockllm.server.aiohttp_internals import written_response
-from mockllm.server.broken_delivery import deliver_broken
+from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
+from mockllm.replay.sessions.session import Exchange
+from mockllm.server.http.aiohttp_internals import written_response
+from mockllm.server.http.broken_delivery import deliver_broken
+from mockllm.server.http.pacing import Paced, Pacer
+from mockllm.server.http.sending import WATER, break_off, broken_chunk, drained, send
 from mockllm.server.options import ServerOptions
-from mockllm.server.pacing import Paced, Pacer
-from mockllm.server.sending import WATER, break_off, broken_chunk, drained, send
 
 __all__ = ["CLOSE", "KEEP_ALIVE", "deliver", "write_at_once"]
 

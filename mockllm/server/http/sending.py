@@ -10,8 +10,8 @@ import sys
 from aiohttp import web
 
 from mockllm.core.timed_bytes import Ending
-from mockllm.replay.session import Exchange
-from mockllm.server.aiohttp_internals import drain
+from mockllm.replay.sessions.session import Exchange
+from mockllm.server.http.aiohttp_internals import drain
 
 if sys.platform == "linux":
     import fcntl

@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 
 from mockllm.errors import RequestError
-from mockllm.server.aiohttp_internals import UNREADABLE
+from mockllm.server.http.aiohttp_internals import UNREADABLE
 
 __all__ = ["arrived", "brief", "closes", "is_malformed", "read_body", "read_part", "silent"]
 

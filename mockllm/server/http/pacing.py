@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from mockllm.replay.exchange import Exchange
-from mockllm.server.arrival import age
-from mockllm.server.sending import WATER, drained
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.http.arrival import age
+from mockllm.server.http.sending import WATER, drained
 
 __all__ = ["Paced", "Pacer"]
 

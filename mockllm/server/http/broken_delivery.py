@@ -12,12 +12,12 @@ from math import ceil
 from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import Ending, TimedBytes
-from mockllm.replay.answer import FaultNote, HttpAnswer, chunk, stated_wait
-from mockllm.replay.exchange import MISSED, Exchange
-from mockllm.server.aiohttp_internals import written_response
-from mockllm.server.connection_faults import close_at_next_request
-from mockllm.server.pacing import Paced, Pacer
-from mockllm.server.sending import break_off, broken_chunk, send
+from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, chunk, stated_wait
+from mockllm.replay.sessions.exchange import MISSED, Exchange
+from mockllm.server.http.aiohttp_internals import written_response
+from mockllm.server.http.connection_faults import close_at_next_request
+from mockllm.server.http.pacing import Paced, Pacer
+from mockllm.server.http.sending import break_off, broken_chunk, send
 
 __all__ = ["deliver_broken"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.replay.session import Exchange, Session
+from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
 __all__ = [

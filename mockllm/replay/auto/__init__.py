@@ -1,0 +1,1 @@
+"""Answers that are made from the request alone: `auto` replies and samples of schemas."""

@@ -1,0 +1,1 @@
+"""Turns and tapes become HTTP answers, which are cached."""

@@ -1,0 +1,1 @@
+"""Faults of answers: which answers have them, and what they make of these."""

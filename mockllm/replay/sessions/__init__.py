@@ -1,0 +1,1 @@
+"""Sessions and their journals: what is known of the requests that came before."""

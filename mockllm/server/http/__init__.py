@@ -1,0 +1,1 @@
+"""HTTP on connections: how requests arrive, and the one writer of answers."""

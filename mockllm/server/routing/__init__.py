@@ -1,0 +1,1 @@
+"""Paths to operations, and what answers the paths that call no model."""
