@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, examine
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance.kept_cases import kept_cases
 from mockllm.conformance.pool import PipeRunner
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Outcome, Policy, Usage, cases, examine
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.replay.loading import load
 from mockllm.scenario.shipped import shipped_scenarios
 

@@ -14,9 +14,9 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import cases, examine
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.replay.loading import load
 from mockllm.scenario.shipped import shipped_scenarios
 

@@ -20,6 +20,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import (
     INVARIANTS,
     ByteProbe,
@@ -33,8 +35,6 @@ from mockllm.checking import (
 )
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.judging.running import Level, drive, feed_arguments
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Api
 from mockllm.scenario.shipped import shipped_scenarios

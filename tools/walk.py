@@ -17,9 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from examples.accumulators import REFERENCES
 from mockllm.checking import examine
 from mockllm.checking.cases.compile import plain_cases
-from mockllm.checking.reference import REFERENCES
 from mockllm.core.target import NO_TARGET
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.drafts import Drafting

@@ -13,8 +13,7 @@ What may be imported from here:
   `Report` of `Failure`s, which `report_text` formats; `differences` judges a single outcome
 - `INVARIANTS`, to which failures are attributed: name to promise
 
-`reference` has a correct accumulator for each API. `conversations` judges whole conversations from
-the requests that the server received.
+`conversations` judges whole conversations from the requests that the server received.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm import ServerOptions, ServerThread, dump, load, loads
 from mockllm.checking import (
     INVARIANTS,
@@ -27,8 +29,6 @@ from mockllm.checking import (
 )
 from mockllm.checking.conversations.judge import verify
 from mockllm.checking.judging.running import drive, feed_arguments
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.cli import main as command_line
 from mockllm.core.target import Target
 from mockllm.errors import MockLLMError

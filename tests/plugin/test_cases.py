@@ -8,7 +8,7 @@ CASES = """
     import httpx
     import pytest
     from mockllm.checking import Outcome
-    from mockllm.checking.reference import ChatAccumulator
+    from examples.accumulators import ChatAccumulator
 
     def accumulated(case):
         probe = ChatAccumulator()

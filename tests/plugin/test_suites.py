@@ -19,8 +19,8 @@ HEAD = """
     from dataclasses import replace
     import httpx
     from mockllm.checking import Outcome, Policy, Usage
-    from mockllm.checking.reference import REFERENCES
-    from mockllm.checking.reference.lines import ReferenceBytes
+    from examples.accumulators import REFERENCES
+    from examples.accumulators.lines import ReferenceBytes
     from mockllm_pytest import AccumulatorSuite, ClientSuite
 
     class ReportsTheSum(REFERENCES["chat"]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.values import error_message, mapping, string
 from mockllm.checking import Delta, Outcome, Usage
 from mockllm.checking.outcome import TroubleKind
-from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
-from mockllm.checking.reference.values import error_message, mapping, string
 
 __all__ = ["EchoAccumulator", "LastFragment"]
 

@@ -7,9 +7,9 @@ import json
 import sys
 from typing import Any
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance.messages import as_json
 from mockllm.protocols import PROTOCOLS
 from tests.sixth_protocol.accumulator import EchoAccumulator

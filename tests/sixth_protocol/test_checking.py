@@ -7,6 +7,8 @@ from functools import partial
 import httpx
 import pytest
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import (
     Policy,
     case,
@@ -16,8 +18,6 @@ from mockllm.checking import (
     examine_bodies,
     examine_client,
 )
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.replay.loading import load, loads

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.conformance.fault_check import check_faults

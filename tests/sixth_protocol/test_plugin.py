@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from examples.accumulators import REFERENCES
 from mockllm.checking import INVARIANTS
-from mockllm.checking.reference import REFERENCES
 from tests.plugin.conftest import project, run
 from tests.sixth_protocol.accumulator import EchoAccumulator
 
@@ -22,7 +22,7 @@ HEAD = """
     import httpx
     from mockllm.checking import Policy
     from mockllm_pytest import AccumulatorSuite, ClientSuite
-    from mockllm.checking.reference.lines import ReferenceBytes
+    from examples.accumulators.lines import ReferenceBytes
     from tests.sixth_protocol.accumulator import EchoAccumulator, LastFragment
 """
 

@@ -91,7 +91,6 @@ def test_the_schema_file_has_the_protocols_that_come_with_mockllm():
 MAY_NAME = {
     "mockllm/protocols": "the packages",
     "mockllm/quirks": "a quirk is one of one API, where it is not one of all",
-    "mockllm/checking/reference": "an accumulator is one of one API",
     "mockllm/importers/aimock.py": "aimock's own format names services",
     "mockllm/importers/aimock_replies.py": "aimock's own format names services",
     "mockllm/importers/file_formats.py": "aimock's own format names services",
@@ -105,7 +104,7 @@ def sources() -> Iterator[Path]:
 
 
 def test_no_other_module_names_an_api():
-    """Outside of their packages, quirks and accumulators, APIs are known by PROTOCOLS only."""
+    """Outside of their packages and quirks, APIs are known by PROTOCOLS only."""
     naming = set()
     for path in sources():
         where = path.relative_to(ROOT).as_posix()

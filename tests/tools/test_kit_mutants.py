@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from examples.accumulators import REFERENCES, ChatAccumulator
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case
-from mockllm.checking.reference import REFERENCES, ChatAccumulator
 from mockllm.quirks.samples import CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 from tests.checking.mutants import MUTANTS, Mutant

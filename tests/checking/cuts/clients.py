@@ -9,10 +9,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.answer import parsed
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Call, Delta, Outcome
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.answer import parsed
-from mockllm.checking.reference.lines import ReferenceBytes
 
 __all__ = ["CORRECT", "MUTANTS", "BrokenBytes", "Client"]
 

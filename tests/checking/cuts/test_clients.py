@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.cuts import CUT_RULES, check_cuts, cut_text, examine_cuts
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from tests.checking.cuts.clients import (
     CORRECT,
     MUTANTS,

@@ -28,8 +28,8 @@ INI = """
 HEAD = """
     from dataclasses import replace
     from mockllm.checking import Outcome
-    from mockllm.checking.reference import REFERENCES
-    from mockllm.checking.reference.lines import ReferenceBytes
+    from examples.accumulators import REFERENCES
+    from examples.accumulators.lines import ReferenceBytes
     from mockllm_pytest import CutSuite
 
     class Silent(REFERENCES["chat"]):

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.chat import ChatAccumulator
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Delta, Outcome, Policy, Tool, Usage, cases, examine
 from mockllm.checking.cases.compile import case
 from mockllm.checking.judging.running import Level
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.chat import ChatAccumulator
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
 from tests.checking.naive import Naive
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import (
     NOT_KEPT,
     Call,
@@ -22,7 +23,6 @@ from mockllm.checking import (
 )
 from mockllm.checking.cases.compile import case
 from mockllm.checking.judging.compare import judge
-from mockllm.checking.reference.chat import ChatAccumulator
 from mockllm.checking.reports.check import report_text
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_TWO_CALLS, ZERO
 from mockllm.replay.loading import loads

@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Policy, cases, examine
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import case
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES

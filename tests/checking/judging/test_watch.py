@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import Delta, Fragment, Policy, examine
 from mockllm.checking.cases.compile import case
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.chat import ChatAccumulator
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME

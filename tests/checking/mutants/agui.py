@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import AGUIAccumulator
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import AGUIAccumulator
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

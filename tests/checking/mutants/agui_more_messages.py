@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import AGUIAccumulator
+from examples.accumulators.values import mapping, sequence, string
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import AGUIAccumulator
-from mockllm.checking.reference.values import mapping, sequence, string
 from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 

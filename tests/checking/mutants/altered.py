@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators.answer import Answer, Slot, StagedCall, TextKind
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.checking.reference.answer import Answer, Slot, StagedCall, TextKind
 
 Change = Callable[[Any], Any]
 

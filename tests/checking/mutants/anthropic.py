@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.anthropic import _Block
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.anthropic import _Block
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.anthropic import _Block
+from examples.accumulators.values import mapping, string
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta, Fragment
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.anthropic import _Block
-from mockllm.checking.reference.values import mapping, string
 from tests.checking.mutants.altered import (
     AbandonsNothing,
     answer_of,

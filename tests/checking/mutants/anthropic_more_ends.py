@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.values import count, mapping, string
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.values import count, mapping, string
 from tests.checking.mutants.altered import answer_of, rewriting_errors
 from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.values import string
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.values import string
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

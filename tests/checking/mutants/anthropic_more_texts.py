@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.values import mapping, sequence, string
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.values import mapping, sequence, string
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

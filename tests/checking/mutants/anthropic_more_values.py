@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import AnthropicAccumulator
+from examples.accumulators.values import mapping, string
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.checking.reference import AnthropicAccumulator
-from mockllm.checking.reference.values import mapping, string
 from tests.checking.mutants.altered import (
     answer_of,
     rewriting_arguments,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 
+from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference.lines import Lines, ReferenceBytes
 from tests.checking.mutants.declared import mutant
 
 

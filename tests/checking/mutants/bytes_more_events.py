@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference.lines import ReferenceBytes
 from tests.checking.mutants.declared import WATCHED, mutant
 
 

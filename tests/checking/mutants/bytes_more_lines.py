@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference.lines import Lines, ReferenceBytes
 from tests.checking.mutants.declared import SHARED, mutant
 
 _MOST_BYTES = 4096

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import StagedCall, parsed
+from examples.accumulators.values import sequence
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import StagedCall, parsed
-from mockllm.checking.reference.values import sequence
 from tests.checking.mutants.declared import WATCHED, mutant
 
 Entry = Mapping[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import StagedCall
 from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import StagedCall
 from tests.checking.mutants.declared import SHARED, mutant
 
 Object = Mapping[str, Any]

@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import StagedCall, parsed
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome
 from mockllm.checking.policy import Policy
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import StagedCall, parsed
 from tests.checking.mutants.altered import failed, with_errors
 from tests.checking.mutants.chat_more_base import ChangedCalls, Object, function, with_arguments
 from tests.checking.mutants.declared import mutant

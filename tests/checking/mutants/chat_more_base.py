@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.values import mapping, sequence
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.values import mapping, sequence
 
 __all__ = ["ChangedCalls", "Object", "entries", "function", "with_arguments", "with_values"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import StagedCall, parsed
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import StagedCall, parsed
 from tests.checking.mutants.chat_more_base import Object, entries
 from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant

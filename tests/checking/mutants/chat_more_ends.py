@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.values import mapping
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.values import mapping
 from tests.checking.mutants.chat_more_base import Object
 from tests.checking.mutants.declared import mutant
 

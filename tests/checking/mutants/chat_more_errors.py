@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ChatAccumulator
 from tests.checking.mutants.altered import failed, with_errors
 from tests.checking.mutants.declared import mutant
 

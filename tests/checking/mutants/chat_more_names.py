@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.policy import Policy
-from mockllm.checking.reference import ChatAccumulator
 from tests.checking.mutants.chat_more_base import Object, function
 from tests.checking.mutants.declared import mutant
 

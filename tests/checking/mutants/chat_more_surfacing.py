@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import StagedCall, parsed
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Delta, Fragment
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import StagedCall, parsed
 from tests.checking.mutants.chat_more_base import ChangedCalls, Object, entries, function
 from tests.checking.mutants.declared import SHARED, WATCHED, mutant
 

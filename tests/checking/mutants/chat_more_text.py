@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from examples.accumulators import ChatAccumulator
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.reference import ChatAccumulator
 from tests.checking.mutants.chat_more_base import Object, entries
 from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.answer import parsed
 from mockllm.checking.outcome import Call
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.answer import parsed
 from tests.checking.mutants.chat_more_base import ChangedCalls, with_values
 from tests.checking.mutants.declared import mutant
 

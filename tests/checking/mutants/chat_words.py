@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import ChatAccumulator
+from examples.accumulators.values import mapping
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ChatAccumulator
-from mockllm.checking.reference.values import mapping
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from examples.accumulators import REFERENCES, Reference
+from examples.accumulators.answer import Answer
 from mockllm.checking import Policy
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import REFERENCES, Reference
-from mockllm.checking.reference.answer import Answer
 from mockllm.scenario.model import Api
 from tests.checking.mutants.altered import (
     AbandonsNothing,

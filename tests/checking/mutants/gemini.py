@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from examples.accumulators import GeminiAccumulator
+from examples.accumulators.values import mapping, sequence
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import GeminiAccumulator
-from mockllm.checking.reference.values import mapping, sequence
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

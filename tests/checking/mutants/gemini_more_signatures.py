@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import GeminiAccumulator
+from examples.accumulators.values import mapping, string
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.reference import GeminiAccumulator
-from mockllm.checking.reference.values import mapping, string
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.checking.reference import GeminiAccumulator
-from mockllm.checking.reference.values import mapping, sequence, string
+from examples.accumulators import GeminiAccumulator
+from examples.accumulators.values import mapping, sequence, string
 from tests.checking.mutants.common import common
 from tests.checking.mutants.declared import mutant
 

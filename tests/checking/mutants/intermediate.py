@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import Outcome
-from mockllm.checking.probes import Delta
-from mockllm.checking.reference import (
+from examples.accumulators import (
     AGUIAccumulator,
     AnthropicAccumulator,
     ChatAccumulator,
     GeminiAccumulator,
     ResponsesAccumulator,
 )
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.probes import Delta
 from tests.checking.mutants.declared import WATCHED, mutant
 
 

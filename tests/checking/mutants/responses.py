@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.answer import Slot, StagedCall
+from examples.accumulators.responses import _Item
+from examples.accumulators.values import mapping
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.answer import Slot, StagedCall
-from mockllm.checking.reference.responses import _Item
-from mockllm.checking.reference.values import mapping
 from tests.checking.mutants.declared import mutant
 
 Object = Mapping[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.values import mapping, sequence, string
 from mockllm.checking.probes import Delta, Fragment
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.values import mapping, sequence, string
 from tests.checking.mutants.declared import WATCHED, mutant
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.responses import _Item
+from examples.accumulators.values import mapping, sequence, string
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.responses import _Item
-from mockllm.checking.reference.values import mapping, sequence, string
 from tests.checking.mutants.altered import answer_of, rewriting_errors
 from tests.checking.mutants.declared import mutant
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.answer import Slot, StagedCall, parsed
+from examples.accumulators.responses import _Item
+from examples.accumulators.values import count, mapping, string
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.answer import Slot, StagedCall, parsed
-from mockllm.checking.reference.responses import _Item
-from mockllm.checking.reference.values import count, mapping, string
 from tests.checking.mutants.altered import (
     AbandonsNothing,
     answer_of,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.responses import _Item
 from mockllm.checking import Policy
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.responses import _Item
 from tests.checking.mutants.common import Skips
 from tests.checking.mutants.declared import mutant
 from tests.checking.mutants.responses import AppendsFinalArguments, LastItemGetsAll

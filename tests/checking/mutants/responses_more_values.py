@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from examples.accumulators import ResponsesAccumulator
+from examples.accumulators.responses import _Item
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.checking.reference import ResponsesAccumulator
-from mockllm.checking.reference.responses import _Item
 from tests.checking.mutants.altered import (
     answer_of,
     rewriting_arguments,

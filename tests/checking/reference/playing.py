@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from examples.accumulators import REFERENCES, Reference
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
-from mockllm.checking.reference import REFERENCES, Reference
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.core.target import Target
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode

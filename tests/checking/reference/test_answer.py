@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from examples.accumulators import REFERENCES
 from mockllm.checking.outcome import NOT_KEPT, Outcome
 from mockllm.checking.probes import Fragment
-from mockllm.checking.reference import REFERENCES
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from tests.checking.reference.chunks import TOOLS, called, chunk, entry
 from tests.checking.reference.items import (

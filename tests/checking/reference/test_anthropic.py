@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import AnthropicAccumulator
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import AnthropicAccumulator
 from tests.checking.reference.playing import basic, basic_delta, by_events
 
 A1 = Call("get_weather", {"city": "Paris"}, "toolu_A1")

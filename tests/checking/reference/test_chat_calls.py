@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import ChatAccumulator
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ChatAccumulator
 from tests.checking.reference.chunks import (
     A1,
     B2,

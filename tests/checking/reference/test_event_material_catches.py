@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import AGUIAccumulator, AnthropicAccumulator, GeminiAccumulator
+from examples.accumulators.values import mapping, sequence
 from mockllm.checking import Case, Delta, Outcome, Probe, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
-from mockllm.checking.reference import AGUIAccumulator, AnthropicAccumulator, GeminiAccumulator
-from mockllm.checking.reference.values import mapping, sequence
 from mockllm.scenario.model import Api
 
 Object = Mapping[str, Any]

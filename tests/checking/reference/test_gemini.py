@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import GeminiAccumulator
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import GeminiAccumulator
 from tests.checking.reference.playing import basic_delta, by_events
 
 PARIS = {"city": "Paris"}

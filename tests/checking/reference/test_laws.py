@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import ByteProbe, Closing, Probe, Staging
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.core.turn import Text, Turn
 from mockllm.protocols import PROTOCOLS
 from tests.checking.reference.playing import (

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.accumulators import lines
+from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import lines
-from mockllm.checking.reference.lines import Lines, ReferenceBytes
 from mockllm.core.turn import Text, Turn
 from mockllm.framing.sse import Decoder
 from mockllm.quirks.samples import UNICODE

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import ChatAccumulator
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
-from mockllm.checking.reference import ChatAccumulator
 
 
 @cache

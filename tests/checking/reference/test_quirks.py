@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking import reference
+from examples import accumulators as reference
 from mockllm.checking.outcome import Outcome
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS

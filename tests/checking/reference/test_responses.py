@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from examples.accumulators import ResponsesAccumulator
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import ResponsesAccumulator
 from tests.checking.reference.items import (
     A1,
     CREATED,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.checking.reference import REFERENCES
+from examples.accumulators import REFERENCES
 from mockllm.core.turn import ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from tests.protocols.test_extra import encoded

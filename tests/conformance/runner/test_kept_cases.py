@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, examine
 from mockllm.checking.cases.compile import case
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance import kept_cases as module
 from mockllm.conformance.case_files import FileRunner, write_cases
 from mockllm.conformance.case_names import name_of

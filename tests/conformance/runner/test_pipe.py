@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
 from mockllm.checking.cases.compile import case, cases, quirk_cases
-from mockllm.checking.reference.lines import ReferenceBytes
 from mockllm.conformance.piped import Piped
 from mockllm.conformance.pool import PipeRunner
 from mockllm.errors import ProbeError, UsageError

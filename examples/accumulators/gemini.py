@@ -15,10 +15,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, TroubleKind, Usage
-from mockllm.checking.probes import Delta
-from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
-from mockllm.checking.reference.values import (
+from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.values import (
     count,
     error_message,
     json_text,
@@ -26,6 +24,8 @@ from mockllm.checking.reference.values import (
     sequence,
     string,
 )
+from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, TroubleKind, Usage
+from mockllm.checking.probes import Delta
 
 __all__ = ["GeminiAccumulator"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from mockllm.checking.reference.agui import AGUIAccumulator
-from mockllm.checking.reference.anthropic import AnthropicAccumulator
-from mockllm.checking.reference.chat import ChatAccumulator
-from mockllm.checking.reference.gemini import GeminiAccumulator
-from mockllm.checking.reference.responses import ResponsesAccumulator
+from examples.accumulators.agui import AGUIAccumulator
+from examples.accumulators.anthropic import AnthropicAccumulator
+from examples.accumulators.chat import ChatAccumulator
+from examples.accumulators.gemini import GeminiAccumulator
+from examples.accumulators.responses import ResponsesAccumulator
 
 __all__ = [
     "REFERENCES",

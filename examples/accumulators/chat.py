@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
-from mockllm.checking.probes import Delta
-from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall, parsed
-from mockllm.checking.reference.values import (
+from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall, parsed
+from examples.accumulators.values import (
     count,
     error_message,
     json_text,
@@ -22,6 +20,8 @@ from mockllm.checking.reference.values import (
     sequence,
     string,
 )
+from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.probes import Delta
 
 __all__ = ["ChatAccumulator"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.values import count, error_message, mapping, sequence, string
 from mockllm.checking.outcome import Outcome, TroubleKind, Usage
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference.answer import Answer, Malformed, MissingId, StagedCall
-from mockllm.checking.reference.values import count, error_message, mapping, sequence, string
 
 __all__ = ["AGUIAccumulator"]
 

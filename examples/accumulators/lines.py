@@ -12,10 +12,10 @@ import codecs
 import json
 from collections.abc import Collection
 
+from examples.accumulators import REFERENCES
+from examples.accumulators.answer import Malformed, MissingId
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
-from mockllm.checking.reference import REFERENCES
-from mockllm.checking.reference.answer import Malformed, MissingId
 from mockllm.protocols import PROTOCOLS
 
 __all__ = ["MAX_EVENT", "Lines", "ReferenceBytes"]

@@ -12,9 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
-from mockllm.checking.probes import Delta
-from mockllm.checking.reference.answer import (
+from examples.accumulators.answer import (
     Answer,
     Malformed,
     MissingId,
@@ -22,7 +20,7 @@ from mockllm.checking.reference.answer import (
     StagedCall,
     parsed,
 )
-from mockllm.checking.reference.values import (
+from examples.accumulators.values import (
     count,
     error_message,
     json_text,
@@ -30,6 +28,8 @@ from mockllm.checking.reference.values import (
     sequence,
     string,
 )
+from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.probes import Delta
 
 __all__ = ["AnthropicAccumulator"]
 

@@ -1,0 +1,1 @@
+"""Programs and files to read: runners, a resilient client, correct accumulators, load tests."""
