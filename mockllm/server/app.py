@@ -222,12 +222,11 @@ class MockServer:
             UsageError: the store cannot be used.
         """
         from mockllm.errors import UsageError
-        from mockllm.server.state.opening import open_store
-        from mockllm.server.state.shared import SharedState
+        from mockllm.server.state.shared_state import SharedState, store_of
         from mockllm.server.state.store import StoreError
 
         notice = self.options.notice
-        state = SharedState(open_store(self.options.state), notice or (lambda _: None))
+        state = SharedState(store_of(self.options.state), notice or (lambda _: None))
         try:
             await state.open()
         except StoreError as error:

@@ -23,7 +23,7 @@ from mockllm.server.session_setup import SessionSetup, SessionSetups
 
 if TYPE_CHECKING:
     from mockllm.server.session_requests import SessionRequest
-    from mockllm.server.state.answering import SharedAnswers
+    from mockllm.server.state.shared_control import SharedControl
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
@@ -73,7 +73,7 @@ class Control:
         self._player_of = player_of
         self._protocols = protocols
         self._paths = paths
-        self.shared: SharedAnswers | None = None
+        self.shared: SharedControl | None = None
         """The state that other processes share; None: there is none."""
 
     async def handle(
@@ -102,10 +102,10 @@ class Control:
         route = (method, *steps)
         if self.shared is None or route in _STATELESS:
             return await self.respond(player, route, query, headers, body)
-        snapshot = await self.shared.snapshot(route, path, session)
-        reading = Control(snapshot, self._setups, self._protocols, self._player_of, self._paths)
+        sessions = await self.shared.read(route, path, session)
+        reading = Control(sessions, self._setups, self._protocols, self._player_of, self._paths)
         answer = await reading.respond(player, route, query, headers, body)
-        await self.shared.apply(route, snapshot, body)
+        await self.shared.apply(route, sessions, body)
         return answer
 
     async def respond(

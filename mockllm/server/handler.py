@@ -46,8 +46,8 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.ui.attached import Attached
 
 if TYPE_CHECKING:
-    from mockllm.server.state.answering import SharedAnswers
-    from mockllm.server.state.shared import SharedState
+    from mockllm.server.state.shared_answers import SharedAnswers
+    from mockllm.server.state.shared_state import SharedState
 
 __all__ = ["Handler"]
 
@@ -104,7 +104,8 @@ class Handler:
 
     def share(self, state: SharedState) -> None:
         """Keeps sessions in a store that other processes use, too."""
-        from mockllm.server.state.answering import SharedAnswers
+        from mockllm.server.state.shared_answers import SharedAnswers
+        from mockllm.server.state.shared_control import SharedControl
 
         self.shared = SharedAnswers(
             state,
@@ -113,7 +114,7 @@ class Handler:
             self.answers.refusal,
             self.metrics.store_failed,
         )
-        self._control.control.shared = self.shared
+        self._control.control.shared = SharedControl(self.shared, self.assigned)
         self.readiness.checks.append(state.problem)
         state.figures = self._figures
         self._control.gather = state.all_figures

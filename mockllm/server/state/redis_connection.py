@@ -62,7 +62,7 @@ class RedisConnection:
         except (ValueError, TypeError) as error:
             raise UsageError(f"--state {parts.scheme}://{self._shown}: {error}") from None
         self._clocks: deque[tuple[float, float]] = deque(maxlen=60)
-        self.ahead = 0.0
+        self.clock_offset = 0.0
         """By how many seconds the clock of the server is ahead of this process's."""
 
     def key(self, *parts: str) -> str:
@@ -72,7 +72,7 @@ class RedisConnection:
     @property
     def now(self) -> float:
         """The time of the server, in seconds."""
-        return time.time() + self.ahead
+        return time.time() + self.clock_offset
 
     async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """What `work` returns.
@@ -136,8 +136,8 @@ class RedisConnection:
         seconds, micros = await self.run(self.redis.time)
         took = time.time() - before
         self._clocks.append((took, seconds + micros / 1_000_000 - before - took / 2))
-        took, ahead = min(self._clocks)
-        self.ahead = ahead if abs(ahead) > took else 0.0
+        took, offset = min(self._clocks)
+        self.clock_offset = offset if abs(offset) > took else 0.0
 
     async def close(self) -> None:
         """Closes all connections."""

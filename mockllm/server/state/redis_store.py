@@ -1,10 +1,10 @@
 """Shared state of processes on any machines, in Valkey or Redis (the extra `redis`).
 
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
-of each session), `total` (of all of them, or more), `once/...` (what a script returned), those of
-`redis_processes`, and for each session `NAME/journal`, `/played`, `/attempts`, `/answers`, `/kept`
-(the ids of the answers in order), `/conversations`, `/forgotten`, `/about`, `/setup`. The keys of a
-session expire when it was not used for `ttl` seconds.
+of each session), `once/...` (what a script returned), those of `redis_processes`, and for each
+session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
+their batches), `/conversations`, `/forgotten`, `/about`, `/setup`. The keys of a session expire
+when it was not used for `ttl` seconds.
 """
 
 from __future__ import annotations
@@ -23,28 +23,21 @@ from mockllm.replay.sessions.shared_session import (
     StateOperation,
     Turn,
 )
+from mockllm.server.state import redis_scripts
 from mockllm.server.state.redis_connection import RedisConnection
 from mockllm.server.state.redis_processes import RedisProcesses
-from mockllm.server.state.redis_scripts import APPEND, ATTEMPT, CLAIM, CREATE, NUMBER, PARTS
 from mockllm.server.state.store import (
-    BOUNDS,
+    MOST_NAMES,
     Batch,
-    Bounds,
     Names,
     Setup,
+    Totals,
     ended_gap,
+    read_turn_key,
+    turn_key,
 )
 
 __all__ = ["RedisStore"]
-
-
-def _turn_key(turn: Turn) -> str:
-    return f"{turn[1]} {turn[0]}"
-
-
-def _turn_of(key: bytes) -> Turn:
-    index, _, name = key.decode().partition(" ")
-    return name, int(index)
 
 
 class RedisStore:
@@ -57,23 +50,24 @@ class RedisStore:
         UsageError: the client is not installed, or the URL is wrong.
     """
 
-    def __init__(self, url: str, bounds: Bounds = BOUNDS) -> None:
-        self._bounds = bounds
+    def __init__(self, url: str) -> None:
         self._connection = RedisConnection(url)
         self._processes = RedisProcesses(self._connection)
         self._redis = self._connection.redis
-        self._append = self._redis.register_script(APPEND)
-        self._attempt = self._redis.register_script(ATTEMPT)
-        self._claim = self._redis.register_script(CLAIM)
-        self._create = self._redis.register_script(CREATE)
-        self._number = self._redis.register_script(NUMBER)
+        self._scripts = {
+            name: self._redis.register_script(getattr(redis_scripts, name))
+            for name in ("APPEND", "ATTEMPT", "CLAIM", "CREATE", "FORGET", "NUMBER")
+        }
 
     @property
-    def ahead(self) -> float:
-        return self._connection.ahead
+    def clock_offset(self) -> float:
+        return self._connection.clock_offset
 
     def _key(self, *parts: str) -> str:
         return self._connection.key(*parts)
+
+    async def _run(self, script: str, session: str, *args: str | float | bytes) -> Any:
+        return await self._connection.run_once(self._scripts[script], session, *args)
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         await self._processes.join(process, answers["flush"])
@@ -90,33 +84,37 @@ class RedisStore:
     async def figures_of_others(self) -> tuple[str, ...]:
         return ()
 
-    def taken(self, number: int) -> None:
-        return  # what a process had not written is not known when it has ended
-
     async def check(self) -> None:
         await self._connection.run(self._redis.ping)
 
     # Operations
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
-        run, run_once = self._connection.run, self._connection.run_once
         match operation:
             case FindAnswer(id):
-                return await run(lambda: self._redis.hget(self._key(session, "answers"), id))
+                return await self._find_answer(session, id)
             case FindConversation(id):
                 key = self._key(session, "conversations")
-                found = await run(lambda: self._redis.hget(key, id))
-                return None if found is None else found.decode()
+                token = await self._connection.run(lambda: self._redis.hget(key, id))
+                return None if token is None else token.decode()
             case Attempt(turn, failures):
-                return int(await run_once(self._attempt, session, _turn_key(turn), failures))
+                return int(await self._run("ATTEMPT", session, turn_key(turn), failures))
             case Claim(turns):
-                keys = map(_turn_key, turns)
-                place = int(await run_once(self._claim, session, self._connection.now, *keys))
+                keys = map(turn_key, turns)
+                place = int(await self._run("CLAIM", session, self._connection.now, *keys))
                 return None if place < 0 else place
             case Number():
-                return int(await run_once(self._number, session))
+                return int(await self._run("NUMBER", session))
 
-    async def note(
+    async def _find_answer(self, session: str, id: str) -> bytes | None:
+        run, journal = self._connection.run, self._key(session, "journal")
+        number = await run(lambda: self._redis.zscore(self._key(session, "answers"), id))
+        if number is None:
+            return None
+        batches = await run(lambda: self._redis.xrange(journal, int(number), int(number)))
+        return batches[0][1][b"entries"] if batches else None
+
+    async def keep(
         self,
         session: str,
         tokens: Mapping[str, str],
@@ -128,102 +126,112 @@ class RedisStore:
                 pipe.hset(self._key(session, "conversations"), mapping=dict(tokens))
                 pipe.expire(self._key(session, "conversations"), self._connection.ttl)
             if deleted:
-                pipe.hdel(self._key(session, "answers"), *deleted)
+                pipe.zrem(self._key(session, "answers"), *deleted)
             if unused:
-                pipe.zrem(self._key(session, "played"), *map(_turn_key, unused))
+                pipe.zrem(self._key(session, "played"), *map(turn_key, unused))
 
         await self._connection.transact(fill)
 
     # The journal
 
-    async def append(
-        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
-    ) -> None:
-        values: list[str | float | bytes] = [len(batches)]
-        for batch in batches:
-            outcomes = json.dumps(batch.outcomes)
-            values += [batch.session, batch.at, outcomes, batch.entries]
-            values += [len(batch.played), *map(_turn_key, batch.played)]
-            values.append(len(batch.answers))
-            for answer in batch.answers.items():
-                values += answer
-        values.append(len(lost))
-        for session, counts in lost.items():
-            values += [session, self._connection.now, len(counts)]
-            for count in counts.items():
-                values += count
-        await self._write(*values)
+    async def append(self, batches: Sequence[Batch]) -> Totals:
+        described = [
+            {
+                "session": batch.session,
+                "at": repr(batch.at),  # Lua would round a number
+                "outcomes": batch.outcomes,
+                "played": list(map(turn_key, batch.played)),
+                "answers": batch.answers,
+                "lost": batch.lost,
+            }
+            for batch in batches
+        ]
+        entries = [batch.entries for batch in batches]
+        ttl = self._connection.ttl
+        return Totals(
+            *json.loads(await self._run("APPEND", "", ttl, json.dumps(described), *entries))
+        )
 
-    async def _write(self, *values: str | float | bytes) -> None:
-        """Runs `APPEND`; the bounds hold afterwards."""
-        bounds = self._bounds
-        limits = (bounds.sessions, bounds.session_bytes, bounds.answers, bounds.all_bytes)
-        await self._connection.run_once(self._append, self._connection.ttl, *limits, *values)
+    def _drop_expired(self, pipe: Any) -> None:
+        """Removes the names of the sessions whose keys have expired, from all lists."""
+        expired = self._connection.now - self._connection.ttl
+        sessions, sizes = self._key("sessions"), self._key("sizes")
+        pipe.zremrangebyscore(sessions, "-inf", expired)
+        pipe.zremrangebyscore(self._key("evicted"), "-inf", expired)
+        pipe.execute_command("ZINTERSTORE", sizes, 2, sizes, sessions, "WEIGHTS", 1, 0)
 
-    async def names(self) -> Names:
-        old = self._connection.now - self._connection.ttl
+    async def sizes(self) -> dict[str, int]:
+        def fill(pipe: Any) -> None:
+            self._drop_expired(pipe)
+            pipe.zrange(self._key("sessions"), 0, -1)
+            pipe.zrange(self._key("sizes"), 0, -1, withscores=True)
+
+        *_, names, sizes = await self._connection.transact(fill)
+        known = dict(sizes)
+        return {name.decode(): int(known.get(name, 0)) for name in names}
+
+    async def forget_oldest(self, session: str) -> int:
+        return int(await self._run("FORGET", session))
+
+    async def evict(self, session: str) -> None:
+        evicted = self._key("evicted")
 
         def fill(pipe: Any) -> None:
-            for key in ("sessions", "evicted"):
-                pipe.zremrangebyscore(self._key(key), "-inf", old)
-                pipe.zrange(self._key(key), 0, -1)
+            self._remove(pipe, session)
+            pipe.hdel(self._key(session, "setup"), "body")
+            pipe.zadd(evicted, {session: self._connection.now})
+            pipe.zremrangebyrank(evicted, 0, -MOST_NAMES - 1)
+            pipe.expire(evicted, self._connection.ttl)
 
-        _, known, _, evicted = await self._connection.transact(fill)
-        living = {name.decode() for name in known}
-        return Names(
-            tuple(name.decode() for name in known),
-            tuple(name.decode() for name in evicted if name.decode() not in living),
-        )
+        await self._connection.transact(fill)
+
+    # Sessions
+
+    async def names(self) -> Names:
+        def fill(pipe: Any) -> None:
+            self._drop_expired(pipe)
+            pipe.zrange(self._key("sessions"), 0, -1)
+            pipe.zrange(self._key("evicted"), 0, -1)
+
+        *_, known, evicted = await self._connection.transact(fill)
+        living = {name.decode(): None for name in known}
+        gone = tuple(name.decode() for name in evicted)
+        return Names(tuple(living), tuple(name for name in gone if name not in living))
 
     async def load(self, session: str) -> Stored | None:
         def fill(pipe: Any) -> None:
             pipe.zscore(self._key("sessions"), session)
             pipe.zscore(self._key("evicted"), session)
-            pipe.lrange(self._key(session, "journal"), 0, -1)
+            pipe.xrange(self._key(session, "journal"))
             pipe.zrange(self._key(session, "played"), 0, -1)
             pipe.hgetall(self._key(session, "forgotten"))
             pipe.hget(self._key(session, "about"), "begun")
             pipe.zrange(self._key("ended"), 0, -1, withscores=True)
 
-        found = await self._connection.transact(fill)
-        used, evicted, journal, played, forgotten, begun, ended = found
+        answers = await self._connection.transact(fill)
+        used, evicted, journal, played, forgotten, begun, ended = answers
         if used is None and evicted is None:
             return None
-        since = float(begun or 0)
-        gaps = [ended_gap(name.decode(), at) for name, at in ended if begun and at >= since]
+        ends = [(name.decode(), at) for name, at in ended]
         return Stored(
-            [batch.partition(b"\n")[2] for batch in journal],
-            [_turn_of(key) for key in played],
+            [batch[b"entries"] for _, batch in journal],
+            [read_turn_key(key.decode()) for key in played],
             {outcome.decode(): int(count) for outcome, count in forgotten.items()},
             evicted is not None,
-            tuple(gaps),
-            {name.decode() for name, _ in ended},
+            tuple(ended_gap(*end) for end in ends if begun and end[1] >= float(begun)),
+            {name for name, _ in ends},
         )
 
-    # Sessions made over HTTP
-
     async def create(self, session: str, setup: Setup | None) -> bool:
-        now = self._connection.now
-        if not await self._connection.run_once(self._create, session, now):
-            return False
-
-        def fill(pipe: Any) -> None:
-            if setup is not None:
-                self._forget(pipe, session, "setup")
-                fields = {"version": setup.version, "body": setup.body, "gone": ""}
-                pipe.hset(self._key(session, "setup"), mapping=fields)
-                pipe.expire(self._key(session, "setup"), self._connection.ttl)
-            pipe.hsetnx(self._key(session, "about"), "begun", now)
-            pipe.expire(self._key(session, "about"), self._connection.ttl)
-
-        await self._connection.transact(fill)
-        await self._write(0, 0)
-        return True
+        version, body = ("", b"") if setup is None else (setup.version, setup.body)
+        ttl, now = self._connection.ttl, self._connection.now
+        return bool(int(await self._run("CREATE", session, now, ttl, version, body)))
 
     async def delete(self, session: str) -> None:
         def fill(pipe: Any) -> None:
-            self._forget(pipe, session, "setup")
-            pipe.zrem(self._key("sessions"), session)
+            self._remove(pipe, session)
+            pipe.zrem(self._key("evicted"), session)
+            pipe.delete(self._key(session, "setup"))
 
         await self._connection.transact(fill)
 
@@ -231,25 +239,31 @@ class RedisStore:
         now = self._connection.now
 
         def fill(pipe: Any) -> None:
-            self._forget(pipe, session)
+            self._remove(pipe, session)
+            pipe.zrem(self._key("evicted"), session)
             pipe.zadd(self._key("sessions"), {session: now})
             pipe.hset(self._key(session, "about"), "begun", now)
             pipe.expire(self._key(session, "about"), self._connection.ttl)
 
         await self._connection.transact(fill)
 
-    def _forget(self, pipe: Any, session: str, *more: str) -> None:
-        """Deletes what is known of a session. `total` stays as it is: it may be too high."""
-        pipe.delete(*(self._key(session, part) for part in (*PARTS, *more)))
-        pipe.zrem(self._key("evicted"), session)
-        pipe.zrem(self._key("sizes"), session)
+    def _remove(self, pipe: Any, session: str) -> None:
+        """Deletes what is known of a session, but not its setup."""
+        pipe.delete(*(self._key(session, part) for part in redis_scripts.PARTS))
+        for names in ("sessions", "sizes"):
+            pipe.zrem(self._key(names), session)
 
     async def setup(self, session: str, known: str | None) -> Setup | None:
-        key, run = self._key(session, "setup"), self._connection.run
-        version, gone = await run(lambda: self._redis.hmget(key, "version", "gone"))
+        key = self._key(session, "setup")
+
+        def fill(pipe: Any) -> None:
+            pipe.hget(key, "version")
+            pipe.hexists(key, "body")
+
+        version, has_body = await self._connection.transact(fill)
         if version is None:
             return None
-        if gone or version.decode() == known:
-            return Setup(version.decode(), b"", bool(gone))
-        body = await run(lambda: self._redis.hget(key, "body"))
+        if not has_body or version.decode() == known:
+            return Setup(version.decode(), gone=not has_body)
+        body = await self._connection.run(lambda: self._redis.hget(key, "body"))
         return Setup(version.decode(), body or b"")

@@ -3,112 +3,105 @@
 from __future__ import annotations
 
 import asyncio
-import mmap
 import os
 import sqlite3
-import struct
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from mockllm.replay.sessions.entry_packing import Stored
-from mockllm.replay.sessions.shared_session import StateOperation, Turn
-from mockllm.server.state.peers import PeerListener, ask_peers
+from mockllm.server.state.loopback import LoopbackListener, ask_processes
 from mockllm.server.state.sqlite_tables import SqliteTables
-from mockllm.server.state.store import (
-    BOUNDS,
-    Batch,
-    Bounds,
-    Names,
-    Setup,
-    StoreError,
-    ended_gap,
-)
+from mockllm.server.state.store import StoreError
 
 __all__ = ["SqliteStore"]
 
-_COUNT = struct.Struct("<Q")
 _BUSY = 10.0
 """For so many seconds a process waits for another one that writes."""
 
+_Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+
+
+def _in_thread(
+    work: Callable[Concatenate[SqliteTables, _Arguments], _Result],
+) -> Callable[Concatenate[SqliteStore, _Arguments], Coroutine[Any, Any, _Result]]:
+    """The method of a store that does some work with its tables."""
+
+    async def method(
+        self: SqliteStore, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Result:
+        tables = self.tables
+        return await self.run(lambda: work(tables, *args, **kwargs))
+
+    return method
 
 
 class SqliteStore:
     """State in a database file; one thread of each process works with it."""
 
-    ahead = 0.0
+    clock_offset = 0.0
 
-    def __init__(self, path: Path, bounds: Bounds = BOUNDS) -> None:
-        self._path, self._bounds = path, bounds
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mockllm-state")
         self._database: sqlite3.Connection | None = None
-        self._opened: SqliteTables | None = None
+        self._tables: SqliteTables | None = None
         self._process = ""
-        self._listener: PeerListener | None = None
-        self._taken: mmap.mmap | None = None
+        self._listener: LoopbackListener | None = None
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         self._process = process
-        self._listener = PeerListener(answers)
+        self._listener = LoopbackListener(answers)
         port = await self._listener.open()
         try:
-            await self._run(self._open, port)
+            await self.run(lambda: self._open(port))
         except BaseException:
             await self._listener.close()
             self._thread.shutdown()
             raise
 
     def _open(self, port: int) -> None:
-        count = self._count_of(self._process)
-        count.write_bytes(bytes(_COUNT.size))
-        with count.open("r+b") as file:
-            self._taken = mmap.mmap(file.fileno(), _COUNT.size)
-        database = sqlite3.connect(
+        self._database = sqlite3.connect(
             self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False
         )
-        self._database = database
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = OFF")  # a machine that fails loses it all anyway
-        self._opened = SqliteTables(database, self._bounds)
-        self._opened.join(self._process, os.getpid(), port)
+        self._tables = SqliteTables(self._database)
+        self._tables.join(self._process, os.getpid(), port)
 
     async def close(self) -> None:
         if self._database is not None:
-            await self._run(self._close)
+            await self.run(self._close)
         if self._listener is not None:
             await self._listener.close()
         self._thread.shutdown()
 
     def _close(self) -> None:
-        if self._taken is not None:
-            self._taken.close()
-            self._count_of(self._process).unlink(missing_ok=True)
-        if self._opened is not None:
-            self._opened.leave(self._process)
+        self.tables.leave(self._process)
         if self._database is not None:
             self._database.close()
-        self._database = self._opened = None
-
-    def _count_of(self, process: str) -> Path:
-        """The file with the number of entries that a process has taken."""
-        return self._path.with_name(f"{self._path.name}.{process}")
-
-    def taken(self, number: int) -> None:
-        if self._taken is not None:
-            _COUNT.pack_into(self._taken, 0, number)
+        self._database = self._tables = None
 
     @property
-    def _tables(self) -> SqliteTables:
-        if self._opened is None:
-            raise StoreError(f"{self._path}: it is not open")
-        return self._opened
+    def tables(self) -> SqliteTables:
+        """The tables, for the thread.
 
-    async def _run(self, work: Callable[..., _Result], *args: Any) -> _Result:
+        Raises:
+            StoreError: the store is not open.
+        """
+        if self._tables is None:
+            raise StoreError(f"{self._path}: it is not open")
+        return self._tables
+
+    async def run(self, work: Callable[[], _Result]) -> _Result:
+        """What some work returns, which is done in the thread.
+
+        Raises:
+            StoreError: the database refuses.
+        """
+
         def run() -> _Result:
             try:
-                return work(*args)
+                return work()
             except sqlite3.Error as error:
                 if self._database is not None and self._database.in_transaction:
                     self._database.rollback()
@@ -116,25 +109,19 @@ class SqliteStore:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    async def check(self) -> None:
-        await self._run(self._tables.one, "SELECT 1")
-
-    async def perform(self, session: str, operation: StateOperation) -> Any:
-        return await self._run(self._tables.perform, session, operation)
-
-    async def note(
-        self,
-        session: str,
-        tokens: Mapping[str, str],
-        deleted: Sequence[str],
-        unused: Sequence[Turn],
-    ) -> None:
-        await self._run(self._tables.note, session, tokens, deleted, unused)
-
-    async def append(
-        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
-    ) -> None:
-        await self._run(self._tables.append, batches, lost, self._process, written)
+    check = _in_thread(SqliteTables.check)
+    perform = _in_thread(SqliteTables.perform)
+    keep = _in_thread(SqliteTables.keep)
+    append = _in_thread(SqliteTables.append)
+    sizes = _in_thread(SqliteTables.sizes)
+    forget_oldest = _in_thread(SqliteTables.forget_oldest)
+    evict = _in_thread(SqliteTables.evict)
+    names = _in_thread(SqliteTables.names)
+    load = _in_thread(SqliteTables.load)
+    create = _in_thread(SqliteTables.create)
+    delete = _in_thread(SqliteTables.delete)
+    reset = _in_thread(SqliteTables.reset)
+    setup = _in_thread(SqliteTables.setup)
 
     # Processes
 
@@ -143,7 +130,7 @@ class SqliteStore:
         silent = [name for name, answer in answers.items() if answer is None]
         gone = [name for name in silent if not _is_running(pids[name])]
         if gone:
-            await self._run(self._tables.note_ended, gone)
+            await self.run(lambda: self.tables.note_ended(gone))
         return tuple(name for name in silent if name not in gone)
 
     async def figures_of_others(self) -> tuple[str, ...]:
@@ -152,65 +139,9 @@ class SqliteStore:
 
     async def _ask(self, question: str) -> tuple[dict[str, str | None], dict[str, int]]:
         """What the other processes answer, and their process ids."""
-        find = "SELECT name, pid, port FROM processes WHERE ended IS NULL AND name <> ?"
-        others = await self._run(self._tables.all, find, self._process)
-        answers = await ask_peers({name: port for name, _, port in others}, question)
+        others = await self.run(lambda: self.tables.others(self._process))
+        answers = await ask_processes({name: port for name, _, port in others}, question)
         return answers, {name: pid for name, pid, _ in others}
-
-    # Sessions
-
-    async def names(self) -> Names:
-        return await self._run(self._tables.names)
-
-    async def load(self, session: str) -> Stored | None:
-        return await self._run(self._load, session)
-
-    def _load(self, session: str) -> Stored | None:
-        read = self._tables.all
-        with self._tables.reading():
-            found = read("SELECT begun, evicted, again FROM sessions WHERE name = ?", session)
-            if found:
-                find = "SELECT entries FROM batches WHERE session = ? ORDER BY id"
-                entries = read(find, session)
-                find = "SELECT scenario, turn FROM played WHERE session = ? ORDER BY id"
-                played = read(find, session)
-                lost = read("SELECT outcome, count FROM forgotten WHERE session = ?", session)
-                find = "SELECT name, ended, written FROM processes WHERE ended IS NOT NULL"
-                gone = read(find)
-        if not found:
-            return None
-        ((begun, evicted, again),) = found
-        return Stored(
-            tuple(entry for (entry,) in entries),
-            played,
-            dict(lost),
-            bool(evicted or again),
-            tuple(self._gaps(one for one in gone if one[1] >= begun)),
-            {name for name, *_ in gone},
-        )
-
-    def _gaps(self, ended: Iterable[tuple[str, float, int]]) -> Iterator[str]:
-        """What is missing of processes that ended, each with the number that it has written."""
-        for process, at, written in ended:
-            try:
-                (taken,) = _COUNT.unpack(self._count_of(process).read_bytes())
-            except (OSError, struct.error):
-                yield ended_gap(process, at)
-                continue
-            if taken > written:
-                yield ended_gap(process, at, taken - written)
-
-    async def create(self, session: str, setup: Setup | None) -> bool:
-        return await self._run(self._tables.create, session, setup)
-
-    async def delete(self, session: str) -> None:
-        await self._run(self._tables.delete, session)
-
-    async def reset(self, session: str) -> None:
-        await self._run(self._tables.reset, session)
-
-    async def setup(self, session: str, known: str | None) -> Setup | None:
-        return await self._run(self._tables.setup, session, known)
 
 
 def _is_running(pid: int) -> bool:

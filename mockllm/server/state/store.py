@@ -11,41 +11,20 @@ from mockllm.replay.sessions.entry_packing import Stored
 from mockllm.replay.sessions.shared_session import StateOperation, Turn
 
 __all__ = [
-    "BOUNDS",
     "MOST_NAMES",
     "Batch",
-    "Bounds",
     "Names",
     "Setup",
     "StateStore",
     "StoreError",
+    "Totals",
     "ended_gap",
+    "read_turn_key",
+    "turn_key",
 ]
 
 MOST_NAMES = 65_536
-"""How many names of evicted sessions a store remembers at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How much a store keeps.
-
-    Args:
-        sessions: beyond this number, the least recently used session is evicted.
-        session_bytes: of a session's journal and answers; the oldest entries are forgotten.
-        answers: how many answers of a session can be looked up.
-        all_bytes: of all sessions; the largest one forgets its oldest entries. If it has only its
-            last ones, the least recently used session is evicted.
-    """
-
-    sessions: int = 1000
-    session_bytes: int = 48 * 1024 * 1024
-    answers: int = 1000
-    all_bytes: int = 256 * 1024 * 1024
-
-
-BOUNDS = Bounds()
-"""As large as those of a process that keeps its state itself."""
+"""How many names of evicted sessions a store remembers."""
 
 
 class StoreError(Exception):
@@ -57,19 +36,31 @@ class Batch:
     """Journal entries of a session on their way to the store.
 
     Args:
-        entries: as `mockllm.replay.sessions.entry_packing.pack` makes them.
-        outcomes: of those whose answer is over; the others will be written again.
         at: when the last of the requests arrived, in seconds of the clock of all processes.
+        entries: as `mockllm.replay.sessions.entry_packing.pack` makes them; empty for none.
+        outcomes: of those whose answer is over; the others will be written again.
         played: the turns that were played.
-        answers: the answers that can be looked up, by id: each is packed by itself.
+        answers: the ids of the answers among the entries that can be looked up.
+        lost: requests of which only the outcomes are known.
     """
 
     session: str
-    entries: bytes
-    outcomes: Mapping[str, int]
     at: float
+    entries: bytes = b""
+    outcomes: Mapping[str, int] = field(default_factory=dict)
     played: tuple[Turn, ...] = ()
-    answers: Mapping[str, bytes] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+    lost: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a store has: the number of its sessions, the bytes of their journals, and those of
+    the largest one."""
+
+    sessions: int
+    all_bytes: int
+    session_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +84,14 @@ class Names:
     """The names of the sessions of a store, and of those that were evicted, the oldest first."""
 
     known: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = field(default=())
+    evicted: tuple[str, ...] = ()
 
 
 class StateStore(Protocol):
-    """Shared state. Every method may raise `StoreError`."""
+    """Shared state. Every method is one atomic step, and may raise `StoreError`."""
 
     @property
-    def ahead(self) -> float:
+    def clock_offset(self) -> float:
         """By how many seconds the clock of all processes is ahead of this one's."""
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
@@ -115,20 +106,14 @@ class StateStore(Protocol):
     async def close(self) -> None:
         """Leaves the processes; everything was written before."""
 
-    def taken(self, number: int) -> None:
-        """Notes that this process has taken an entry, which it will write; it must be fast.
-
-        Args:
-            number: of the exchange in this process.
-        """
-
     async def check(self) -> None:
         """Returns if the store can be reached now."""
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
-        """Carries out an operation; of `FindAnswer` the outcome is a packed entry, as bytes."""
+        """Carries out an operation; of `FindAnswer` the outcome is the entries of the batch that
+        has the answer, as bytes."""
 
-    async def note(
+    async def keep(
         self,
         session: str,
         tokens: Mapping[str, str],
@@ -138,15 +123,8 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
-    async def append(
-        self, batches: Sequence[Batch], lost: Mapping[str, Mapping[str, int]], written: int = 0
-    ) -> None:
-        """Writes entries.
-
-        Args:
-            lost: by session, requests of which only the outcomes are known.
-            written: the number of the last exchange of this process that is written then.
-        """
+    async def append(self, batches: Sequence[Batch]) -> Totals:
+        """Writes entries; how much the store has then."""
 
     async def flush_others(self) -> tuple[str, ...]:
         """Makes all other processes write what they have; the names of those that do not answer."""
@@ -154,6 +132,20 @@ class StateStore(Protocol):
     async def figures_of_others(self) -> tuple[str, ...]:
         """The metrics of the other processes that listen on the same port. Those of other machines
         are read by themselves."""
+
+    # What the bounds need
+
+    async def sizes(self) -> dict[str, int]:
+        """The bytes of the journal of each session, the least recently used session first."""
+
+    async def forget_oldest(self, session: str) -> int:
+        """Forgets the oldest batch of a session but the outcomes of its entries; how many bytes
+        that were. The last batch stays."""
+
+    async def evict(self, session: str) -> None:
+        """Deletes what is known of a session, and the body of its setup; its name stays."""
+
+    # Sessions
 
     async def names(self) -> Names:
         """The names of all sessions."""
@@ -178,16 +170,26 @@ class StateStore(Protocol):
         """
 
 
-def ended_gap(process: str, at: float, lost: int | None = None) -> str:
+def ended_gap(process: str, at: float) -> str:
     """The text for a process that ended without writing what it had.
 
     Args:
         at: when that was found, as `time.time` has it.
-        lost: how many requests are missing; None: that is not known.
     """
     when = time.strftime("%H:%M:%S", time.localtime(at))
-    if lost is None:
-        missing = "requests of its last moments may be missing"
-    else:
-        missing = f"{lost} of the requests that it answered {'is' if lost == 1 else 'are'} missing"
-    return f"the server process {process} was found ended at {when} without a word: {missing}"
+    return (
+        f"the server process {process} was found ended at {when} without a word: requests of its "
+        "last moments may be missing"
+    )
+
+
+def turn_key(turn: Turn) -> str:
+    """A turn as one text."""
+    scenario, index = turn
+    return f"{index} {scenario}"
+
+
+def read_turn_key(key: str) -> Turn:
+    """The turn that `turn_key` wrote."""
+    index, _, scenario = key.partition(" ")
+    return scenario, int(index)

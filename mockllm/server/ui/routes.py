@@ -21,6 +21,7 @@ from mockllm.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.model import Scenario
 from mockllm.server.control import base_urls
 from mockllm.server.http.delivery import deliver
+from mockllm.server.state.shared_control import SharedControl
 from mockllm.server.ui.answers import made_sent, sent_of
 from mockllm.server.ui.attached import Attached
 from mockllm.server.ui.live import MOST_ROWS, Live, Sources
@@ -161,7 +162,7 @@ class LivePage:
         shared = self._handler.shared
         if shared is None:
             return list(self._handler.sessions)
-        return list(await shared.state.snapshot(None))
+        return list(await SharedControl(shared, self._handler.assigned).load())
 
     def _scenarios_of(self, session: Session) -> list[str] | None:
         setup = self._answers.assigned.find(session.name)
@@ -183,7 +184,7 @@ class LivePage:
         if shared is None:
             found = self._handler.sessions.find(name)
         else:
-            found = (await shared.state.snapshot([name])).find(name)
+            found = (await SharedControl(shared, self._handler.assigned).load([name])).find(name)
         if found is None:
             raise RequestError(f"There is no session {name[:128]!r} any more.", status=404)
         return found

@@ -19,14 +19,15 @@ from mockllm.replay.sessions.shared_session import Claim, FindAnswer
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 from mockllm.server.state import sqlite_tables
+from mockllm.server.state.bounds import Bounds, hold_bounds
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
-from mockllm.server.state.store import Batch, Bounds, Names, Setup, StateStore
+from mockllm.server.state.store import Batch, Names, Setup, StateStore, StoreError
 from mockllm.server.thread import ServerThread
 from tests.server.shared_state.replicas import redis_server
 from tests.timeouts import GIVE_UP
 
-BOUNDS = Bounds(sessions=3, session_bytes=6000, answers=2, all_bytes=12_000)
+BOUNDS = Bounds(sessions=3, session_bytes=6000, all_bytes=12_000)
 _LATER = 2_000_000_000
 """A time in seconds, later than now: no session has expired then."""
 
@@ -35,10 +36,10 @@ _LATER = 2_000_000_000
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], StateStore]]:
     """Makes stores of one place, with small bounds."""
     if request.param == "sqlite":
-        yield lambda: SqliteStore(tmp_path / "state.db", BOUNDS)
+        yield lambda: SqliteStore(tmp_path / "state.db")
     else:
         with redis_server(tmp_path) as server:
-            yield lambda: RedisStore(server.url, BOUNDS)
+            yield lambda: RedisStore(server.url)
 
 
 async def nothing() -> str:
@@ -59,14 +60,18 @@ async def opened(
         await store.close()
 
 
+async def append(store: StateStore, *batches: Batch) -> None:
+    """Writes entries, as a process does it."""
+    if not BOUNDS.hold(await store.append(batches)):
+        await hold_bounds(store, BOUNDS)
+
+
 def write(session: str, number: int, **fields: Any) -> Batch:
     """An entry of some 1,000 bytes, or of more."""
     body = b"x" * fields.pop("size", 200)
-    exchange = Exchange("POST", "/", {}, body, at=float(number), outcome="played")
+    exchange = Exchange("POST", "/", {}, body, at=_LATER + number, outcome="played")
     entries = pack([(number, exchange)], "p")
-    if "answer_id" in fields:
-        fields["answers"] = {fields.pop("answer_id"): entries}
-    return Batch(session, entries, {"played": 1}, float(number), **fields)
+    return Batch(session, _LATER + number, entries, {"played": 1}, **fields)
 
 
 def test_a_journal_beyond_its_bytes(make: Callable[[], StateStore]) -> None:
@@ -75,7 +80,7 @@ def test_a_journal_beyond_its_bytes(make: Callable[[], StateStore]) -> None:
     async def run() -> None:
         async with opened(make, "a") as one, opened(make, "b") as other:
             for number in range(30):
-                await (one if number % 2 else other).append([write("s", number)], {})
+                await append(one if number % 2 else other, write("s", number))
             stored = await one.load("s")
         assert stored is not None
         session = restore("s", stored)
@@ -95,14 +100,14 @@ def test_sessions_beyond_their_number(make: Callable[[], StateStore]) -> None:
         async with opened(make) as store:
             assert await store.create("made", Setup("1", b"{}"))
             for number in range(4):
-                await store.append([write(f"s{number}", _LATER + number)], {})
+                await append(store, write(f"s{number}", number))
             names = await store.names()
             assert names.known == ("s1", "s2", "s3")
             assert set(names.evicted) == {"made", "s0"}
             found = await store.setup("made", None)
             assert found is not None
             assert found.gone
-            await store.append([write("s0", _LATER + 9)], {})
+            await append(store, write("s0", 9))
             stored = await store.load("s0")
             assert stored is not None
             assert (stored.evicted, len(stored.entries)) == (True, 1)
@@ -115,10 +120,10 @@ def test_sessions_beyond_their_bytes(make: Callable[[], StateStore]) -> None:
 
     async def run() -> None:
         async with opened(make, "a") as one, opened(make, "b") as other:
-            await one.append([write("small", 1)], {})
+            await append(one, write("small", 1))
             for number in range(2, 20, 2):
-                await one.append([write("large", number)], {})
-                await other.append([write("later", number + 1)], {})
+                await append(one, write("large", number))
+                await append(other, write("later", number + 1))
             stored = {name: await one.load(name) for name in ("small", "large", "later")}
         sessions = {name: restore(name, found) for name, found in stored.items() if found}
         assert len(sessions["small"].journal) == 1
@@ -138,7 +143,7 @@ def test_sessions_beyond_their_bytes_with_one_entry_each(make: Callable[[], Stat
         async with opened(make) as store:
             assert await store.create("first", Setup("1", b"{}"))
             for number, name in enumerate(("first", "second", "third")):
-                await store.append([write(name, _LATER + number, size=4000)], {})
+                await append(store, write(name, number, size=4000))
             assert await store.names() == Names(("second", "third"), ("first",))
             setup = await store.setup("first", None)
             assert setup is not None
@@ -146,7 +151,7 @@ def test_sessions_beyond_their_bytes_with_one_entry_each(make: Callable[[], Stat
             stored = await store.load("first")
             assert stored is not None
             assert (stored.evicted, len(stored.entries)) == (True, 0)
-            await store.append([write("first", _LATER + 9)], {})
+            await append(store, write("first", 9))
             stored = await store.load("first")
             assert stored is not None
             assert (stored.evicted, len(stored.entries)) == (True, 1)
@@ -158,16 +163,15 @@ def test_sessions_beyond_their_bytes_with_one_entry_each(make: Callable[[], Stat
 def test_names_of_evicted_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The latest ones are remembered; the others do not stay in the file for ever."""
     monkeypatch.setattr(sqlite_tables, "MOST_NAMES", 4)
-    monkeypatch.setattr(sqlite_tables, "_FEW", 3)
 
     async def run() -> None:
-        async with opened(lambda: SqliteStore(tmp_path / "state.db", BOUNDS)) as store:
+        async with opened(lambda: SqliteStore(tmp_path / "state.db")) as store:
             assert await store.create("s0", Setup("1", b"{}"))
             for number in range(3, 30):
-                await store.append([write(f"s{number}", _LATER + number)], {})
+                await append(store, write(f"s{number}", number))
             names = await store.names()
             assert names.known == ("s27", "s28", "s29")
-            assert 4 <= len(names.evicted) < 7
+            assert len(names.evicted) == 4
             assert names.evicted[-1] == "s26"
             assert await store.setup("s0", None) is None
 
@@ -179,13 +183,13 @@ def test_deleted_sessions_leave_room(make: Callable[[], StateStore]) -> None:
 
     async def run() -> None:
         async with opened(make) as store:
-            await store.append([write("kept", _LATER)], {})
+            await append(store, write("kept", 0))
             for number in range(20):
                 name = f"s{number}"
-                await store.append([write(name, _LATER + number, size=4000)], {})
+                await append(store, write(name, number, size=4000))
                 if number % 2:
                     await store.reset(name)
-                    await store.append([write(name, _LATER + number, size=4000)], {})
+                    await append(store, write(name, number, size=4000))
                 await store.delete(name)
             assert await store.names() == Names(("kept",), ())
             stored = await store.load("kept")
@@ -196,39 +200,25 @@ def test_deleted_sessions_leave_room(make: Callable[[], StateStore]) -> None:
 
 
 def test_answers_go_with_their_entries(make: Callable[[], StateStore]) -> None:
-    """An answer can be looked up as long as its latest entry is in the journal, and its bytes
-    count."""
+    """An answer can be looked up as long as its latest entry is in the journal."""
 
     async def run() -> None:
         async with opened(make) as store:
-            await store.append([write("s", 1, answer_id="twice"), write("s", 2)], {})
-            await store.append([write("s", 3, answer_id="once")], {})
-            await store.append([write("s", 4, answer_id="twice")], {})
-            await store.append([write("s", 5, size=3000)], {})
+            await append(store, write("s", 1, answers=("twice",)), write("s", 2))
+            await append(store, write("s", 3, answers=("once",)))
+            await append(store, write("s", 4, answers=("twice",)))
+            await append(store, write("s", 5, size=4500))
             found = [await store.perform("s", FindAnswer(id)) for id in ("once", "twice")]
             assert [one is not None for one in found] == [False, True]
             stored = await store.load("s")
             assert stored is not None
-            assert _size(stored) + len(found[1]) <= BOUNDS.session_bytes
+            assert _size(stored) <= BOUNDS.session_bytes
 
     asyncio.run(run())
 
 
 def _size(stored: Stored | None) -> int:
     return 0 if stored is None else sum(map(len, stored.entries))
-
-
-def test_answers_beyond_their_number(make: Callable[[], StateStore]) -> None:
-    """The oldest answers cannot be looked up any more."""
-
-    async def run() -> None:
-        async with opened(make) as store:
-            for number in range(4):
-                await store.append([write("s", number, answer_id=f"a{number}")], {})
-            found = [await store.perform("s", FindAnswer(f"a{number}")) for number in range(4)]
-            assert [one is not None for one in found] == [False, False, True, True]
-
-    asyncio.run(run())
 
 
 def test_a_claim_that_was_not_played(make: Callable[[], StateStore]) -> None:
@@ -238,7 +228,7 @@ def test_a_claim_that_was_not_played(make: Callable[[], StateStore]) -> None:
         async with opened(make) as store:
             claim = Claim((("a", 0), ("b", 1)))
             assert [await store.perform("s", claim) for _ in range(3)] == [0, 1, None]
-            await store.note("s", {}, [], [("b", 1)])
+            await store.keep("s", {}, [], [("b", 1)])
             assert [await store.perform("s", claim) for _ in range(2)] == [1, None]
 
     asyncio.run(run())
@@ -249,7 +239,11 @@ def test_what_was_lost_on_the_way(make: Callable[[], StateStore]) -> None:
 
     async def run() -> None:
         async with opened(make) as store:
-            await store.append([write("s", 1)], {"s": {"played": 7}, "other": {"invalid": 2}})
+            lost = (
+                Batch("s", _LATER, lost={"played": 7}),
+                Batch("other", _LATER, lost={"invalid": 2}),
+            )
+            await append(store, write("s", 1), *lost)
             stored, other = await store.load("s"), await store.load("other")
             assert stored is not None
             assert other is not None
@@ -261,7 +255,6 @@ def test_what_was_lost_on_the_way(make: Callable[[], StateStore]) -> None:
 
 def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateStore]) -> None:
     """All others are asked to write; one that fails to is named."""
-    from mockllm.server.state.store import StoreError
 
     async def fails() -> str:
         raise StoreError("full")
@@ -283,10 +276,11 @@ def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateSt
     asyncio.run(run())
 
 
-def test_a_process_that_ended_with_entries_that_it_had_not_written(tmp_path: Path) -> None:
-    """They are counted, and every verdict that may need them says so."""
+def test_a_process_that_ended_without_a_word(tmp_path: Path) -> None:
+    """Every verdict that may need its entries says so."""
     script = f"""
 import asyncio, os
+from dataclasses import replace
 from pathlib import Path
 from mockllm.server.state.sqlite_store import SqliteStore
 from tests.server.shared_state.test_bounds import nothing, write
@@ -294,9 +288,7 @@ from tests.server.shared_state.test_bounds import nothing, write
 async def run():
     store = SqliteStore(Path({str(tmp_path / "state.db")!r}))
     await store.open("victim", {{"flush": nothing}})
-    for number in range(1, 6):
-        store.taken(number)
-    await store.append([write("s", 1), write("s", 2)], {{}}, 2)
+    await store.append([replace(write("s", number), at=1.0) for number in (1, 2)])
     os._exit(9)
 
 asyncio.run(run())
@@ -311,7 +303,7 @@ asyncio.run(run())
         assert stored is not None
         (gap,) = stored.gaps
         assert "victim was found ended" in gap
-        assert "3 of the requests that it answered are missing" in gap
+        assert "requests of its last moments may be missing" in gap
         session = restore("s", stored)
         assert (session.count, session.gaps) == (2, (gap,))
 

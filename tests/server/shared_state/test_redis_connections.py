@@ -64,7 +64,7 @@ def test_an_answer_of_the_server_that_is_lost(tmp_path: Path) -> None:
             cuts = CutsAnswers(server.port)
             port = await cuts.open()
             store = RedisStore(f"redis://127.0.0.1:{port}/0")
-            entries = Batch("s", b"{}", {"played": 1}, 2e9)
+            entries = Batch("s", 2e9, b"{}", {"played": 1}, lost={"invalid": 2})
             for operation, outcomes in (
                 (Attempt(("busy", 0), 3), [0, 1, 2, 3, 0]),
                 (Claim((("a", 0), ("b", 1))), [0, 1, None, None, None]),
@@ -77,7 +77,7 @@ def test_an_answer_of_the_server_that_is_lost(tmp_path: Path) -> None:
             cuts.next_one = True
             assert await store.create("made", Setup("1", b"{}"))
             cuts.next_one = True
-            await store.append([entries], {"s": {"invalid": 2}})
+            await store.append([entries])
             stored = await store.load("s")
             assert stored is not None
             assert (len(stored.entries), stored.forgotten) == (1, {"invalid": 2})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
+from cachetools import LRUCache
+
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.shared_session import StateAwayError
 from mockllm.server.session_requests import read_session_request
 from mockllm.server.session_setup import SessionSetups
-from mockllm.server.state.shared import SharedState
+from mockllm.server.state.shared_state import SharedState, needing
 from mockllm.server.state.store import Setup
 
 __all__ = ["SharedSetups"]
@@ -19,6 +21,8 @@ _MOST = 256
 
 _MOST_NAMES = 65_536
 """Of so many sessions a process remembers that it has seen their setup."""
+
+_PURPOSE = "the setup of its session, which this process has not seen yet,"
 
 
 class SharedSetups:
@@ -31,7 +35,7 @@ class SharedSetups:
     def __init__(self, state: SharedState, setups: SessionSetups) -> None:
         self._state, self._setups = state, setups
         self._versions: OrderedDict[str, str] = OrderedDict()
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: LRUCache[str, bool] = LRUCache(_MOST_NAMES)
         self._lock = asyncio.Lock()
 
     async def refresh(self, session: str, served: Player) -> None:
@@ -47,51 +51,42 @@ class SharedSetups:
             RequestError: its scenarios need the server's, which are different here.
         """
         try:
-            found = await self._state.setup(session, self._versions.get(session))
+            with needing(_PURPOSE):
+                setup = await self._state.store.setup(session, self._versions.get(session))
         except StateAwayError:
             if session not in self._seen:
                 raise
         else:
-            await self._follow(session, found, served)
-            self._note_seen(session)
+            await self._follow(session, setup, served)
+            self._seen[session] = True
 
-    async def _follow(self, session: str, found: Setup | None, served: Player) -> None:
-        known = self._versions.get(session)
-        if found is None:
-            if known is not None:
+    async def _follow(self, session: str, setup: Setup | None, served: Player) -> None:
+        if setup is None:
+            if session in self._versions:
                 self.drop(session)
-            return
-        if found.gone:
+        elif setup.gone:
             self.drop(session)
             self._setups.note_evicted(session)
-            return
-        if found.version == known:
-            self._versions.move_to_end(session)
-            return
-        async with self._lock:
-            if self._versions.get(session) == found.version:
-                return
-            await self._set_up(session, found.version, found.body, served)
+        else:
+            async with self._lock:
+                if self._versions.get(session) != setup.version:
+                    await self._set_up(session, setup, served)
+                self._versions.move_to_end(session)
 
-    async def _set_up(self, session: str, version: str, body: bytes, served: Player) -> None:
-        request = await asyncio.to_thread(read_session_request, body, lambda: served.served.by_name)
+    async def _set_up(self, session: str, setup: Setup, served: Player) -> None:
+        by_name = served.served.by_name
+        request = await asyncio.to_thread(read_session_request, setup.body, lambda: by_name)
         player = await asyncio.to_thread(self._setups.make_player, request, served)
         self.drop(session)
         while len(self._versions) >= _MOST:
             self.drop(next(iter(self._versions)))
         self._setups.add(session, request, player, served)
-        self._versions[session] = version
+        self._versions[session] = setup.version
 
     def note(self, session: str, version: str) -> None:
         """Notes the version of a setup that this process made itself."""
         self._versions[session] = version
-        self._note_seen(session)
-
-    def _note_seen(self, session: str) -> None:
-        self._seen[session] = None
-        self._seen.move_to_end(session)
-        if len(self._seen) > _MOST_NAMES:
-            self._seen.popitem(last=False)
+        self._seen[session] = True
 
     def drop(self, session: str) -> None:
         """Forgets the setup of a session in this process."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from mockllm.server.state.store import StoreError
 
-__all__ = ["PeerListener", "ask_peers"]
+__all__ = ["LoopbackListener", "ask_processes"]
 
 _WAIT = 5.0
 """For so many seconds a process waits for the others."""
@@ -17,7 +17,7 @@ _MOST = 1024 * 1024
 """The longest line, in bytes."""
 
 
-class PeerListener:
+class LoopbackListener:
     """Answers other processes.
 
     Args:
@@ -57,7 +57,7 @@ class PeerListener:
             writer.close()
 
 
-async def ask_peers(ports: Mapping[str, int], question: str) -> dict[str, str | None]:
+async def ask_processes(ports: Mapping[str, int], question: str) -> dict[str, str | None]:
     """What processes answer, by their names; None where one did not, or could not.
 
     Args:

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from mockllm.replay.sessions.entry_packing import pack
 from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shared_session import Turn
+from mockllm.server.state.bounds import BOUNDS, Bounds, hold_bounds
 from mockllm.server.state.store import Batch, StateStore, StoreError
 
 __all__ = ["JournalWriter"]
 
 _DELAY = 0.05
 _BATCH = 500
-_AGAIN = (0.1, 0.2, 0.5, 1.0)
+_PAUSES = (0.1, 0.2, 0.5, 1.0)
 """Seconds between tries while the store is away."""
 
 
 @dataclass(slots=True)
-class _Entry:
+class _Waiting:
+    """An entry that this process has accepted.
+
+    Args:
+        has_answer: whether its answer can be looked up by its id.
+    """
+
     session: str
     exchange: Exchange
     number: int
     played: tuple[Turn, ...]
     size: int
-    kept: bool
+    has_answer: bool
     queued: bool = False
 
 
@@ -47,16 +56,17 @@ class JournalWriter:
         store: StateStore,
         process: str,
         report: Callable[[str], None],
+        bounds: Bounds = BOUNDS,
         *,
         max_bytes: int = 64 * 1024 * 1024,
     ) -> None:
         self._store, self._process, self._report = store, process, report
-        self._max_bytes = max_bytes
-        self._waiting: deque[_Entry] = deque()
+        self._bounds, self._max_bytes = bounds, max_bytes
+        self._queue: deque[_Waiting] = deque()
         self._size = 0
-        self._open: dict[int, _Entry] = {}
+        self._open: dict[int, _Waiting] = {}
         self._lost: dict[str, Counter[str]] = {}
-        self._number = 0
+        self._numbers = count(1)
         self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
         self.away = ""
@@ -67,20 +77,19 @@ class JournalWriter:
     @property
     def waiting(self) -> int:
         """How many entries are not written yet."""
-        return len(self._waiting)
+        return len(self._queue)
 
     def add(
-        self, session: str, exchange: Exchange, played: tuple[Turn, ...], *, kept: bool
+        self, session: str, exchange: Exchange, played: tuple[Turn, ...], *, has_answer: bool
     ) -> None:
         """Takes an entry; it is written soon, and again when `end` was called for it.
 
         Args:
             played: the turns that were played.
-            kept: whether its answer can be looked up by its id.
+            has_answer: whether its answer can be looked up by its id.
         """
-        self._number += 1
-        self._store.taken(self._number)
-        entry = _Entry(session, exchange, self._number, played, exchange.size, kept)
+        number = next(self._numbers)
+        entry = _Waiting(session, exchange, number, played, exchange.size, has_answer)
         self._open[id(exchange)] = entry
         self._push(entry)
 
@@ -90,27 +99,35 @@ class JournalWriter:
         if entry is not None and not entry.queued:
             self._push(entry)
 
-    def _push(self, entry: _Entry) -> None:
-        self._waiting.append(entry)
+    def _push(self, entry: _Waiting) -> None:
+        self._queue.append(entry)
         entry.queued = True
         self._size += entry.size
-        while self._size > self._max_bytes and len(self._waiting) > 1:
-            given_up = self._waiting.popleft()
-            self._size -= given_up.size
-            counts = self._lost.setdefault(given_up.session, Counter())
-            counts[given_up.exchange.outcome] += 1
+        while self._size > self._max_bytes and len(self._queue) > 1:
+            (given_up,) = self._take(1)
+            self._note_lost(given_up.session, {given_up.exchange.outcome: 1})
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_soon())
+
+    def _take(self, most: int) -> list[_Waiting]:
+        entries = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
+        self._size -= sum(entry.size for entry in entries)
+        for entry in entries:
+            entry.queued = False
+        return entries
+
+    def _note_lost(self, session: str, outcomes: Mapping[str, int]) -> None:
+        self._lost.setdefault(session, Counter()).update(outcomes)
 
     async def _write_soon(self) -> None:
         tries = 0
         await asyncio.sleep(_DELAY)
-        while self._waiting or self._lost:
+        while self._queue or self._lost:
             try:
                 await self.flush()
                 tries = 0
             except StoreError:
-                await asyncio.sleep(_AGAIN[min(tries, len(_AGAIN) - 1)])
+                await asyncio.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
                 tries += 1
 
     async def flush(self) -> None:
@@ -120,59 +137,55 @@ class JournalWriter:
             StoreError: the store is away; what is not written is kept.
         """
         async with self._lock:
-            while self._waiting or self._lost:
+            while self._queue or self._lost:
                 await self._write()
 
     async def _write(self) -> None:
-        taken = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        entries = self._take(_BATCH)
         lost, self._lost = self._lost, {}
-        self._size -= sum(entry.size for entry in taken)
-        by_session: dict[str, list[_Entry]] = {}
-        for entry in taken:
-            entry.queued = False
-            by_session.setdefault(entry.session, []).append(entry)
-        batches = [self._batch(name, entries) for name, entries in by_session.items()]
-        written = max((entry.number for entry in taken), default=0)
         try:
-            await self._store.append(batches, lost, written)
+            totals = await self._store.append(self._batches(entries, lost))
         except BaseException as error:
-            self._take_back(taken, lost)
+            self._put_back(entries, lost)
             if isinstance(error, StoreError):
                 self._note_failure(str(error))
             raise
         if self.away:
             self.away = ""
             self._report("the state store is back; what waited is written")
+        if not self._bounds.hold(totals):
+            await hold_bounds(self._store, self._bounds)
 
-    def _take_back(self, taken: list[_Entry], lost: Mapping[str, Counter[str]]) -> None:
+    def _put_back(self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]) -> None:
         """Lets entries that could not be written wait again, before the others."""
-        again = [entry for entry in taken if not entry.queued]
+        again = [entry for entry in entries if not entry.queued]
         for entry in again:
             entry.queued = True
-        self._waiting.extendleft(reversed(again))
+        self._queue.extendleft(reversed(again))
         self._size += sum(entry.size for entry in again)
-        for session, counts in lost.items():
-            self._lost.setdefault(session, Counter()).update(counts)
+        for session, outcomes in lost.items():
+            self._note_lost(session, outcomes)
 
-    def _batch(self, session: str, entries: list[_Entry]) -> Batch:
-        ahead = self._store.ahead
-        played: dict[Turn, None] = {}
-        outcomes: Counter[str] = Counter()
-        answers: dict[str, bytes] = {}
+    def _batches(
+        self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]
+    ) -> list[Batch]:
+        by_session: dict[str, list[_Waiting]] = {name: [] for name in lost}
         for entry in entries:
-            exchange = entry.exchange
-            played.update(dict.fromkeys(entry.played))
-            if not exchange.in_use:
-                outcomes[exchange.outcome] += 1
-            if entry.kept and exchange.answer_id is not None:
-                answers[exchange.answer_id] = pack([(entry.number, exchange)], self._process, ahead)
+            by_session.setdefault(entry.session, []).append(entry)
+        return [self._batch(name, some, lost.get(name, {})) for name, some in by_session.items()]
+
+    def _batch(self, session: str, entries: Sequence[_Waiting], lost: Mapping[str, int]) -> Batch:
+        offset = self._store.clock_offset
+        exchanges = [(entry.number, entry.exchange) for entry in entries]
+        ids = (entry.exchange.answer_id for entry in entries if entry.has_answer)
         return Batch(
             session,
-            pack([(entry.number, entry.exchange) for entry in entries], self._process, ahead),
-            outcomes,
-            max(entry.exchange.at for entry in entries) + ahead,
-            tuple(played),
-            answers,
+            max((exchange.at for _, exchange in exchanges), default=time.time()) + offset,
+            pack(exchanges, self._process, offset) if exchanges else b"",
+            Counter(exchange.outcome for _, exchange in exchanges if not exchange.in_use),
+            tuple(dict.fromkeys(turn for entry in entries for turn in entry.played)),
+            tuple(id for id in ids if id is not None),
+            lost,
         )
 
     def _note_failure(self, why: str) -> None:

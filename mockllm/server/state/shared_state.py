@@ -1,0 +1,131 @@
+"""A process among the server processes that share their state."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mockllm.errors import UsageError
+from mockllm.replay.sessions.shared_session import StateAwayError, StateOperation
+from mockllm.server.metrics import Snapshot as Figures
+from mockllm.server.state.journal_writer import JournalWriter
+from mockllm.server.state.store import StateStore, StoreError
+
+__all__ = ["SharedState", "needing", "store_of"]
+
+_REDIS = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
+
+
+def store_of(name: str) -> StateStore:
+    """A store that is not open yet.
+
+    Args:
+        name: `redis://HOST:PORT/DATABASE`, `valkey://...`, or `sqlite:FILE`.
+
+    Raises:
+        UsageError: there is no such store, or its client is not installed.
+    """
+    if name.startswith("sqlite:") and name != "sqlite:":
+        from mockllm.server.state.sqlite_store import SqliteStore
+
+        return SqliteStore(Path(name.removeprefix("sqlite:")))
+    if name.startswith(_REDIS):
+        from mockllm.server.state.redis_store import RedisStore
+
+        is_valkey = name.startswith("valkey")
+        return RedisStore(name.replace("valkey", "redis", 1) if is_valkey else name)
+    raise UsageError(
+        f"--state {name.partition('://')[0]}: there is no such store; use "
+        "redis://HOST:PORT/DATABASE (Valkey or Redis), or sqlite:FILE for processes of one machine"
+    )
+
+
+@contextmanager
+def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
+    """For requests that cannot be answered without the store.
+
+    Args:
+        purpose: see `StateAwayError`.
+
+    Raises:
+        StateAwayError: the store is away.
+    """
+    try:
+        yield
+    except StoreError as error:
+        raise StateAwayError(purpose, str(error)) from None
+
+
+class SharedState:
+    """State that other server processes share.
+
+    Args:
+        report: called with a line whenever the store goes away or is back.
+    """
+
+    def __init__(self, store: StateStore, report: Callable[[str], None]) -> None:
+        self.store = store
+        self.process = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.journal = JournalWriter(store, self.process, report)
+        self._report = report
+        self.figures: Callable[[], Figures] = Figures
+        """The metrics of this process."""
+
+    async def open(self) -> None:
+        """Joins the processes that share the state.
+
+        Raises:
+            StoreError: the store refuses.
+        """
+
+        async def flush() -> str:
+            await self.journal.flush()
+            return "done"
+
+        async def figures() -> str:
+            return json.dumps(self.figures().as_json())
+
+        await self.store.open(self.process, {"flush": flush, "figures": figures})
+
+    async def flush(self) -> tuple[str, ...]:
+        """Makes all processes write what they have; the names of those that do not answer.
+
+        Raises:
+            StoreError: the store is away.
+        """
+        await self.journal.flush()
+        return await self.store.flush_others()
+
+    async def all_figures(self) -> Figures:
+        """The metrics of all processes that listen on this port."""
+        total = self.figures()
+        with suppress(StoreError):  # its errors are among the metrics
+            for other in await self.store.figures_of_others():
+                total.add(Figures.from_json(json.loads(other)))
+        return total
+
+    async def close(self) -> int:
+        """Writes what is left, and leaves; how many entries are lost because the store is away."""
+        try:
+            await self.journal.close()
+            await self.store.close()
+        except StoreError as error:
+            if self.journal.waiting:
+                self._report(
+                    f"the state store cannot be reached ({error}): the last "
+                    f"{self.journal.waiting} journal entries of this process are lost"
+                )
+        return self.journal.waiting
+
+    async def problem(self) -> str | None:
+        """Why this process is not ready to answer; None where it is."""
+        try:
+            await self.store.check()
+        except StoreError:
+            return "the state store cannot be reached"
+        return None
