@@ -68,42 +68,42 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
 
 def _row(quirk: Quirk) -> tuple[str, ...]:
     apis = "all" if set(quirk.apis) == set(PROTOCOLS) else ",".join(quirk.apis)
-    return quirk.name, quirk.right, apis, quirk.title
+    return quirk.name, quirk.prose.right, apis, quirk.prose.title
 
 
 def _as_json(quirk: Quirk) -> dict[str, Any]:
     return {
         "name": quirk.name,
-        "title": quirk.title,
+        "title": quirk.prose.title,
         "apis": list(quirk.apis),
-        "servers": quirk.servers,
-        "right": quirk.right,
-        "correct": quirk.correct,
-        "faults": quirk.faults,
-        "invariant": quirk.invariant,
+        "servers": quirk.prose.servers,
+        "right": quirk.prose.right,
+        "correct": quirk.prose.correct,
+        "faults": quirk.prose.faults,
+        "invariant": quirk.prose.invariant,
         "sample": quirk.sample.name,
         "variants": [
             {
                 "name": variant.name,
-                "says": variant.description,
-                "right": variant.right or quirk.right,
+                "says": quirk.prose.variants[variant.name],
+                "right": variant.right or quirk.prose.right,
                 "sample": quirk.sample_of(variant).name,
             }
             for variant in quirk.variants
         ],
-        "sources": list(quirk.sources),
+        "sources": list(quirk.prose.sources),
     }
 
 
 def _details(quirk: Quirk, api: Api) -> Iterator[str]:
-    yield f"{quirk.name}: {quirk.title}"
+    yield f"{quirk.name}: {quirk.prose.title}"
     facts = {
-        "seen": quirk.servers,
-        "right": f"{_RIGHT[quirk.right]}: {quirk.correct}",
-        "faults": quirk.faults,
-        "breaks": quirk.invariant,
+        "seen": quirk.prose.servers,
+        "right": f"{_RIGHT[quirk.prose.right]}: {quirk.prose.correct}",
+        "faults": quirk.prose.faults,
+        "breaks": quirk.prose.invariant,
         "apis": ", ".join(quirk.apis),
-        "sources": ", ".join(quirk.sources),
+        "sources": ", ".join(quirk.prose.sources),
     }
     for name, fact in facts.items():
         lines = wrap(fact, 82, break_on_hyphens=False) or ["-"]
@@ -111,7 +111,7 @@ def _details(quirk: Quirk, api: Api) -> Iterator[str]:
         yield from (f"           {line}" for line in lines[1:])
     for variant in quirk.variants:
         name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-        yield f"  {name}: {variant.description}"
+        yield f"  {name}: {quirk.prose.variants[variant.name]}"
         yield from (f"    {line}" for line in _changes(quirk, variant, api))
     yield ""
 

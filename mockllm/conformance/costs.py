@@ -29,7 +29,7 @@ def group_of(case: Case | CaseSpec) -> str:
     names = (case.quirk, *(wire.quirks if wire is not None else ()))
     quirk = next(filter(None, names), "")
     if quirk:
-        return find(quirk)[0].topic
+        return find(quirk)[0].prose.topic
     return "plain" if case.plain is None else "cuts"
 
 

@@ -261,11 +261,12 @@ def _quirks(cases: Iterable[CaseResult]) -> dict[str, QuirkInfo]:
 
 def _info(name: str) -> QuirkInfo:
     quirk, variant = find(name)
+    prose = quirk.prose
     return QuirkInfo(
-        quirk.title,
-        variant.description,
-        quirk.servers,
-        quirk.sources,
-        quirk.correct,
-        quirk.faults,
+        prose.title,
+        prose.variants[variant.name],
+        prose.servers,
+        prose.sources,
+        prose.correct,
+        prose.faults,
     )

@@ -10,7 +10,7 @@ from mockllm.conformance.commands import Setting, show_command
 from mockllm.conformance.known import Standing, passes
 from mockllm.conformance.results import COSTS, CaseResult, Results
 from mockllm.core.text import shorten
-from mockllm.quirks.base import TOPICS
+from mockllm.quirks.prose import TOPICS
 
 __all__ = ["exit_code", "listed_lines", "terminal_lines"]
 

@@ -1,8 +1,8 @@
 """Quirks: ways in which the streams of real servers break the rules of their protocols.
 
-A folder for each API and one for framing; `usage` and `stream_errors` are quirks of several APIs.
-A quirk is one entry of one list: the change of the stream, the servers that do it, what clients
-get wrong, and what is right. `QUIRKS` is the table of all.
+A folder for each API and one for framing; `stream_errors` are quirks of several APIs. A quirk is
+one entry of one list, with the change of the stream; its description (the servers that do it, what
+clients get wrong, what is right) stands in `quirks.yaml` beside it. `QUIRKS` is the table of all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from mockllm.quirks import (
     gemini,
     responses,
     stream_errors,
-    usage,
 )
 from mockllm.quirks.base import Quirk, Variant
 
@@ -26,7 +25,6 @@ __all__ = ["QUIRKS", "Quirk", "Variant", "find"]
 
 _GROUPS = (
     chat,
-    usage,
     framing,
     stream_errors,
     anthropic,
@@ -39,20 +37,13 @@ QUIRKS: dict[str, Quirk] = {quirk.name: quirk for group in _GROUPS for quirk in 
 """Every quirk by its name, group by group."""
 
 
-_FORMER_NAMES = {
-    "gem-strict-framing:event-lines": "sse-other-fields:event",
-    "gem-strict-framing:no-space": "sse-no-space",
-}
-"""Names of variants that did what others do; they are still accepted."""
-
-
 def find(name: str) -> tuple[Quirk, Variant]:
     """The quirk and the variant of a name, `NAME` or `NAME:VARIANT`.
 
     Raises:
         UsageError: there is none; the message lists the most similar names.
     """
-    plain, _, variant_name = _FORMER_NAMES.get(name, name).partition(":")
+    plain, _, variant_name = name.partition(":")
     quirk = QUIRKS.get(plain)
     if quirk is None:
         similar = get_close_matches(plain, QUIRKS, n=3, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""The types of a quirk: a named change of a stream, with the servers that do it and its reports.
+"""The types of a quirk, a named change of a stream.
 
 A quirk changes a correct stream: its frames, the bytes they are encoded to, or how HTTP frames the
 answer. Every change is a pure function. A change that does not apply (one of tool calls, to an
@@ -11,51 +11,28 @@ import copy
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mockllm.core.frame import Frame
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
+from mockllm.quirks.prose import Prose, Right, prose
 from mockllm.scenario.model import Api, Scenario
 
 __all__ = [
-    "TOPICS",
     "BytesChange",
     "Context",
     "Ending",
     "FramesChange",
     "Item",
     "Quirk",
-    "Right",
     "Tolerance",
     "Variant",
     "change_frames",
 ]
-
-Right = Literal["same", "error", "either"]
-"""What a correct client does: return the same answer as without the quirk (or that of
-`Variant.expected`), report a clear error, or either of them."""
-
-TOPICS = (
-    "index",
-    "ids",
-    "names",
-    "arguments",
-    "calls",
-    "content",
-    "blocks",
-    "signatures",
-    "unknown events",
-    "ends",
-    "errors",
-    "usage",
-    "framing",
-    "other",
-)
-"""What quirks are about, in the order of reports."""
 
 
 @dataclass(slots=True)
@@ -163,7 +140,6 @@ class Variant:
 
     Args:
         name: `""` for the only or usual one.
-        description: what the bytes look like, one line.
         frames, bytes: the changes.
         content_type: of the answer, instead of the API's own; `""` for no content type.
         ending: how the answer ends.
@@ -180,7 +156,6 @@ class Variant:
     """
 
     name: str = ""
-    description: str = ""
     frames: FramesChange | None = None
     bytes: BytesChange | None = None
     content_type: str | None = None
@@ -200,37 +175,24 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """A quirk of real servers.
+    """A quirk of real servers: how it is played. `prose` describes it.
 
     Args:
         name: in lower-case words joined by hyphens.
-        group: the letter of its group, `A` to `L`.
-        topic: what it is about (`TOPICS`), whatever the API; reports group cases by it.
-        title: one line.
-        only: the protocols in which it occurs; () for all.
-        servers: where it was seen.
-        sources: `owner/repository#number` of reports, if any.
-        right: what a correct client does.
-        correct: the same as an instruction to the author of a client.
-        faults: what clients get wrong, in the third person.
-        invariant: the invariant that a faulty client breaks.
         sample: the scenario that shows it best.
         variants: at least one; the first is the default.
+        only: the protocols in which it occurs; () for all.
     """
 
     name: str
-    group: str
-    title: str
-    servers: str
-    right: Right
-    correct: str
-    faults: str
-    invariant: str
     sample: Scenario
     variants: tuple[Variant, ...]
-    sources: tuple[str, ...] = field(default=())
     only: tuple[str, ...] = ()
-    topic: str = "other"
+
+    @property
+    def prose(self) -> Prose:
+        """What people read about it."""
+        return prose()[self.name]
 
     @property
     def apis(self) -> tuple[str, ...]:

@@ -117,18 +117,8 @@ def _both(
 ) -> tuple[Variant, ...]:
     """The error as the first event, and as a later one; the usual form comes first."""
     forms = (
-        Variant(
-            "first",
-            "instead of the whole answer",
-            frames=_instead(make, later=False, done=done),
-            expected=_alone(error),
-        ),
-        Variant(
-            "later",
-            "instead of the end of the answer",
-            frames=_instead(make, later=True, done=done),
-            expected=_after(error),
-        ),
+        Variant("first", frames=_instead(make, later=False, done=done), expected=_alone(error)),
+        Variant("later", frames=_instead(make, later=True, done=done), expected=_after(error)),
     )
     return forms if usual == "first" else forms[::-1]
 
@@ -139,114 +129,34 @@ def _body(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
-        name="err-in-stream",
-        group="G",
-        topic="errors",
-        title="An event consists of an error object",
-        only=("chat", "responses", "anthropic"),
-        servers="vLLM, llama.cpp, OpenRouter, TGI, LiteLLM",
-        right="error",
-        correct="raise it with message and code; keep the text so far available",
-        faults="treats it as a chunk without choices: an empty answer, and no error",
-        invariant="error-ends",
-        sample=TEXT,
-        sources=(
-            "BerriAI/litellm#40578",
-            "ggml-org/llama.cpp#14566",
-            "vllm-project/vllm#40986",
-            "openai/openai-python#1160",
-            "huggingface/text-generation-inference#2668",
-            "vercel/ai#1835",
-        ),
-        variants=(
+        "err-in-stream",
+        TEXT,
+        (
             *_both(_event({"error": UPSTREAM}), UPSTREAM),
             Variant(
-                "followed",
-                "before the end of the answer, which follows as if nothing had happened",
-                frames=_followed(_event({"error": UPSTREAM})),
-                expected=_after(UPSTREAM),
+                "followed", frames=_followed(_event({"error": UPSTREAM})), expected=_after(UPSTREAM)
             ),
         ),
+        only=("chat", "responses", "anthropic"),
     ),
     Quirk(
-        name="err-json-200",
-        group="G",
-        topic="errors",
-        title="A JSON error body instead of the stream, with status 200",
-        servers="gateways",
-        right="error",
-        correct="raise it",
-        faults="finds no event in it: an empty answer, and no error",
-        invariant="error-ends",
-        sample=TEXT,
-        sources=(
-            "nashsu/llm_wiki#619",
-            "mozilla-ai/any-llm#847",
-            "apache/rocketmq-dashboard#2178",
-        ),
-        variants=(
-            Variant(
-                "",
-                "content-type: application/json, and the body is an error object",
-                bytes=_body,
-                content_type="application/json",
-                expected=_alone(BODY["error"]),
-            ),
-        ),
+        "err-json-200",
+        TEXT,
+        (Variant(bytes=_body, content_type="application/json", expected=_alone(BODY["error"])),),
     ),
+    Quirk("err-with-choices", TEXT, _both(_with_choices, UPSTREAM, usual="later"), only=("chat",)),
     Quirk(
-        name="err-with-choices",
-        group="G",
-        topic="errors",
-        title="A chunk has both choices and an error",
-        only=("chat",),
-        servers="OpenRouter",
-        right="error",
-        correct="raise the error",
-        faults="reads the choices and ignores the error",
-        invariant="error-ends",
-        sample=TEXT,
-        sources=("diegosouzapw/OmniRoute#8210", "use-agent-os/agent-os#2215"),
-        variants=_both(_with_choices, UPSTREAM, usual="later"),
-    ),
-    Quirk(
-        name="err-event-line",
-        group="G",
-        topic="errors",
-        title="An error has the event name `error`",
-        only=("chat",),
-        servers="Groq, fms-guardrails",
-        right="error",
-        correct="raise it",
-        faults="ignores the event name",
-        invariant="error-ends",
-        sample=TEXT,
-        sources=(
-            "foundation-model-stack/fms-guardrails-orchestrator#436",
-            "foundation-model-stack/fms-guardrails-orchestrator#410",
-        ),
-        variants=(
+        "err-event-line",
+        TEXT,
+        (
             *_both(_event({"error": REFUSED}, "error"), REFUSED, usual="later", done=False),
             Variant(
                 "bare",
-                "the data are the fields of the error, and only the name of the event shows it",
                 frames=_instead(_event(BARE, "error"), later=True, done=True),
                 expected=_after(BARE),
             ),
         ),
-    ),
-    Quirk(
-        name="err-object-error",
-        group="G",
-        topic="errors",
-        title="The fields of the error are those of the event itself",
         only=("chat",),
-        servers="older vLLM",
-        right="error",
-        correct="raise it",
-        faults="ignores it as an unknown object",
-        invariant="error-ends",
-        sample=TEXT,
-        variants=_both(_event(PLAIN), PLAIN),
     ),
+    Quirk("err-object-error", TEXT, _both(_event(PLAIN), PLAIN), only=("chat",)),
 )

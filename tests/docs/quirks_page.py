@@ -71,7 +71,7 @@ def page() -> str:
 
 
 def _groups() -> Iterator[str]:
-    for letter, quirks in groupby(QUIRKS.values(), key=lambda quirk: quirk.group):
+    for letter, quirks in groupby(QUIRKS.values(), key=lambda quirk: quirk.prose.group):
         yield f"## {_GROUPS[letter]}"
         yield ""
         yield "| name | right | what | where | a correct client |"
@@ -85,7 +85,13 @@ def _row(quirk: Quirk) -> str:
     names = [f"`{quirk.name}`"]
     names += [f"`:{variant.name}`" for variant in quirk.variants if variant.name]
     apis = "" if len(quirk.apis) in (1, len(APIS)) else f" ({', '.join(quirk.apis)})"
-    cells = (" ".join(names), quirk.right, quirk.title + apis, quirk.servers, quirk.correct)
+    cells = (
+        " ".join(names),
+        quirk.prose.right,
+        quirk.prose.title + apis,
+        quirk.prose.servers,
+        quirk.prose.correct,
+    )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from typing import get_args
 
 import pytest
 
 from mockllm.checking import INVARIANTS
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS, find
+from mockllm.quirks.prose import Right, prose
 from tests.docs.quirks_page import PAGE, page
 
 
@@ -17,18 +21,35 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text() == page()
 
 
-@pytest.mark.parametrize("quirk", QUIRKS.values(), ids=list(QUIRKS))
-def test_a_quirk_is_described_in_full(quirk) -> None:
-    """Each quirk has the servers that send it, the correct behaviour, and the fault."""
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", quirk.name)
-    assert quirk.invariant in INVARIANTS
-    assert all(quirk.sample.plays_over(api) for api in quirk.apis)
-    assert len({variant.name for variant in quirk.variants}) == len(quirk.variants)
-    for text in (quirk.title, quirk.servers, quirk.correct, quirk.faults):
-        assert text.strip() == text != ""
-        assert "\n" not in text
-    for source in quirk.sources:
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", source)
+def test_quirks_are_described_in_full() -> None:
+    """Each quirk has the servers that send it, the correct behaviour, the fault, and what each of
+    its variants looks like in the bytes; nothing is described that does not exist."""
+    assert set(prose()) == set(QUIRKS)
+    groups = {"anthropic": "H", "responses": "I", "gemini": "J", "agui": "K"}
+    for name, quirk in QUIRKS.items():
+        about = quirk.prose
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)
+        assert about.right in get_args(Right)
+        assert about.invariant in INVARIANTS
+        assert all(quirk.sample.plays_over(api) for api in quirk.apis)
+        assert list(about.variants) == [variant.name for variant in quirk.variants]
+        for text in (about.title, about.servers, about.correct, about.faults):
+            assert text.strip() == text != "", name
+        assert all(text.strip() == text != "" for text in about.variants.values()), name
+        assert not any("\n" in text for text in (about.title, *about.variants.values())), name
+        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", source) for source in about.sources), name
+        if len(quirk.apis) == 1 and quirk.apis[0] in groups:
+            assert about.group == groups[quirk.apis[0]]
+
+
+def test_playing_reads_no_prose() -> None:
+    """A server that plays quirks does not pay for their descriptions."""
+    script = (
+        "from mockllm.quirks import QUIRKS, find, prose\n"
+        "assert find('chat-index-missing')[0] is QUIRKS['chat-index-missing']\n"
+        "assert prose.prose.cache_info().currsize == 0"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_an_unknown_quirk_gets_suggestions() -> None:

@@ -232,12 +232,3 @@ def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
         return
     assert sent(turn, api, name) == sent(turn, api)
     assert variant.expected is None or variant.expected(turn) == turn
-
-
-@forms
-def test_quirks_are_described(api: str, quirk: Quirk, variant: Variant) -> None:
-    """Every quirk belongs to its group, and every variant describes its bytes."""
-    assert quirk.group == {"anthropic": "H", "gemini": "J"}[api]
-    assert quirk.apis == (api,)
-    assert variant.description
-    assert quirk.title

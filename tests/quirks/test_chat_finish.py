@@ -168,5 +168,5 @@ def test_foreign_finish_reasons_follow_the_finish() -> None:
 
 def test_finish_never_is_an_error() -> None:
     """A stream without a finish must be reported; one without `[DONE]` need not be."""
-    assert BY_NAME["chat-finish-never"].right == "error"
-    assert BY_NAME["chat-no-done"].right == "same"
+    assert BY_NAME["chat-finish-never"].prose.right == "error"
+    assert BY_NAME["chat-no-done"].prose.right == "same"

@@ -83,7 +83,7 @@ IDLE = {
 
 # Our own decoder knows no names of other APIs.
 UNREAD = {"resp-legacy-names"}
-READ = [form for form in FORMS if form[1].right != "error" and form[1].name not in UNREAD]
+READ = [form for form in FORMS if form[1].prose.right != "error" and form[1].name not in UNREAD]
 
 forms = pytest.mark.parametrize(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
 read_forms = pytest.mark.parametrize(

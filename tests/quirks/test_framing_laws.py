@@ -45,7 +45,8 @@ CELLS = [
 SAME = [
     cell
     for cell in CELLS
-    if (cell.values[1].right or cell.values[0].right) == "same" and not cell.values[1].expected
+    if (cell.values[1].right or cell.values[0].prose.right) == "same"
+    and not cell.values[1].expected
 ]
 
 
@@ -88,7 +89,7 @@ def test_every_quirk_of_the_group_is_there():
     """The names are unique, and so are those of the variants of each."""
     assert len(NAMED) == len(QUIRKS) == 22
     for quirk in QUIRKS:
-        assert quirk.group == "F"
+        assert quirk.prose.group == "F"
         names = [variant.name for variant in quirk.variants]
         assert len(set(names)) == len(names)
 
@@ -160,7 +161,7 @@ def test_the_array_form_stays_json():
     reply_ = Reply("seed", "0" * 40, "m", protocol.options(request))
     turn = decoded_turn(plain(TEXT, "gemini"), "gemini")
     for quirk in QUIRKS:
-        if quirk.right == "same" and "gemini" in quirk.apis:
+        if quirk.prose.right == "same" and "gemini" in quirk.apis:
             for variant in quirk.variants:
                 wire = Wire(quirks=(full_name(quirk, variant),))
                 timed = stream(turn, protocol, reply_, wire)

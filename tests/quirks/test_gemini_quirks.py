@@ -180,9 +180,9 @@ def test_args_string() -> None:
 # The stream
 
 
-def _lines(variant: str) -> list[str]:
+def _lines(quirk: str) -> list[str]:
     """Each line up to its first 16 characters."""
-    text = body(f"gem-strict-framing:{variant}")
+    text = body(quirk)
     assert text.count("\n") == text.count("\r\n")
     return [line[:16] for line in text.split("\r\n") if line]
 
@@ -190,12 +190,12 @@ def _lines(variant: str) -> list[str]:
 def test_strict_framing() -> None:
     """Comments, lines with events or ids, a mark at the end, and no space after the colon."""
     chunk = 'data: {"candidat'
-    assert _lines("comments") == [": keep-alive", chunk] * 3
+    assert _lines("gem-strict-framing:comments") == [": keep-alive", chunk] * 3
     assert table.find("gem-strict-framing")[1].name == "comments"
-    assert _lines("event-lines") == ["event: message", chunk] * 3
-    assert _lines("id-lines") == ["id: 1", chunk, "id: 2", chunk, "id: 3", chunk]
-    assert _lines("done") == [chunk, chunk, chunk, "data: [DONE]"]
-    assert _lines("no-space") == ['data:{"candidate'] * 3
+    assert _lines("sse-other-fields:event") == ["event: message", chunk] * 3
+    assert _lines("gem-strict-framing:id-lines") == ["id: 1", chunk, "id: 2", chunk, "id: 3", chunk]
+    assert _lines("gem-strict-framing:done") == [chunk, chunk, chunk, "data: [DONE]"]
+    assert _lines("sse-no-space") == ['data:{"candidate'] * 3
 
 
 def test_raw_error_lines() -> None:
@@ -308,12 +308,12 @@ def test_cut_behind_a_call() -> None:
 
 
 def test_events_have_no_names() -> None:
-    """Only the quirk of event lines sends them."""
+    """Google sends none, and no quirk of Gemini adds them."""
     for quirk in QUIRKS:
         for variant in quirk.variants:
             answer = play(quirk, variant, "gemini", TEXT_AND_TWO_CALLS)
             named = any(frame.event for frame in frames(answer))
-            assert named is (variant.name == "event-lines")
+            assert not named
 
 
 def test_names_are_those_of_the_group() -> None:

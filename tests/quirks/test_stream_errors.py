@@ -118,7 +118,7 @@ def test_the_error_object():
 def test_every_quirk_of_the_group_is_there():
     """All are errors; the usual form is the first variant."""
     assert len(NAMED) == len(QUIRKS) == 5
-    assert {(quirk.group, quirk.right) for quirk in QUIRKS} == {("G", "error")}
+    assert {(quirk.prose.group, quirk.prose.right) for quirk in QUIRKS} == {("G", "error")}
     usual = {quirk.name: quirk.variants[0].name for quirk in QUIRKS}
     assert usual == {
         "err-in-stream": "first",

@@ -1,10 +1,12 @@
 """The topics by which reports group quirks."""
 
 from mockllm.quirks import QUIRKS
-from mockllm.quirks.base import TOPICS
+from mockllm.quirks.prose import TOPICS
 
 
 def test_every_quirk_has_a_topic():
     """No quirk is left under `other`, and every topic is one of the list."""
-    wrong = {name: one.topic for name, one in QUIRKS.items() if one.topic not in TOPICS[:-1]}
+    wrong = {
+        name: one.prose.topic for name, one in QUIRKS.items() if one.prose.topic not in TOPICS[:-1]
+    }
     assert wrong == {}

@@ -11,8 +11,8 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.chat.usage import QUIRKS
 from mockllm.quirks.samples import TEXT
-from mockllm.quirks.usage import QUIRKS
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, sent, usage
 from tests.quirks.playing import plain, play

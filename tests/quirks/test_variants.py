@@ -10,7 +10,7 @@ import pytest
 from mockllm.checking.cases.build import changes
 from mockllm.checking.cases.quirked import forms
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS, find
+from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import LONG_TEXT, NOT_OFFERED, SAMPLES
 from mockllm.replay.compilation.http_answer import HttpAnswer
@@ -79,15 +79,3 @@ def test_a_variant_is_left_out_only_where_it_repeats_something(
         for answer in (_plain(sample.name, api) for sample in SMALL)
     )
     assert received == usual or received in _received(api)
-
-
-@pytest.mark.parametrize(
-    ("former", "name"),
-    [
-        ("gem-strict-framing:event-lines", "sse-other-fields:event"),
-        ("gem-strict-framing:no-space", "sse-no-space"),
-    ],
-)
-def test_a_former_name_is_accepted(former: str, name: str) -> None:
-    """A scenario with the former name of a variant still plays it."""
-    assert find(former) == find(name)

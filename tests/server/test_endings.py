@@ -23,13 +23,6 @@ from tests.timeouts import GIVE_UP
 
 BREAKS = Quirk(
     name="breaks",
-    group="F",
-    title="The connection ends early.",
-    servers="these tests",
-    right="error",
-    correct="Report it.",
-    faults="It is not noticed.",
-    invariant="truncated-is-not-complete",
     sample=TEXT,
     variants=(
         Variant("closed", ending="closed"),

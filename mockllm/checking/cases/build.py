@@ -23,7 +23,7 @@ from mockllm.errors import RequestError, UsageError
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import Quirk, Variant, find
-from mockllm.quirks.base import Right
+from mockllm.quirks.prose import Right
 from mockllm.replay.client_requests import first_request, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
@@ -186,7 +186,7 @@ def _identified_as(plain: Case | None, outcome: Outcome) -> Outcome:
 def _tested_invariant(scenario: Scenario, quirks: Sequence[tuple[Quirk, Variant]]) -> str:
     """The invariant that a case tests: that of its last quirk, else that of its scenario."""
     if quirks:
-        return quirks[-1][0].invariant
+        return quirks[-1][0].prose.invariant
     return tested_invariants().get(scenario.name, "chunking-free")
 
 
@@ -234,7 +234,7 @@ def _reaction(
     reaction: Right = "same"
     for name in spec.wire.quirks if spec.wire else ():
         quirk, variant = find(name)
-        required = variant.right or quirk.right
+        required = variant.right or quirk.prose.right
         if not quirk.applies_to(request.api) or required == reaction:
             continue
         if required == "same" or _changes_answer(answer, scenario, name, request, plain):

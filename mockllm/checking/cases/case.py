@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.outcome import Outcome
-from mockllm.quirks.base import Right
+from mockllm.quirks.prose import Right
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 

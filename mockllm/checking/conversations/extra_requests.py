@@ -73,7 +73,7 @@ def _allows_retry(name: str) -> bool:
         quirk, variant = find(name)
     except UsageError:
         return True  # of a scenario that was read by another version
-    return (variant.right or quirk.right) != "same"
+    return (variant.right or quirk.prose.right) != "same"
 
 
 def _message(scenario: Scenario, position: int, first: Step, step: Step) -> str:

@@ -26,7 +26,7 @@ from mockllm.checking.judging.difference import (
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
-from mockllm.quirks.base import Right
+from mockllm.quirks.prose import Right
 
 __all__ = ["Difference", "Judgement", "Verdict", "differences", "judge"]
 

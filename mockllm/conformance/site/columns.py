@@ -9,7 +9,7 @@ from mockllm.conformance.results import CaseResult, QuirkInfo, Results
 from mockllm.conformance.site.addresses import addresses
 from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import TOPICS
+from mockllm.quirks.prose import TOPICS
 
 __all__ = ["Cell", "Column", "QuirkRow", "cell_of", "columns_of", "groups_of", "quirk_rows"]
 

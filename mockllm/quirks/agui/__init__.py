@@ -35,21 +35,7 @@ def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     return [TimedBytes(timed.at, _LINE_END.sub(b"\r\n", timed.data)) for timed in stream]
 
 
-_CRLF = Quirk(
-    name="agui-crlf",
-    group="K",
-    topic="framing",
-    only=("agui",),
-    title="Lines end in CRLF",
-    servers="sse-starlette by default",
-    right="same",
-    correct="accept all three line ends of the SSE specification",
-    faults='splits at "\\n\\n" only: the whole stream is one event, and not JSON',
-    invariant="chunking-free",
-    sample=samples.TEXT,
-    variants=(Variant("", r"data: {...}\r\n\r\n", bytes=_crlf),),
-    sources=("hey-api/hey-api#3054",),
-)
+_CRLF = Quirk("agui-crlf", samples.TEXT, (Variant(bytes=_crlf),), only=("agui",))
 
 
 def _sentinel(items: list[Item], context: Context) -> list[Item]:
@@ -59,18 +45,7 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 
 
 _DONE_SENTINEL = Quirk(
-    name="agui-done-sentinel",
-    group="K",
-    topic="ends",
-    only=("agui",),
-    title="`[DONE]` follows the end of the run",
-    servers="servers that forward the stream of a model",
-    right="either",
-    correct="ignore it, or report that it is not an event",
-    faults="crashes in the JSON parser",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(Variant("", "data: [DONE] after RUN_FINISHED", _sentinel),),
+    "agui-done-sentinel", samples.TEXT, (Variant(frames=_sentinel),), only=("agui",)
 )
 
 # The end of the run
@@ -110,23 +85,14 @@ def _cut(turn: Turn) -> Turn:
 
 
 _NO_RUN_FINISHED = Quirk(
-    name="agui-no-run-finished",
-    group="K",
-    topic="ends",
-    only=("agui",),
-    title="The stream ends before the run does",
-    servers="servers that crashed",
-    right="error",
-    correct="report that the run was cut",
-    faults="treats the run as finished",
-    invariant="truncated-is-not-complete",
-    sample=samples.TEXT,
-    variants=(
-        Variant("after-message", "ends after TEXT_MESSAGE_END", _unfinished, expected=_cut),
-        Variant("inside-message", "ends after the last fragment", _unclosed, expected=_cut),
-        Variant("empty", "no events at all", _nothing, expected=lambda _: Turn()),
+    "agui-no-run-finished",
+    samples.TEXT,
+    (
+        Variant("after-message", _unfinished, expected=_cut),
+        Variant("inside-message", _unclosed, expected=_cut),
+        Variant("empty", _nothing, expected=lambda _: Turn()),
     ),
-    sources=("ag-ui-protocol/ag-ui#2300", "ag-ui-protocol/ag-ui#2354", "agno-agi/agno#7593"),
+    only=("agui",),
 )
 
 # Events between
@@ -143,25 +109,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 
 
 _EMPTY_DELTA = Quirk(
-    name="agui-empty-delta",
-    group="K",
-    topic="arguments",
-    only=("agui",),
-    title="A fragment of text is empty",
-    servers="agents that forward the first chunk of a model",
-    right="same",
-    correct="append nothing",
-    faults="rejects the run",
-    invariant="text-accumulates",
-    sample=samples.TEXT,
-    variants=(Variant("", '"delta":"" before the first fragment', _empty_first),),
-    sources=(
-        "ag-ui-protocol/ag-ui#734",
-        "ag-ui-protocol/ag-ui#745",
-        "pydantic/pydantic-ai#2766",
-        "pydantic/pydantic-ai#2779",
-        "microsoft/agent-framework#2539",
-    ),
+    "agui-empty-delta", samples.TEXT, (Variant(frames=_empty_first),), only=("agui",)
 )
 
 
@@ -179,25 +127,13 @@ def _after_start(*types: str) -> FramesChange:
 
 
 _UNKNOWN_EVENT = Quirk(
-    name="agui-unknown-event",
-    group="K",
-    topic="unknown events",
-    only=("agui",),
-    title="An event type that this version of the protocol does not have",
-    servers="agents of another version",
-    right="same",
-    correct="ignore it, with a warning",
-    faults="raises an error",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(
-        Variant("new", '{"type":"KIT_UNKNOWN"} after RUN_STARTED', _after_start("KIT_UNKNOWN")),
-        Variant(
-            "removed",
-            "THINKING_START and THINKING_END, of versions before 1.0, after RUN_STARTED",
-            _after_start("THINKING_START", "THINKING_END"),
-        ),
+    "agui-unknown-event",
+    samples.TEXT,
+    (
+        Variant("new", _after_start("KIT_UNKNOWN")),
+        Variant("removed", _after_start("THINKING_START", "THINKING_END")),
     ),
+    only=("agui",),
 )
 
 QUIRKS: tuple[Quirk, ...] = (

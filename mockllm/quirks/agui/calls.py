@@ -60,24 +60,7 @@ def _all_open(calls: Calls) -> list[Item]:
 _parallel = in_runs(_all_open)
 
 PARALLEL_CALLS = Quirk(
-    name="agui-parallel-calls",
-    group="K",
-    topic="calls",
-    only=("agui",),
-    title="Several calls are open at once",
-    servers="adapters of LangGraph and of Strands",
-    right="same",
-    correct="route each fragment by its toolCallId",
-    faults="rejects the run, loses the second call, or invents results",
-    invariant="arguments-concatenate",
-    sample=samples.TWO_CALLS,
-    variants=(Variant("", "START c1, START c2, ARGS c1, ARGS c2, ...", _parallel),),
-    sources=(
-        "ag-ui-protocol/ag-ui#87",
-        "ag-ui-protocol/ag-ui#871",
-        "ag-ui-protocol/ag-ui#1016",
-        "ag-ui-protocol/ag-ui#1346",
-    ),
+    "agui-parallel-calls", samples.TWO_CALLS, (Variant(frames=_parallel),), only=("agui",)
 )
 
 
@@ -90,26 +73,10 @@ def _as_chunks(calls: Calls) -> list[Item]:
 
 
 CHUNK_INTERLEAVE = Quirk(
-    name="agui-chunk-interleave",
-    group="K",
-    topic="calls",
+    "agui-chunk-interleave",
+    samples.TWO_CALLS,
+    (Variant(frames=in_runs(_as_chunks)),),
     only=("agui",),
-    title="TOOL_CALL_CHUNK events of two calls alternate",
-    servers="adapters",
-    right="either",
-    correct=(
-        "route each by its toolCallId, or reject one that cannot open a call for lack of a name"
-    ),
-    faults="appends fragments to the call that opened last",
-    invariant="arguments-concatenate",
-    sample=samples.TWO_CALLS,
-    variants=(
-        Variant(
-            "",
-            "chunks of c1, c2, c1, c2, with names only in the first of each",
-            in_runs(_as_chunks),
-        ),
-    ),
 )
 
 # The run ends too early
@@ -154,44 +121,23 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
 
 
 OPEN_CALL_AT_FINISH = Quirk(
-    name="agui-open-call-at-finish",
-    group="K",
-    topic="calls",
-    only=("agui",),
-    title="The run finishes while something in it is open",
-    servers="adapters of Strands and of LangGraph, with parallel calls",
-    right="error",
-    correct="reject the run: an open part is not complete",
-    faults="runs the open call, or silently loses it",
-    invariant="truncated-is-not-complete",
-    sample=samples.TWO_CALLS,
-    variants=(
-        Variant(
-            "call",
-            "START c1, START c2, ARGS c1, ARGS c2, END c1, RUN_FINISHED",
-            _left_open,
-            expected=_refused("a call", called=True),
-        ),
+    "agui-open-call-at-finish",
+    samples.TWO_CALLS,
+    (
+        Variant("call", _left_open, expected=_refused("a call", called=True)),
         Variant(
             "message",
-            "TEXT_MESSAGE_START, RUN_FINISHED",
             _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
             expected=_refused("a message"),
         ),
-        Variant(
-            "step",
-            "STEP_STARTED, RUN_FINISHED",
-            _opened("STEP_STARTED", stepName="open"),
-            expected=_refused("a step"),
-        ),
+        Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
         Variant(
             "reasoning",
-            "REASONING_START, RUN_FINISHED",
             _opened("REASONING_START", messageId="msg_open"),
             expected=_refused("reasoning"),
         ),
     ),
-    sources=("ag-ui-protocol/ag-ui#2024",),
+    only=("agui",),
 )
 
 
@@ -210,19 +156,7 @@ def _succeeded(finish: Item) -> bool:
 
 
 SUCCESS_PENDING = Quirk(
-    name="agui-success-pending",
-    group="K",
-    topic="calls",
-    only=("agui",),
-    title="The run succeeds although calls have no results yet",
-    servers="adapters",
-    right="same",
-    correct="run the calls without a result, and continue in a new run",
-    faults="treats the conversation as finished",
-    invariant="finish-and-usage",
-    sample=samples.CALL,
-    variants=(Variant("", '"outcome":{"type":"success"} without pendingToolCallIds', _success),),
-    sources=("assistant-ui/assistant-ui#6500",),
+    "agui-success-pending", samples.CALL, (Variant(frames=_success),), only=("agui",)
 )
 
 # Identifiers
@@ -245,19 +179,10 @@ def _abandoned(turn: Turn) -> Turn:
 
 
 ARGS_WRONG_ID = Quirk(
-    name="agui-args-wrong-id",
-    group="K",
-    topic="ids",
+    "agui-args-wrong-id",
+    samples.CALL,
+    (Variant(frames=_wrong_id, expected=_abandoned),),
     only=("agui",),
-    title="Arguments name a call that is not open",
-    servers="faulty servers",
-    right="error",
-    correct="reject them",
-    faults="appends them to the call that opened last",
-    invariant="arguments-concatenate",
-    sample=samples.CALL,
-    variants=(Variant("", "START c1, ARGS of another id, END c1", _wrong_id, expected=_abandoned),),
-    sources=("microsoft/agent-framework#6342",),
 )
 
 
@@ -269,18 +194,7 @@ def _phantom(items: list[Item], context: Context) -> list[Item]:
 
 
 PHANTOM_PARENT = Quirk(
-    name="agui-phantom-parent",
-    group="K",
-    topic="ids",
-    only=("agui",),
-    title="A call belongs to a message that was never sent",
-    servers="adapters",
-    right="same",
-    correct="accept the call; it does not need a parent message",
-    faults="loses the call with the missing message",
-    invariant="surface-once",
-    sample=samples.TEXT_AND_CALL,
-    variants=(Variant("", '"parentMessageId":"nope"', _phantom),),
+    "agui-phantom-parent", samples.TEXT_AND_CALL, (Variant(frames=_phantom),), only=("agui",)
 )
 
 # No arguments
@@ -311,19 +225,11 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
 
 
 ZERO_ARG = Quirk(
-    name="agui-zero-arg",
-    group="K",
-    topic="arguments",
-    only=("agui",),
-    title="A call without arguments has no TOOL_CALL_ARGS, or an empty one",
-    servers="any agent",
-    right="same",
-    correct="make the call with the arguments {}",
-    faults='keeps the arguments "", which is not JSON',
-    invariant="zero-arguments",
-    sample=samples.ZERO,
-    variants=(
-        Variant("none", "START, END", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
-        Variant("empty", 'START, ARGS with "delta":"", END', _empty_args),
+    "agui-zero-arg",
+    samples.ZERO,
+    (
+        Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
+        Variant("empty", _empty_args),
     ),
+    only=("agui",),
 )

@@ -180,85 +180,24 @@ def _text_in_start(*, whole: bool) -> FramesChange:
 
 BLOCKS: tuple[Quirk, ...] = (
     Quirk(
-        name="anth-index-gap",
-        group="H",
-        topic="index",
-        title="Blocks are not numbered 0, 1, 2",
-        only=("anthropic",),
-        servers="oMLX, converters that leave thinking out",
-        right="same",
-        correct="use the index as a key, not as a position in a list",
-        faults="fails with an IndexError, or silently loses the block",
-        invariant="arguments-concatenate",
-        sample=TEXT_AND_CALL,
-        variants=(
-            Variant(
-                "gap",
-                '`"index":2` for the second block',
-                frames=_renumbered(lambda index: index + 1 if index > 0 else index),
-            ),
-            Variant(
-                "from-one",
-                '`"index":1` for the first block',
-                frames=_renumbered(lambda index: index + 1),
-            ),
-            Variant("out-of-order", "index 1 comes before index 0", frames=_out_of_order),
+        "anth-index-gap",
+        TEXT_AND_CALL,
+        (
+            Variant("gap", frames=_renumbered(lambda index: index + 1 if index > 0 else index)),
+            Variant("from-one", frames=_renumbered(lambda index: index + 1)),
+            Variant("out-of-order", frames=_out_of_order),
         ),
-        sources=(
-            "jundot/omlx#1353",
-            "anthropics/anthropic-sdk-python#1192",
-            "anthropics/anthropic-sdk-python#1145",
-        ),
-    ),
-    Quirk(
-        name="anth-index-all-zero",
-        group="H",
-        topic="index",
-        title="Every block has index 0",
         only=("anthropic",),
-        servers="converters",
-        right="same",
-        correct="open another block at each start, whatever its index",
-        faults="appends the input of a call to the text before it, or loses it",
-        invariant="arguments-concatenate",
-        sample=TEXT_AND_CALL,
-        variants=(
-            Variant(description="text with index 0, then a call with index 0", frames=_all_zero),
-        ),
     ),
+    Quirk("anth-index-all-zero", TEXT_AND_CALL, (Variant(frames=_all_zero),), only=("anthropic",)),
+    Quirk("anth-interleaved", TWO_CALLS, (Variant(frames=_interleaved),), only=("anthropic",)),
     Quirk(
-        name="anth-interleaved",
-        group="H",
-        topic="calls",
-        title="Deltas of several blocks alternate",
-        only=("anthropic",),
-        servers="converters from parallel calls of other APIs",
-        right="same",
-        correct="route each delta by its index",
-        faults="appends all deltas to the block that started last",
-        invariant="arguments-concatenate",
-        sample=TWO_CALLS,
-        variants=(Variant(description="deltas with index 0, 1, 0, 1", frames=_interleaved),),
-    ),
-    Quirk(
-        name="anth-signature",
-        group="H",
-        topic="signatures",
-        title="Thinking has no signature, or one in several fragments",
-        only=("anthropic",),
-        servers="llama.cpp, lmdeploy and gateways omit it; no server is known to split it",
-        right="same",
-        correct="send a block without signature back unsigned; fragments may be joined or not",
-        faults="gets its next request refused; keeps only the last fragment",
-        invariant="null-tolerant",
-        sample=REASONING,
-        variants=(
-            Variant(
-                "missing", "no `signature_delta`", frames=_unsigned, expected=_without_signatures
-            ),
+        "anth-signature",
+        REASONING,
+        (
+            Variant("missing", frames=_unsigned, expected=_without_signatures),
             Variant(
                 "split",
-                "two `signature_delta` events",
                 frames=_split_signature,
                 tolerated=(
                     Tolerance(
@@ -270,32 +209,15 @@ BLOCKS: tuple[Quirk, ...] = (
                 ),
             ),
         ),
-        sources=(
-            "ggml-org/llama.cpp#20090",
-            "InternLM/lmdeploy#4851",
-            "8monkey-ai/hebo-gateway#132",
-            "bitrouter/bitrouter#592",
-        ),
+        only=("anthropic",),
     ),
     Quirk(
-        name="anth-text-in-start",
-        group="H",
-        topic="content",
-        title="The start of a text block already has text",
-        only=("anthropic",),
-        servers="converters",
-        right="same",
-        correct="begin with the text of the start, and append the deltas",
-        faults="loses the beginning of the text",
-        invariant="text-accumulates",
-        sample=TEXT,
-        variants=(
-            Variant("first", "the first fragment in the start", frames=_text_in_start(whole=False)),
-            Variant(
-                "whole",
-                "the whole text in the start, and no deltas",
-                frames=_text_in_start(whole=True),
-            ),
+        "anth-text-in-start",
+        TEXT,
+        (
+            Variant("first", frames=_text_in_start(whole=False)),
+            Variant("whole", frames=_text_in_start(whole=True)),
         ),
+        only=("anthropic",),
     ),
 )

@@ -93,113 +93,25 @@ def _before_name(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-_NULL_FIRST = Quirk(
-    name="chat-args-null-first",
-    group="B",
-    topic="arguments",
-    title="The arguments are null in the opening entry",
-    only=("chat",),
-    servers="gateways to Bedrock",
-    right="same",
-    correct="treat null as an empty fragment",
-    faults="fails to append to null, and loses other calls of the answer",
-    invariant="null-tolerant",
-    sample=CALL,
-    variants=(Variant(description="null, then fragments", frames=_null_first),),
-    sources=("agentgateway/agentgateway#1988", "agentgateway/agentgateway#1989"),
-)
+_NULL_FIRST = Quirk("chat-args-null-first", CALL, (Variant(frames=_null_first),), only=("chat",))
 
 _NULL_ONLY = Quirk(
-    name="chat-args-null-only",
-    group="B",
-    topic="arguments",
-    title="A call without arguments has null or no `arguments`, not even an empty string",
-    only=("chat",),
-    servers="parsers in vLLM, proxies",
-    right="same",
-    correct="make the call with the arguments {}",
-    faults='parses null or an empty string, or sends "null" back',
-    invariant="zero-arguments",
-    sample=ZERO,
-    variants=(
-        Variant(description="the arguments are null", frames=_null_only),
-        Variant("absent", "there is no arguments field", _absent),
+    "chat-args-null-only",
+    ZERO,
+    (
+        Variant(frames=_null_only),
+        Variant("absent", _absent),
     ),
-    sources=("vllm-project/vllm#21046", "vllm-project/vllm#19419"),
+    only=("chat",),
 )
 
-_EMPTY_ZERO = Quirk(
-    name="chat-args-empty-zero",
-    group="B",
-    topic="arguments",
-    title="The arguments of a call without arguments are an empty string",
-    only=("chat",),
-    servers="vLLM, converters from Anthropic",
-    right="same",
-    correct="make the call with the arguments {}",
-    faults="parses the empty string as JSON, or drops the call because the string is falsy",
-    invariant="zero-arguments",
-    sample=ZERO,
-    variants=(
-        Variant(description='"" in the opening entry, and no further fragment', frames=_empty_only),
-    ),
-    sources=(
-        "vllm-project/vllm#28806",
-        "vllm-project/vllm#47901",
-        "vllm-project/vllm#21365",
-        "open-webui/open-webui#22189",
-        "ogx-ai/ogx#5464",
-    ),
-)
+_EMPTY_ZERO = Quirk("chat-args-empty-zero", ZERO, (Variant(frames=_empty_only),), only=("chat",))
 
-_ALL_AT_ONCE = Quirk(
-    name="chat-args-whole",
-    group="B",
-    topic="arguments",
-    title="The opening entry has all the arguments",
-    only=("chat",),
-    servers="Groq, Mistral, Ollama, Gemini's OpenAI-compatible endpoint",
-    right="same",
-    correct="make one call; it is complete with its opening entry",
-    faults="waits for fragments that never come",
-    invariant="arguments-concatenate",
-    sample=CALL,
-    variants=(Variant(description="one entry for each call", frames=_whole),),
-)
+_ALL_AT_ONCE = Quirk("chat-args-whole", CALL, (Variant(frames=_whole),), only=("chat",))
 
-_OBJECT = Quirk(
-    name="chat-args-object",
-    group="B",
-    topic="arguments",
-    title="The arguments are a JSON object, not a string",
-    only=("chat",),
-    servers="servers built on Ollama, gateways",
-    right="either",
-    correct="accept the object, or report it",
-    faults='turns it into the text "[object Object]", or raises a TypeError',
-    invariant="arguments-concatenate",
-    sample=CALL,
-    variants=(Variant(description="the complete object in the opening entry", frames=_as_object),),
-    sources=("BerriAI/litellm#37792",),
-)
+_OBJECT = Quirk("chat-args-object", CALL, (Variant(frames=_as_object),), only=("chat",))
 
-_BEFORE_NAME = Quirk(
-    name="chat-args-before-name",
-    group="B",
-    topic="arguments",
-    title="The arguments begin before the name is sent",
-    only=("chat",),
-    servers="parsers in self-hosted servers",
-    right="same",
-    correct="buffer the fragments, and announce the call once its name is known",
-    faults="rejects a call that opens without a name",
-    invariant="surface-complete",
-    sample=CALL,
-    variants=(
-        Variant(description="{ without a name, then the name and the rest", frames=_before_name),
-    ),
-    sources=("jjang-ai/vmlx#244",),
-)
+_BEFORE_NAME = Quirk("chat-args-before-name", CALL, (Variant(frames=_before_name),), only=("chat",))
 
 QUIRKS: tuple[Quirk, ...] = (
     _NULL_FIRST,

@@ -207,84 +207,30 @@ def _cut_at_limit(turn: Turn) -> Turn:
 
 
 _REPEATED = Quirk(
-    name="chat-args-repeated-at-end",
-    group="B",
-    topic="arguments",
-    title="After its fragments, the complete arguments of a call are sent again",
+    "chat-args-repeated-at-end",
+    CALL,
+    (
+        Variant(frames=_repeated, tolerated=_AS_SENT),
+        Variant("with-finish", _repeated_in_finish, tolerated=_AS_SENT),
+    ),
     only=("chat",),
-    servers="vLLM (xLAM parser; GLM with multi-token prediction)",
-    right="either",
-    correct=(
-        "report malformed arguments; a lenient client may drop a fragment that equals all before it"
-    ),
-    faults="passes on the arguments twice, one copy after the other",
-    invariant="malformed-contained",
-    sample=CALL,
-    variants=(
-        Variant(
-            description="in a chunk before the finish chunk", frames=_repeated, tolerated=_AS_SENT
-        ),
-        Variant(
-            "with-finish",
-            "in the finish chunk; id, type and name are null",
-            _repeated_in_finish,
-            tolerated=_AS_SENT,
-        ),
-    ),
-    sources=(
-        "vllm-project/vllm#51697",
-        "vllm-project/vllm#42167",
-        "vllm-project/vllm#39615",
-        "lidge-jun/opencodex#361",
-    ),
 )
 
 _LOST_PREFIX = Quirk(
-    name="chat-args-lost-prefix",
-    group="B",
-    topic="arguments",
-    title="The first characters of the arguments are missing",
+    "chat-args-lost-prefix",
+    CALL,
+    (Variant(frames=_lost_prefix, expected=_prefix_lost),),
     only=("chat",),
-    servers="vLLM",
-    right="either",
-    correct="report it with the tool's name and the raw text, or pass on the raw text",
-    faults="fails far from the cause, when the text is parsed",
-    invariant="malformed-contained",
-    sample=CALL,
-    variants=(
-        Variant(
-            description="the first two characters are lost",
-            frames=_lost_prefix,
-            expected=_prefix_lost,
-        ),
-    ),
-    sources=("vllm-project/vllm#34887",),
 )
 
 _TRUNCATED = Quirk(
-    name="chat-args-truncated",
-    group="B",
-    topic="arguments",
-    title="The arguments are cut off, yet the stream finishes",
-    only=("chat",),
-    servers="any model at its token limit; vLLM",
-    right="either",
-    correct="never run it: report it, or pass on the incomplete call with its raw text",
-    faults="closes the braces and runs the tool with half a value",
-    invariant="surface-complete",
-    sample=CALL,
-    variants=(
-        Variant(
-            description="the finish reason is length", frames=_truncated, expected=_cut_at_limit
-        ),
-        Variant(
-            "normal-finish",
-            "the finish reason is that of a complete answer",
-            _truncated_silently,
-            expected=_cut_short,
-        ),
+    "chat-args-truncated",
+    CALL,
+    (
+        Variant(frames=_truncated, expected=_cut_at_limit),
+        Variant("normal-finish", _truncated_silently, expected=_cut_short),
     ),
-    sources=("vllm-project/vllm#45256",),
+    only=("chat",),
 )
 
 QUIRKS: tuple[Quirk, ...] = (_REPEATED, _LOST_PREFIX, _TRUNCATED)

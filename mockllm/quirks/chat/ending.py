@@ -7,8 +7,8 @@ from dataclasses import replace
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import Choice, choices_of, finishes, inserted, with_delta
+from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.samples import TEXT
-from mockllm.quirks.usage import is_usage_chunk
 
 __all__ = ["QUIRKS", "is_finish_chunk"]
 
@@ -87,92 +87,16 @@ def _is_text(choice: Choice) -> bool:
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
-        name="chat-finish-never",
-        group="C",
-        topic="ends",
-        title="The stream ends without any finish reason",
-        only=("chat",),
-        servers="overloaded proxies, killed servers",
-        right="error",
-        correct="report the answer as interrupted",
-        faults="reports it as complete",
-        invariant="truncated-is-not-complete",
-        sample=TEXT,
-        variants=(
-            Variant(
-                "done",
-                "`[DONE]` follows the last fragment",
-                frames=_never(done=True),
-                expected=_unfinished,
-            ),
-            Variant(
-                "end",
-                "nothing follows the last fragment",
-                frames=_never(done=False),
-                expected=_unfinished,
-            ),
-            Variant(
-                "usage",
-                "usage and `[DONE]` follow the last fragment",
-                frames=_never(done=True, usage=True),
-                expected=_without_finish,
-            ),
+        "chat-finish-never",
+        TEXT,
+        (
+            Variant("done", frames=_never(done=True), expected=_unfinished),
+            Variant("end", frames=_never(done=False), expected=_unfinished),
+            Variant("usage", frames=_never(done=True, usage=True), expected=_without_finish),
         ),
-        sources=(
-            "can1357/oh-my-pi#9433",
-            "theopenco/llmgateway#1901",
-            "NVIDIA/TensorRT-LLM#18289",
-        ),
-    ),
-    Quirk(
-        name="chat-no-done",
-        group="C",
-        topic="ends",
-        title="The stream has no `[DONE]`",
         only=("chat",),
-        servers="gateways like Azure's, several other servers",
-        right="same",
-        correct="treat the finish reason as the end of the answer",
-        faults="waits for more, or reports an error",
-        invariant="finish-and-usage",
-        sample=TEXT,
-        variants=(
-            Variant(
-                description="the chunk with the finish reason or the usage is last", frames=_no_done
-            ),
-        ),
     ),
-    Quirk(
-        name="chat-data-after-done",
-        group="C",
-        topic="ends",
-        title="Another chunk follows `[DONE]`",
-        only=("chat",),
-        servers="faulty proxies",
-        right="same",
-        correct="ignore everything after `[DONE]`",
-        faults="appends it to the answer",
-        invariant="text-accumulates",
-        sample=TEXT,
-        variants=(Variant(description="a chunk with text follows `[DONE]`", frames=_after_done),),
-    ),
-    Quirk(
-        name="chat-delta-after-finish",
-        group="C",
-        topic="ends",
-        title="The last fragment of text follows the finish reason",
-        only=("chat",),
-        servers="proxies that reorder chunks",
-        right="same",
-        correct="read until the stream ends",
-        faults="loses the fragment",
-        invariant="text-accumulates",
-        sample=TEXT,
-        variants=(
-            Variant(
-                description='`{"delta":{"content":"lo"}}` after the chunk with `finish_reason`',
-                frames=_after_finish,
-            ),
-        ),
-    ),
+    Quirk("chat-no-done", TEXT, (Variant(frames=_no_done),), only=("chat",)),
+    Quirk("chat-data-after-done", TEXT, (Variant(frames=_after_done),), only=("chat",)),
+    Quirk("chat-delta-after-finish", TEXT, (Variant(frames=_after_finish),), only=("chat",)),
 )

@@ -18,30 +18,5 @@ def _progress(items: list[Item], context: Context) -> list[Item]:
 
 
 QUIRKS: tuple[Quirk, ...] = (
-    Quirk(
-        name="chat-named-event",
-        group="D",
-        topic="framing",
-        title="An event with a name of its own stands between the chunks",
-        only=("chat",),
-        servers="Hermes Agent, gateways that report the progress of their own tools",
-        right="same",
-        correct="pass over events whose names or fields it does not know",
-        faults="validates the data as a chunk, and aborts the stream",
-        invariant="unknown-event",
-        sample=TEXT_AND_CALL,
-        variants=(
-            Variant(
-                description="`event: agent.tool.progress` after the first chunk; its data have no "
-                "`choices`",
-                frames=_progress,
-            ),
-        ),
-        sources=(
-            "janhq/jan#8392",
-            "LibreChat-AI/agents#137",
-            "anomalyco/opencode#38106",
-            "NousResearch/hermes-agent#7989",
-        ),
-    ),
+    Quirk("chat-named-event", TEXT_AND_CALL, (Variant(frames=_progress),), only=("chat",)),
 )

@@ -11,8 +11,8 @@ from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import Choice, choices_of, finishes, fragments, inserted, with_delta
 from mockllm.quirks.chat.ending import QUIRKS as ENDINGS
 from mockllm.quirks.chat.ending import is_finish_chunk
+from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.samples import CALL, TEXT
-from mockllm.quirks.usage import is_usage_chunk
 
 __all__ = ["QUIRKS"]
 
@@ -117,139 +117,41 @@ def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
-        name="chat-finish-stop-with-tools",
-        group="C",
-        topic="ends",
-        title="An answer with tool calls finishes with `stop`",
+        "chat-finish-stop-with-tools",
+        CALL,
+        (Variant(frames=_stop_with_tools, expected=_stopped_with_tools),),
         only=("chat",),
-        servers="Ollama, vLLM, mlx-vlm; OpenAI if `tool_choice` names the tool",
-        right="same",
-        correct="run the tools because there are calls, whatever the finish reason",
-        faults="ends the agent's loop without running the tools",
-        invariant="finish-and-usage",
-        sample=CALL,
-        variants=(
-            Variant(
-                description='`finish_reason:"stop"` after the calls',
-                frames=_stop_with_tools,
-                expected=_stopped_with_tools,
-            ),
-        ),
-        sources=(
-            "vllm-project/vllm#9209",
-            "ollama/ollama#7963",
-            "BerriAI/litellm#35663",
-            "BerriAI/litellm#12249",
-            "Blaizzy/mlx-vlm#990",
-        ),
     ),
     Quirk(
-        name="chat-finish-foreign-value",
-        group="C",
-        topic="ends",
-        title="The finish reason is a value of another API",
-        only=("chat",),
-        servers="gateways that convert from other APIs",
-        right="same",
-        correct='keep the raw value, and map an unknown one to "other"',
-        faults="fails because the value is not in its enumeration",
-        invariant="finish-and-usage",
-        sample=TEXT,
-        variants=(
+        "chat-finish-foreign-value",
+        TEXT,
+        (
+            Variant("end-turn", frames=_finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
+            Variant("eos", frames=_finish_sent(_EOS), expected=_finish_read(_EOS)),
             Variant(
-                "end-turn",
-                "`end_turn`, and for calls `tool_use`: Anthropic's values",
-                frames=_finish_sent(_ANTHROPIC),
-                expected=_finish_read(_ANTHROPIC),
-            ),
-            Variant(
-                "eos",
-                "`eos` in place of `stop`",
-                frames=_finish_sent(_EOS),
-                expected=_finish_read(_EOS),
-            ),
-            Variant(
-                "guardrail",
-                "`guardrail_intervened`: Bedrock's value",
-                frames=_finish_sent(_GUARDRAIL),
-                expected=_finish_read(_GUARDRAIL),
+                "guardrail", frames=_finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)
             ),
         ),
-        sources=("BerriAI/litellm#12481",),
+        only=("chat",),
+    ),
+    Quirk("chat-finish-with-last-delta", TEXT, (Variant(frames=_with_last_delta),), only=("chat",)),
+    Quirk(
+        "chat-finish-key-absent",
+        TEXT,
+        (
+            Variant("absent", frames=_key_absent),
+            Variant("empty", frames=_key_empty),
+        ),
+        only=("chat",),
     ),
     Quirk(
-        name="chat-finish-with-last-delta",
-        group="C",
-        topic="ends",
-        title="The finish reason comes in the chunk with the last fragment",
+        "chat-finish-twice",
+        CALL,
+        (
+            Variant("again", frames=_twice),
+            Variant("with-usage", frames=_twice_with_usage),
+        ),
         only=("chat",),
-        servers="Mistral, vLLM, Gemini's compatible endpoint",
-        right="same",
-        correct="read the delta of a chunk before its finish reason",
-        faults="loses the last fragment",
-        invariant="delta-first",
-        sample=TEXT,
-        variants=(
-            Variant(
-                description=(
-                    '`{"delta":{"content":"lo"},"finish_reason":"stop"}`, '
-                    "and no separate finish chunk"
-                ),
-                frames=_with_last_delta,
-            ),
-        ),
-        sources=(
-            "vllm-project/vllm#35705",
-            "vllm-project/vllm#36944",
-            "jeremychone/rust-genai#164",
-            "livekit/agents#4307",
-        ),
-    ),
-    Quirk(
-        name="chat-finish-key-absent",
-        group="C",
-        topic="ends",
-        title="Chunks before the finish have no `finish_reason`, or an empty one",
-        only=("chat",),
-        servers="xAI, Cerebras, z.ai, Snowflake (absent); older Ollama (empty)",
-        right="same",
-        correct="treat absent, null and empty as the same",
-        faults="fails on the missing key, or reads the empty value as the end",
-        invariant="null-tolerant",
-        sample=TEXT,
-        variants=(
-            Variant("absent", "only the finish chunk has the key", frames=_key_absent),
-            Variant("empty", '`"finish_reason":""` before the finish', frames=_key_empty),
-        ),
-        sources=("ollama/ollama#4357",),
-    ),
-    Quirk(
-        name="chat-finish-twice",
-        group="C",
-        topic="ends",
-        title="The finish chunk is sent twice",
-        only=("chat",),
-        servers="OpenRouter (the second has the usage), LM Studio",
-        right="same",
-        correct="use the first finish reason; usage may be in either chunk",
-        faults="joins the values to `stopstop`, empties the calls, or shows the answer twice",
-        invariant="finish-and-usage",
-        sample=CALL,
-        variants=(
-            Variant("again", "two chunks with the same `finish_reason`", frames=_twice),
-            Variant(
-                "with-usage",
-                "the second one has the usage, and no chunk without choices follows",
-                frames=_twice_with_usage,
-            ),
-        ),
-        sources=(
-            "langchain-ai/langchain#38226",
-            "langchain-ai/langchain#38349",
-            "QwenLM/qwen-code#2402",
-            "Oaklight/llm-rosetta#589",
-            "Gitlawb/openclaude#21",
-        ),
     ),
     *ENDINGS,
 )

@@ -169,175 +169,60 @@ def _with_name_after(items: list[Item], opening: Fragment, name: str) -> list[It
     )
 
 
-_ID_REPEATED = Quirk(
-    name="chat-id-repeated",
-    group="A",
-    topic="ids",
-    title="Every fragment has the id of its call",
-    only=("chat",),
-    servers="OpenAI-compatible servers and converters",
-    right="same",
-    correct="set the id once",
-    faults="appends the id to itself",
-    invariant="id-kept",
-    sample=CALL,
-    variants=(Variant(description="the same id in every fragment", frames=_id_repeated),),
-    sources=("openai/openai-agents-python#990", "LionSR/TeXRA#4575"),
-)
+_ID_REPEATED = Quirk("chat-id-repeated", CALL, (Variant(frames=_id_repeated),), only=("chat",))
 
 _NEW_IDS = Quirk(
-    name="chat-id-new-every-chunk",
-    group="A",
-    topic="ids",
-    title="Every fragment of a call has a new id",
-    only=("chat",),
-    servers="LM Studio",
-    right="same",
-    correct="an entry with a known index and no name continues that call; keep its first id",
-    faults="makes a call from each fragment, or keeps the last id",
-    invariant="id-kept",
-    sample=CALL,
-    variants=(
-        Variant(
-            description='"1", "2", ... under the same index', frames=_new_ids, expected=_numbered
-        ),
-    ),
-    sources=("NousResearch/hermes-agent#106943", "NousResearch/hermes-agent#5254"),
+    "chat-id-new-every-chunk", CALL, (Variant(frames=_new_ids, expected=_numbered),), only=("chat",)
 )
 
 _EMPTY_LATER = Quirk(
-    name="chat-id-empty-later",
-    group="A",
-    topic="ids",
-    title="The id, and often the name, are empty after the opening entry",
-    only=("chat",),
-    servers="Alibaba DashScope (Qwen, GLM)",
-    right="same",
-    correct="treat an empty string as absent",
-    faults='opens a call at each fragment, or overwrites the name with ""',
-    invariant="id-kept",
-    sample=CALL,
-    variants=(
-        Variant(description='id and name are ""', frames=_empty_later),
-        Variant("id-only", 'id is "", name is absent', _empty_id_later),
+    "chat-id-empty-later",
+    CALL,
+    (
+        Variant(frames=_empty_later),
+        Variant("id-only", _empty_id_later),
     ),
-    sources=("anomalyco/opencode#37841",),
+    only=("chat",),
 )
 
-_NULL_LATER = Quirk(
-    name="chat-id-null-later",
-    group="A",
-    topic="ids",
-    title="Id, type and name are null after the opening entry",
-    only=("chat",),
-    servers="SGLang, Cloudflare Workers AI",
-    right="same",
-    correct="treat null as absent",
-    faults='rejects the chunk, raises a TypeError, or stores the text "null"',
-    invariant="null-tolerant",
-    sample=CALL,
-    variants=(Variant(description="null in all three fields", frames=_null_later),),
-    sources=("lidge-jun/opencodex#1754", "Effect-TS/effect#8333", "deathbyknowledge/gsv#268"),
-)
+_NULL_LATER = Quirk("chat-id-null-later", CALL, (Variant(frames=_null_later),), only=("chat",))
 
 _NULL_WORD = Quirk(
-    name="chat-placeholder-null-string",
-    group="A",
-    topic="ids",
-    title='The id or the name of a call is the text "null"',
-    only=("chat",),
-    servers="servers that re-serialise merged chunks",
-    right="either",
-    correct='report it: a shared id links no result, and no tool is called "null"',
-    faults="merges all such calls into one",
-    invariant="id-kept",
-    sample=CALL,
-    variants=(
-        Variant(
-            description='the id of every call is "null"', frames=_opened_with_id("null"), ids=False
-        ),
-        Variant("name", 'the name of every call is "null"', _null_names, expected=_called_null),
+    "chat-placeholder-null-string",
+    CALL,
+    (
+        Variant(frames=_opened_with_id("null"), ids=False),
+        Variant("name", _null_names, expected=_called_null),
     ),
-    sources=("langchain-ai/langchainjs#11373", "pgadmin-org/pgadmin4#9828"),
+    only=("chat",),
 )
 
 _NO_ID = Quirk(
-    name="chat-id-never",
-    group="A",
-    topic="ids",
-    title="Calls have no id",
-    only=("chat",),
-    servers="older Ollama and software built on it, converters from Gemini",
-    right="same",
-    correct="generate a unique id and keep it",
-    faults="loses the call, or cannot link a result to its call",
-    invariant="missing-id",
-    sample=CALL,
-    variants=(
-        Variant(description="no id field", frames=_no_id, ids=False),
-        Variant("null", "the id is null", _opened_with_id(None), ids=False),
-        Variant("empty", 'the id is ""', _opened_with_id(""), ids=False),
+    "chat-id-never",
+    CALL,
+    (
+        Variant(frames=_no_id, ids=False),
+        Variant("null", _opened_with_id(None), ids=False),
+        Variant("empty", _opened_with_id(""), ids=False),
     ),
-    sources=("BerriAI/litellm#11262", "deepset-ai/haystack-core-integrations#3321"),
+    only=("chat",),
 )
 
 _NAME_REPEATED = Quirk(
-    name="chat-name-repeated",
-    group="A",
-    topic="names",
-    title="Every fragment has the name of its call",
-    only=("chat",),
-    servers="MiniMax at NVIDIA NIM, parsers for Qwen, proxies",
-    right="same",
-    correct="ignore a name that equals the name so far",
-    faults="appends the name to itself",
-    invariant="name-kept",
-    sample=CALL,
-    variants=(Variant(description="the same name in every fragment", frames=_name_repeated),),
-    sources=(
-        "NousResearch/hermes-agent#11984",
-        "NousResearch/hermes-agent#8259",
-        "mcowger/plexus#719",
-        "openai/openai-agents-python#326",
-    ),
+    "chat-name-repeated", CALL, (Variant(frames=_name_repeated),), only=("chat",)
 )
 
 _NAME_SPLIT = Quirk(
-    name="chat-name-split",
-    group="A",
-    topic="names",
-    title="The name comes in two fragments",
-    only=("chat",),
-    servers="Gemini's OpenAI-compatible endpoint, parsers in llama.cpp and vLLM",
-    right="same",
-    correct="append a fragment that differs from the name so far",
-    faults="keeps the last fragment, or makes two calls",
-    invariant="name-kept",
-    sample=CALL,
-    variants=(
-        Variant(description="the second fragment in a chunk of its own", frames=_name_split),
-        Variant(
-            "before-arguments", "no arguments field before the name is complete", _name_split_first
-        ),
+    "chat-name-split",
+    CALL,
+    (
+        Variant(frames=_name_split),
+        Variant("before-arguments", _name_split_first),
     ),
-    sources=("continuedev/continue#5849",),
+    only=("chat",),
 )
 
-_NAME_LATE = Quirk(
-    name="chat-name-empty-first",
-    group="A",
-    topic="names",
-    title="The name is empty at first and comes in the next chunk",
-    only=("chat",),
-    servers="vMLX",
-    right="same",
-    correct="wait for a name that is not empty",
-    faults="loses the call, or rejects the chunk",
-    invariant="name-kept",
-    sample=CALL,
-    variants=(Variant(description='"", then the name', frames=_name_late),),
-    sources=("jjang-ai/vmlx#244",),
-)
+_NAME_LATE = Quirk("chat-name-empty-first", CALL, (Variant(frames=_name_late),), only=("chat",))
 
 QUIRKS: tuple[Quirk, ...] = (
     *index.QUIRKS,

@@ -142,190 +142,52 @@ def _reversed(items: list[Item], _: Context) -> list[Item]:
 
 
 _MISSING = Quirk(
-    name="chat-index-missing",
-    group="A",
-    topic="index",
-    title="Entries of `tool_calls` have no `index`",
+    "chat-index-missing",
+    CALL,
+    (
+        Variant(frames=_without_index, expected=_in_order_of_arrival),
+        Variant("fragments", _fragments_without_index, expected=_in_order_of_arrival),
+        Variant("empty-id", _empty_id_without_index, expected=_in_order_of_arrival, ids=False),
+    ),
     only=("chat",),
-    servers="Gemini's OpenAI-compatible endpoint, Mistral, mistral.rs, older Ollama, proxies",
-    right="same",
-    correct=(
-        "open a call at each new id (at each name if ids are empty); other entries "
-        "continue the last call"
-    ),
-    faults="looks the call up under None, rejects the chunk, or loses the call",
-    invariant="arguments-concatenate",
-    sample=CALL,
-    variants=(
-        Variant(
-            description="each call complete in one entry with id and function",
-            frames=_without_index,
-            expected=_in_order_of_arrival,
-        ),
-        Variant(
-            "fragments",
-            "id and name in the opening entry, only arguments in the others",
-            _fragments_without_index,
-            expected=_in_order_of_arrival,
-        ),
-        Variant(
-            "empty-id",
-            'each call complete in one entry, and its id is ""',
-            _empty_id_without_index,
-            expected=_in_order_of_arrival,
-            ids=False,
-        ),
-    ),
-    sources=(
-        "openai/openai-python#2806",
-        "AstrBotDevs/AstrBot#6661",
-        "AstrBotDevs/AstrBot#6692",
-        "THU-MAIC/OpenMAIC#1556",
-        "ollama/ollama#7881",
-        "EricLBuehler/mistral.rs#1507",
-        "mozilla-ai/any-llm#1148",
-        "SamSaffron/term-llm#314",
-    ),
 )
 
 _FIRST_ONLY = Quirk(
-    name="chat-index-first-only",
-    group="A",
-    topic="index",
-    title="Only the opening entry has an index; the others repeat the id",
-    only=("chat",),
-    servers="gateways",
-    right="same",
-    correct="find the call by the id",
-    faults="gives the arguments to another call, or to a new one",
-    invariant="arguments-concatenate",
-    sample=CALL,
-    variants=(
-        Variant(description="id in place of index after the opening", frames=_index_first_only),
-    ),
-    sources=("diegosouzapw/OmniRoute#6905", "diegosouzapw/OmniRoute#6276"),
+    "chat-index-first-only", CALL, (Variant(frames=_index_first_only),), only=("chat",)
 )
 
 _ALL_ZERO = Quirk(
-    name="chat-index-all-zero",
-    group="A",
-    topic="index",
-    title="Every call has index 0",
+    "chat-index-all-zero",
+    TWO_CALLS,
+    (
+        Variant(frames=_all_zero, expected=_in_order_of_arrival),
+        Variant("fragments", _fragments_all_zero, expected=_in_order_of_arrival),
+    ),
     only=("chat",),
-    servers="Ollama, proxies for Gemini, self-hosted servers",
-    right="same",
-    correct="a different id that comes with a name opens another call, whatever the index",
-    faults="joins the arguments, ids or names of all calls into one call",
-    invariant="arguments-concatenate",
-    sample=TWO_CALLS,
-    variants=(
-        Variant(
-            description="each call complete, in a chunk of its own",
-            frames=_all_zero,
-            expected=_in_order_of_arrival,
-        ),
-        Variant(
-            "fragments",
-            "each call in fragments, one after the other",
-            _fragments_all_zero,
-            expected=_in_order_of_arrival,
-        ),
-    ),
-    sources=(
-        "ollama/ollama#15457",
-        "NousResearch/hermes-agent#12930",
-        "NousResearch/hermes-agent#62937",
-        "BerriAI/litellm#16188",
-        "BerriAI/litellm#16194",
-        "ai-dynamo/dynamo#4723",
-        "su-kaka/gcli2api#406",
-        "omnigent-ai/omnigent#28",
-        "vercel/ai#14277",
-    ),
 )
 
 _SAME_ONE_CHUNK = Quirk(
-    name="chat-index-same-one-chunk",
-    group="A",
-    topic="index",
-    title="All calls come complete in one chunk, each with index 0",
+    "chat-index-same-one-chunk",
+    TWO_CALLS,
+    (Variant(frames=_same_one_chunk, expected=_in_order_of_arrival),),
     only=("chat",),
-    servers="Bedrock's OpenAI-compatible endpoint, Ollama",
-    right="same",
-    correct="each entry has its own id and a name, so each entry is a call",
-    faults="merges them into one call",
-    invariant="arguments-concatenate",
-    sample=TWO_CALLS,
-    variants=(
-        Variant(
-            description="several entries with the same index",
-            frames=_same_one_chunk,
-            expected=_in_order_of_arrival,
-        ),
-    ),
-    sources=(
-        "langchain-ai/langchain#35281",
-        "langchain-ai/langchain#34807",
-        "ollama/ollama#15457",
-    ),
 )
 
 _DUPLICATE = Quirk(
-    name="chat-index-duplicate-fragments",
-    group="A",
-    topic="index",
-    title="A chunk holds several fragments of one call",
-    only=("chat",),
-    servers="vLLM with speculative decoding",
-    right="same",
-    correct="an entry with a known index and neither id nor name continues that call",
-    faults="stores the second fragment as a second call",
-    invariant="arguments-concatenate",
-    sample=CALL,
-    variants=(
-        Variant(
-            description="the opening entry and its continuation in one chunk",
-            frames=_duplicate_fragments,
-        ),
-    ),
-    sources=("openai/openai-python#3201", "openai/openai-python#3425"),
+    "chat-index-duplicate-fragments", CALL, (Variant(frames=_duplicate_fragments),), only=("chat",)
 )
 
 _FROM_ONE = Quirk(
-    name="chat-index-from-one",
-    group="A",
-    topic="index",
-    title="Indexes do not count up from 0",
-    only=("chat",),
-    servers="converters from Anthropic that use the index of the content block",
-    right="same",
-    correct="use the index as a key, not as a position in a list",
-    faults="fails with an index out of range",
-    invariant="arguments-concatenate",
-    sample=TWO_CALLS,
-    variants=(
-        Variant(description="1, 2, ...", frames=_from_one),
-        Variant("gap", "0, 2, 4, ...", _gap),
+    "chat-index-from-one",
+    TWO_CALLS,
+    (
+        Variant(frames=_from_one),
+        Variant("gap", _gap),
     ),
-    sources=("anthropics/anthropic-sdk-python#1192",),
+    only=("chat",),
 )
 
-_REVERSED = Quirk(
-    name="chat-index-reversed",
-    group="A",
-    topic="index",
-    title="The call with the highest index comes first",
-    only=("chat",),
-    servers="none seen; the schema allows it",
-    right="same",
-    correct="sort the calls by their indexes",
-    faults="fails with an index out of range, or keeps the order of arrival",
-    invariant="order-by-index",
-    sample=TWO_CALLS,
-    variants=(
-        Variant(description="all entries of index 1, then all of index 0", frames=_reversed),
-    ),
-)
+_REVERSED = Quirk("chat-index-reversed", TWO_CALLS, (Variant(frames=_reversed),), only=("chat",))
 
 QUIRKS: tuple[Quirk, ...] = (
     _MISSING,

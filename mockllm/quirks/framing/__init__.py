@@ -1,17 +1,168 @@
 """Group F: how events are framed, and where the bytes are cut.
 
 Most of these quirks keep the data of all events, so they occur in every protocol. `changes` has
-the changes of bytes that they share.
+the changes of bytes that they share, `comments` and `separators` those of one quirk each.
 """
 
 from __future__ import annotations
 
-from mockllm.quirks.base import Quirk
-from mockllm.quirks.framing.blocks import BLOCKS
-from mockllm.quirks.framing.cuts import CUTS
-from mockllm.quirks.framing.lines import LINES
+from dataclasses import replace
+
+from mockllm.core.events import StreamError
+from mockllm.core.turn import Turn
+from mockllm.quirks.base import Quirk, Tolerance, Variant
+from mockllm.quirks.framing import changes as change
+from mockllm.quirks.framing import comments
 from mockllm.quirks.framing.separators import SEPARATORS
+from mockllm.quirks.samples import CALL, TEXT, UNICODE
+from mockllm.scenario.model import Api
 
 __all__ = ["QUIRKS"]
 
-QUIRKS: tuple[Quirk, ...] = (*LINES, SEPARATORS, *BLOCKS, *CUTS)
+
+def _cut(turn: Turn) -> Turn:
+    """The turn without finish, usage and error."""
+    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
+
+
+def _last_discarded(turn: Turn, api: Api) -> Turn:
+    """The turn of a reader that discards the last event, which has no blank line behind it."""
+    match api:
+        case "chat":
+            # The chunk with the usage. The finish came before; servers may leave out `[DONE]`.
+            return replace(turn, usage=None)
+        case "anthropic":
+            return turn  # `message_stop`; `message_delta` has the finish and the usage
+        case _:
+            return _cut(turn)  # the event with the finish and the usage
+
+
+def _broken(turn: Turn) -> Turn:
+    return replace(_cut(turn), error=StreamError("an event of the stream is not JSON"))
+
+
+QUIRKS: tuple[Quirk, ...] = (
+    # How lines end, and what the lines of an event look like
+    Quirk(
+        "sse-crlf",
+        TEXT,
+        (
+            # Gemini's own streams have CRLF; `agui-crlf` plays it in AG-UI.
+            Variant(
+                "crlf", bytes=change.line_ends(b"\r\n"), only=("chat", "responses", "anthropic")
+            ),
+            Variant("split", bytes=change.split_crlf, writes=True),
+            Variant("cr", bytes=change.line_ends(b"\r")),
+            # CR before LF would be CRLF. Five of them, so that each event ends differently,
+            # whether it has two lines or three.
+            Variant("mixed", bytes=change.line_ends(b"\n", b"\r", b"\r\n", b"\r", b"\r\n")),
+        ),
+    ),
+    Quirk("sse-no-space", TEXT, (Variant(bytes=change.no_space),)),
+    Quirk("sse-multiline-data", TEXT, (Variant(bytes=change.several_lines),)),
+    Quirk("sse-single-newline", TEXT, (Variant(bytes=change.one_newline),)),
+    Quirk("sse-bom", CALL, (Variant(bytes=change.mark),)),
+    SEPARATORS,
+    # Blocks without data, and fields besides the data
+    Quirk(
+        "sse-comments",
+        TEXT,
+        (
+            Variant("keep-alive", bytes=change.between(b": keep-alive")),
+            Variant("processing", bytes=change.first(b": OPENROUTER PROCESSING")),
+            Variant("no-blank", bytes=comments.before(b": ping")),
+            Variant("inside", bytes=comments.inside(b": ping")),
+        ),
+    ),
+    Quirk("sse-bare-colon", TEXT, (Variant(bytes=change.between(b":")),)),
+    Quirk("sse-keepalive-as-data", TEXT, (Variant(bytes=change.between(b"data: : keepalive")),)),
+    Quirk(
+        "sse-id-then-comment",
+        TEXT,
+        (
+            Variant(
+                bytes=lambda stream, context: change.between(b": ping")(
+                    change.with_lines(b"id", lambda number: b"%d" % number)(stream, context),
+                    context,
+                )
+            ),
+        ),
+    ),
+    Quirk("sse-event-without-data", TEXT, (Variant(bytes=change.between(b"event: ping")),)),
+    Quirk("sse-empty-data", TEXT, (Variant(bytes=change.between(b"data: ")),)),
+    Quirk("sse-retry-field", TEXT, (Variant(bytes=change.first(b"retry: 3000")),)),
+    Quirk(
+        "sse-other-fields",
+        TEXT,
+        (
+            Variant("id", bytes=change.with_lines(b"id", lambda number: b"as-%d" % number)),
+            Variant(
+                "event",
+                bytes=change.with_lines(b"event", lambda _: b"message"),
+                only=("chat", "gemini", "agui"),  # the events of the others have names
+            ),
+        ),
+    ),
+    # Where bytes, events and the stream are cut
+    Quirk("sse-utf8-split", UNICODE, (Variant(bytes=change.split_characters, writes=True),)),
+    Quirk(
+        "sse-huge-event",
+        TEXT,
+        (
+            Variant("300-kb", bytes=change.padded(300_000)),
+            Variant("1-mb", bytes=change.padded(1_200_000)),
+        ),
+    ),
+    Quirk(
+        "sse-chunk-boundaries",
+        TEXT,
+        (
+            Variant("glued", bytes=change.glued),
+            Variant("bytewise", bytes=change.bytewise, writes=True),
+        ),
+    ),
+    Quirk(
+        "sse-no-final-blank",
+        TEXT,
+        (
+            Variant(
+                bytes=change.no_final_blank,
+                tolerated=(
+                    Tolerance(
+                        "the specification discards an event without its blank line (9.2.6)",
+                        _last_discarded,
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Quirk(
+        "sse-done-variants",
+        TEXT,
+        (
+            Variant("no-space", bytes=change.done(lambda _, rest: b"data:[DONE]" + rest)),
+            Variant("trailing-space", bytes=change.done(lambda _, rest: b"data: [DONE] " + rest)),
+            Variant("twice", bytes=change.done(lambda line, rest: (line + rest) * 2)),
+            Variant("unterminated", bytes=change.done(lambda line, _: line)),
+        ),
+        only=("chat",),
+    ),
+    Quirk(
+        "sse-cut",
+        TEXT,
+        (
+            Variant("eof", bytes=change.cut_short, expected=_cut),
+            Variant("closed", bytes=change.cut_short, ending="closed", expected=_cut),
+            Variant("reset", bytes=change.cut_short, ending="reset", expected=_cut),
+        ),
+    ),
+    Quirk("sse-malformed-json", TEXT, (Variant(bytes=change.break_json, expected=_broken),)),
+    Quirk(
+        "sse-content-type",
+        TEXT,
+        (
+            Variant("json", content_type="application/json"),
+            Variant("none", content_type=""),
+        ),
+    ),
+)

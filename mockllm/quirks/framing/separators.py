@@ -45,41 +45,19 @@ class _Separated:
         return "".join(character + self._separators for character in text)
 
 
-def _separators(name: str, characters: str, description: str) -> Variant:
+def _separators(name: str, characters: str) -> Variant:
     separated = _Separated(characters)
-    return Variant(name, description, frames=separated.frames, expected=separated.expected)
+    return Variant(name, frames=separated.frames, expected=separated.expected)
 
 
 SEPARATORS = Quirk(
-    name="sse-unicode-line-separators",
-    group="F",
-    topic="framing",
-    title="The text has characters that some libraries treat as line ends",
-    servers="any, if a model writes them",
-    right="same",
-    correct="end lines at CR and LF only; keep the text unchanged",
-    faults="cuts the event in two: a JSON error, or lost text",
-    invariant="chunking-free",
-    sample=TEXT,
-    sources=(
-        "florimondmanca/httpx-sse#34",
-        "florimondmanca/httpx-sse#37",
-        "modelcontextprotocol/python-sdk#1356",
-        "modelcontextprotocol/typescript-sdk#1925",
-        "modelscope/evalscope#1642",
-        "langgenius/dify#39008",
-        "langchain-ai/langgraph#2560",
-        "Soju06/codex-lb#1010",
-    ),
-    variants=(
-        _separators("all", "\u2028\u2029\u0085", "U+2028, U+2029, U+0085 in the text"),
-        _separators("line-separator", "\u2028", "U+2028 in the text"),
-        _separators("paragraph-separator", "\u2029", "U+2029 in the text"),
-        _separators("next-line", "\u0085", "U+0085 in the text"),
-        _separators(
-            "controls",
-            "\x0b\x0c\x1c\x1d\x1e",
-            "U+000B, U+000C, U+001C to U+001E in the text, escaped as JSON requires",
-        ),
+    "sse-unicode-line-separators",
+    TEXT,
+    (
+        _separators("all", "\u2028\u2029\u0085"),
+        _separators("line-separator", "\u2028"),
+        _separators("paragraph-separator", "\u2029"),
+        _separators("next-line", "\u0085"),
+        _separators("controls", "\x0b\x0c\x1c\x1d\x1e"),
     ),
 )

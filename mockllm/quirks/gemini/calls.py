@@ -163,104 +163,32 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
 
 CALLS: tuple[Quirk, ...] = (
     Quirk(
-        name="gem-args-absent",
-        group="J",
-        topic="arguments",
-        title="A call without arguments has no `args`",
-        only=("gemini",),
-        servers="Vertex AI with gemini-3",
-        right="same",
-        correct="make the call with the arguments `{}`",
-        faults="fails with a KeyError, or passes on null",
-        invariant="zero-arguments",
-        sample=ZERO,
-        variants=(
+        "gem-args-absent",
+        ZERO,
+        (
             Variant(
-                "absent",
-                '`"functionCall":{"name":"list_issues"}`',
-                frames=_each_call(_without_args, lambda call: call.get("args") == {}),
+                "absent", frames=_each_call(_without_args, lambda call: call.get("args") == {})
             ),
-            Variant(
-                "null",
-                '`"args":null`',
-                frames=_each_call(_null_args, lambda call: call.get("args") == {}),
-            ),
+            Variant("null", frames=_each_call(_null_args, lambda call: call.get("args") == {})),
         ),
-        sources=("JetBrains/koog#2146", "JetBrains/koog#2147"),
-    ),
-    Quirk(
-        name="gem-same-name-no-id",
-        group="J",
-        topic="ids",
-        title="Calls of one tool come in one chunk and have no ids",
         only=("gemini",),
-        servers="the Gemini API",
-        right="same",
-        correct="make two calls in their order, each with a generated id",
-        faults="uses the name as a key: merges the calls, or keeps the last one",
-        invariant="surface-once",
-        sample=TWO_SAME,
-        variants=(
-            Variant(description="two parts with a `functionCall` in one chunk", frames=_one_chunk),
+    ),
+    Quirk("gem-same-name-no-id", TWO_SAME, (Variant(frames=_one_chunk),), only=("gemini",)),
+    Quirk(
+        "gem-stop-for-tools",
+        CALL,
+        (
+            Variant("empty-text", frames=_empty_text),
+            Variant("with-call", frames=_with_call),
         ),
-        sources=("NousResearch/hermes-agent#57939", "Mingye-Lu/AgenticCrawler#113"),
-    ),
-    Quirk(
-        name="gem-stop-for-tools",
-        group="J",
-        topic="calls",
-        title="An answer with calls finishes with STOP, and with an empty text",
         only=("gemini",),
-        servers="the Gemini API",
-        right="same",
-        correct="decide by the parts, and drop the empty text",
-        faults="does not run the tools; adds an empty message",
-        invariant="finish-and-usage",
-        sample=CALL,
-        variants=(
-            Variant(
-                "empty-text",
-                '`"parts":[{"text":""}]` before the chunk with `STOP`, and in it',
-                frames=_empty_text,
-            ),
-            Variant("with-call", "`STOP` in the chunk of the call", frames=_with_call),
-        ),
-        sources=("brekkylab/ailoy#434",),
     ),
+    Quirk("gem-partial-args", CALL, (Variant(frames=_partial),), only=("gemini",)),
     Quirk(
-        name="gem-partial-args",
-        group="J",
-        topic="arguments",
-        title="Arguments come in fragments, each with the path of its value",
-        only=("gemini",),
-        servers="Vertex AI, if the request enables it",
-        right="same",
-        correct="assemble the fragments by their paths into one call",
-        faults="makes a call from each chunk, with null arguments",
-        invariant="arguments-concatenate",
-        sample=CALL,
-        variants=(
+        "gem-args-string",
+        CALL,
+        (
             Variant(
-                description="`partialArgs` and `willContinue`, and `functionCall:{}` at the end",
-                frames=_partial,
-            ),
-        ),
-    ),
-    Quirk(
-        name="gem-args-string",
-        group="J",
-        topic="arguments",
-        title="The arguments are a string of JSON",
-        only=("gemini",),
-        servers="converters",
-        right="either",
-        correct="report it clearly, or parse the string",
-        faults="encodes the string again; rejects it without naming the field",
-        invariant="malformed-contained",
-        sample=CALL,
-        variants=(
-            Variant(
-                description='`"args":"{…}"`',
                 frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
                 tolerated=(
                     Tolerance(
@@ -271,5 +199,6 @@ CALLS: tuple[Quirk, ...] = (
                 ),
             ),
         ),
+        only=("gemini",),
     ),
 )

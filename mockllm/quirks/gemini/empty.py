@@ -92,44 +92,26 @@ def _usage_only(items: list[Item], _: Context) -> list[Item]:
 
 EMPTY_CHUNKS: tuple[Quirk, ...] = (
     Quirk(
-        name="gem-empty-candidate",
-        group="J",
-        topic="content",
-        title="A chunk has no parts, no content or no candidates",
-        only=("gemini",),
-        servers=(
-            "the Gemini API, if the limit is reached while thinking, or if a prompt or an "
-            "answer is blocked"
-        ),
-        right="same",
-        correct="return an empty text and the finish reason",
-        faults="fails on the missing value",
-        invariant="null-tolerant",
-        sample=TEXT,
-        variants=(
+        "gem-empty-candidate",
+        TEXT,
+        (
             Variant(
                 "no-parts",
-                '`"content":{"role":"model"},"finishReason":"MAX_TOKENS"` and nothing else',
                 frames=_nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
                 expected=_empty("length"),
             ),
             Variant(
                 "no-content",
-                '`"finishReason":"SAFETY"` and nothing else',
                 frames=_nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
                 expected=_empty("content_filter"),
             ),
             Variant(
                 "no-candidates",
-                "`promptFeedback` with a `blockReason` and nothing else",
                 frames=_nothing_but(_blocked),
                 expected=_empty("content_filter", BLOCKED + _BLOCK),
             ),
-            Variant(
-                "usage-only",
-                "chunks with usage and no candidates, at the beginning and before the end",
-                frames=_usage_only,
-            ),
+            Variant("usage-only", frames=_usage_only),
         ),
+        only=("gemini",),
     ),
 )

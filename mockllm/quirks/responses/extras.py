@@ -57,28 +57,13 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
 
 
 KEEPALIVE = Quirk(
-    name="resp-keepalive",
-    group="I",
-    topic="unknown events",
+    "resp-keepalive",
+    samples.TEXT,
+    (
+        Variant(frames=_after_openers("keepalive")),
+        Variant("everywhere", _keepalive_between),
+    ),
     only=("responses",),
-    title="Undocumented keepalive events",
-    servers="OpenAI, in long requests",
-    right="same",
-    correct="ignore them",
-    faults="raises an error for the unknown event",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(
-        Variant("", "one before the first item", _after_openers("keepalive")),
-        Variant("everywhere", "one between any two events", _keepalive_between),
-    ),
-    sources=(
-        "openai/openai-node#1964",
-        "openai/openai-node#1965",
-        "openai/openai-java#767",
-        "tjardoo/openai-client#170",
-        "openai-php/client#732",
-    ),
 )
 
 _UNKNOWN = "kit_unknown"
@@ -130,27 +115,14 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
 
 
 UNKNOWN_EVENT = Quirk(
-    name="resp-unknown-event",
-    group="I",
-    topic="unknown events",
-    only=("responses",),
-    title="Events, items or parts have a type that the client does not know",
-    servers="OpenAI, as the API grows",
-    right="same",
-    correct="ignore them",
-    faults="raises an error",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(
-        Variant(
-            "event",
-            "response.kit_unknown.event before the first item",
-            _after_openers(f"response.{_UNKNOWN}.event"),
-        ),
-        Variant("item", "an item of type kit_unknown after all others", _unknown_item),
-        Variant("part", "a part of type kit_unknown at the end of the message", _unknown_part),
+    "resp-unknown-event",
+    samples.TEXT,
+    (
+        Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
+        Variant("item", _unknown_item),
+        Variant("part", _unknown_part),
     ),
-    sources=("openai/openai-node#1964",),
+    only=("responses",),
 )
 
 
@@ -174,31 +146,17 @@ def _no_arguments(items: list[Item], context: Context) -> list[Item]:
 
 
 REQUIRED_MISSING = Quirk(
-    name="resp-required-missing",
-    group="I",
-    topic="blocks",
-    only=("responses",),
-    title="Fields that the schema requires are missing",
-    servers="gateways",
-    right="same",
-    correct="work without them",
-    faults="rejects the event in a strict decoder",
-    invariant="null-tolerant",
-    sample=samples.TEXT_AND_CALL,
-    variants=(
-        Variant("sequence-number", "no event has a sequence_number", _lacking("sequence_number")),
+    "resp-required-missing",
+    samples.TEXT_AND_CALL,
+    (
+        Variant("sequence-number", _lacking("sequence_number")),
         Variant(
             "logprobs",
-            "text deltas and their done event have no logprobs",
             _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
         ),
-        Variant("arguments", "the added item of a call has no arguments", _no_arguments),
+        Variant("arguments", _no_arguments),
     ),
-    sources=(
-        "onyx-dot-app/onyx#13624",
-        "diegosouzapw/OmniRoute#13964",
-        "diegosouzapw/OmniRoute#14330",
-    ),
+    only=("responses",),
 )
 
 
@@ -220,27 +178,14 @@ def _renamed(names: dict[str, str]) -> FramesChange:
 
 
 LEGACY_NAMES = Quirk(
-    name="resp-legacy-names",
-    group="I",
-    topic="blocks",
-    only=("responses",),
-    title="Events have the names of the Realtime API",
-    servers="servers written from blog posts or from the Realtime API",
-    right="either",
-    correct="ignore them and report that the end is missing, or support these names too",
-    faults="silently returns no text",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(
-        Variant(
-            "all",
-            "response.text.delta, response.text.done, response.done",
-            _renamed(_LEGACY_TEXT | _LEGACY_END),
-        ),
-        Variant("text", "response.text.delta and response.text.done", _renamed(_LEGACY_TEXT)),
-        Variant("done", "response.done instead of response.completed", _renamed(_LEGACY_END)),
+    "resp-legacy-names",
+    samples.TEXT,
+    (
+        Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
+        Variant("text", _renamed(_LEGACY_TEXT)),
+        Variant("done", _renamed(_LEGACY_END)),
     ),
-    sources=("Soju06/codex-lb#1010",),
+    only=("responses",),
 )
 
 
@@ -252,16 +197,5 @@ def _sentinel(items: list[Item], context: Context) -> list[Item]:
 
 
 DONE_SENTINEL = Quirk(
-    name="resp-done-sentinel",
-    group="I",
-    topic="ends",
-    only=("responses",),
-    title="`[DONE]` follows the last event",
-    servers="OpenRouter, servers that convert from Chat Completions",
-    right="same",
-    correct="ignore it",
-    faults="parses it as JSON",
-    invariant="unknown-event",
-    sample=samples.TEXT,
-    variants=(Variant("", "data: [DONE] after response.completed", _sentinel),),
+    "resp-done-sentinel", samples.TEXT, (Variant(frames=_sentinel),), only=("responses",)
 )

@@ -66,37 +66,14 @@ def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesC
 
 
 ITEM_ID_ROTATES = Quirk(
-    name="resp-item-id-rotates",
-    group="I",
-    topic="ids",
+    "resp-item-id-rotates",
+    samples.CALL,
+    (
+        Variant("every-event", _rotated(lambda _: True)),
+        Variant("item-done", _rotated(lambda kind: kind == ITEM_DONE)),
+        Variant("completed", _rotated(lambda _: False)),
+    ),
     only=("responses",),
-    title="An output item has a different id in every event",
-    servers="GitHub Copilot, proxies, vLLM, mistral.rs",
-    right="same",
-    correct="identify items by output_index and calls by call_id",
-    faults="raises an error about a changed id, or makes one call several times",
-    invariant="id-kept",
-    sample=samples.CALL,
-    variants=(
-        Variant(
-            "every-event", "fc_1, fc_2, ...: every event has a new id", _rotated(lambda _: True)
-        ),
-        Variant(
-            "item-done",
-            "the finished item has a different id than its added item and its deltas",
-            _rotated(lambda kind: kind == ITEM_DONE),
-        ),
-        Variant(
-            "completed",
-            "the final response has different ids than all events before it",
-            _rotated(lambda _: False),
-        ),
-    ),
-    sources=(
-        "vllm-project/vllm#24788",
-        "EricLBuehler/mistral.rs#2309",
-        "EricLBuehler/mistral.rs#1944",
-    ),
 )
 
 
@@ -114,21 +91,13 @@ def _null_ids(*, deltas: bool) -> FramesChange:
 
 
 ITEM_ID_NULL = Quirk(
-    name="resp-item-id-null",
-    group="I",
-    topic="ids",
-    only=("responses",),
-    title="Output items have no id",
-    servers="servers compatible with OpenAI",
-    right="same",
-    correct="identify items by output_index",
-    faults="rejects the item as invalid",
-    invariant="null-tolerant",
-    sample=samples.CALL,
-    variants=(
-        Variant("null", "id and item_id are null everywhere", _null_ids(deltas=True)),
-        Variant("in-items", "id is null in items; deltas have an item_id", _null_ids(deltas=False)),
+    "resp-item-id-null",
+    samples.CALL,
+    (
+        Variant("null", _null_ids(deltas=True)),
+        Variant("in-items", _null_ids(deltas=False)),
     ),
+    only=("responses",),
 )
 
 
@@ -148,22 +117,13 @@ def _empty_call_id(items: list[Item], context: Context) -> list[Item]:
 
 
 CALL_ID_MISSING = Quirk(
-    name="resp-call-id-missing",
-    group="I",
-    topic="ids",
-    only=("responses",),
-    title="Calls have no call_id, only the id of their item",
-    servers="converters from Chat Completions, whose upstream gives calls no ids",
-    right="same",
-    correct="generate a unique call_id and keep it, or clearly report that it is missing",
-    faults="loses the call, or gives all calls one id",
-    invariant="missing-id",
-    sample=samples.CALL,
-    variants=(
-        Variant("", "no call_id in any event", _no_call_id, ids=False),
-        Variant("empty", 'the call_id is ""', _empty_call_id, ids=False),
+    "resp-call-id-missing",
+    samples.CALL,
+    (
+        Variant(frames=_no_call_id, ids=False),
+        Variant("empty", _empty_call_id, ids=False),
     ),
-    sources=("diegosouzapw/OmniRoute#419",),
+    only=("responses",),
 )
 
 
@@ -187,23 +147,14 @@ def _reversed(items: list[Item], context: Context) -> list[Item]:
 
 
 OUTPUT_INDEX = Quirk(
-    name="resp-output-index",
-    group="I",
-    topic="index",
-    only=("responses",),
-    title="output_index does not count up from 0",
-    servers="servers that convert from another protocol",
-    right="same",
-    correct="use it as a key, not as a position; if items share it, identify them by their ids",
-    faults="fails with an IndexError, or replaces one item by another",
-    invariant="order-by-index",
-    sample=samples.TWO_CALLS,
-    variants=(
-        Variant("shared", "all items have output_index 0", _indexed(lambda _: 0)),
-        Variant("reversed", "item 1 comes before item 0", _reversed),
-        Variant("gaps", "output_index 0, 3, 6, ...", _indexed(lambda at: 3 * at)),
+    "resp-output-index",
+    samples.TWO_CALLS,
+    (
+        Variant("shared", _indexed(lambda _: 0)),
+        Variant("reversed", _reversed),
+        Variant("gaps", _indexed(lambda at: 3 * at)),
     ),
-    sources=("BerriAI/litellm#36375",),
+    only=("responses",),
 )
 
 
@@ -226,19 +177,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
 
 
 INTERLEAVED = Quirk(
-    name="resp-interleaved",
-    group="I",
-    topic="calls",
-    only=("responses",),
-    title="Several items are open at once, and their deltas alternate",
-    servers="OpenRouter, xAI, lists of MCP tools",
-    right="same",
-    correct="route each delta by its output_index or item_id",
-    faults="splits the fragments into many calls",
-    invariant="arguments-concatenate",
-    sample=samples.TWO_CALLS,
-    variants=(Variant("", "added 0, added 1, delta 0, delta 1, delta 0, ...", _interleaved),),
-    sources=("microsoft/agent-framework#8336",),
+    "resp-interleaved", samples.TWO_CALLS, (Variant(frames=_interleaved),), only=("responses",)
 )
 
 
@@ -256,28 +195,11 @@ def _shared_index(items: list[Item], context: Context) -> list[Item]:
 
 
 REASONING_IDS = Quirk(
-    name="resp-reasoning-ids",
-    group="I",
-    topic="ids",
-    only=("responses",),
-    title="Every fragment of reasoning names a different item",
-    servers="LiteLLM's bridge from Chat Completions",
-    right="same",
-    correct="identify reasoning by output_index and by the index of its content or summary",
-    faults="splits the reasoning into many items",
-    invariant="text-accumulates",
-    sample=samples.SUMMARY,
-    variants=(
-        Variant(
-            "deltas",
-            "every delta of reasoning has a different item_id",
-            _rotated(_is_reasoning_delta, outputs=False),
-        ),
-        Variant(
-            "shared-index",
-            "reasoning and the item after it have the same output_index",
-            _shared_index,
-        ),
+    "resp-reasoning-ids",
+    samples.SUMMARY,
+    (
+        Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
+        Variant("shared-index", _shared_index),
     ),
-    sources=("BerriAI/litellm#36375",),
+    only=("responses",),
 )

@@ -45,28 +45,15 @@ _ITEM_OPENERS = ("response.output_item.added",)
 _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
 
 MISSING_OPENERS = Quirk(
-    name="resp-missing-openers",
-    group="I",
-    topic="blocks",
-    only=("responses",),
-    title="Deltas come without the events that open their item",
-    servers="servers that convert from another protocol",
-    right="either",
-    correct="open the missing item or part at its first delta, or clearly report what is missing",
-    faults="fails with a KeyError, or reports content before its item",
-    invariant="null-tolerant",
-    sample=samples.TEXT,
-    variants=(
-        Variant(
-            "all",
-            "the first delta is the first event",
-            without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS),
-        ),
-        Variant("created", "neither response.created nor response.in_progress", without(*OPENERS)),
-        Variant("item-added", "no response.output_item.added", without(*_ITEM_OPENERS)),
-        Variant("part-added", "no response.content_part.added", without(*_PART_OPENERS)),
+    "resp-missing-openers",
+    samples.TEXT,
+    (
+        Variant("all", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+        Variant("created", without(*OPENERS)),
+        Variant("item-added", without(*_ITEM_OPENERS)),
+        Variant("part-added", without(*_PART_OPENERS)),
     ),
-    sources=("BerriAI/litellm#30115", "BerriAI/litellm#27442"),
+    only=("responses",),
 )
 
 # Errors
@@ -120,40 +107,14 @@ def _only_an_error(turn: Turn) -> Turn:
 
 
 ERROR_SHAPE = Quirk(
-    name="resp-error-shape",
-    group="I",
-    topic="errors",
+    "resp-error-shape",
+    samples.TEXT,
+    (
+        Variant("nested", _nested, expected=_only_an_error),
+        Variant("flat", _flat, expected=_only_an_error),
+        Variant("failed", _failed, expected=_only_an_error),
+    ),
     only=("responses",),
-    title="The error event of the service differs from its documentation",
-    servers="OpenAI (nested), servers that follow the documentation (flat)",
-    right="error",
-    correct="raise both forms, and response.failed",
-    faults="ignores one of the forms, and treats the answer as complete",
-    invariant="error-ends",
-    sample=samples.TEXT,
-    variants=(
-        Variant(
-            "nested",
-            '{"type":"error","error":{...}}, then response.failed',
-            _nested,
-            expected=_only_an_error,
-        ),
-        Variant(
-            "flat",
-            '{"type":"error","code":...,"message":...,"param":...}, and nothing more',
-            _flat,
-            expected=_only_an_error,
-        ),
-        Variant("failed", "response.failed alone", _failed, expected=_only_an_error),
-    ),
-    sources=(
-        "openai/openai-dotnet#881",
-        "Effect-TS/effect#7262",
-        "vercel/ai#20022",
-        "can1357/oh-my-pi#2570",
-        "praxis-proxy/ai#1001",
-        "BerriAI/litellm#29223",
-    ),
 )
 
 # The end
@@ -170,28 +131,13 @@ def _final_output(value: Callable[[], Any]) -> FramesChange:
 
 
 COMPLETED_OUTPUT_EMPTY = Quirk(
-    name="resp-completed-output-empty",
-    group="I",
-    topic="ends",
+    "resp-completed-output-empty",
+    samples.TEXT_AND_CALL,
+    (
+        Variant("empty", _final_output(list)),
+        Variant("null", _final_output(lambda: None)),
+    ),
     only=("responses",),
-    title="The final response has no output",
-    servers="the backend of Codex, proxies",
-    right="same",
-    correct="build the output from the finished items",
-    faults="returns an empty answer",
-    invariant="text-accumulates",
-    sample=samples.TEXT_AND_CALL,
-    variants=(
-        Variant("empty", '"output":[] in the final response', _final_output(list)),
-        Variant("null", '"output":null in the final response', _final_output(lambda: None)),
-    ),
-    sources=(
-        "bytedance/deer-flow#1928",
-        "NousResearch/hermes-agent#5724",
-        "NousResearch/hermes-agent#5758",
-        "bubbuild/republic#37",
-        "NVIDIA-NeMo/Switchyard#777",
-    ),
 )
 
 
@@ -239,39 +185,20 @@ def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
 
 
 INCOMPLETE = Quirk(
-    name="resp-incomplete",
-    group="I",
-    topic="ends",
-    only=("responses",),
-    title="The stream ends in response.incomplete",
-    servers="OpenAI, at a limit",
-    right="same",
-    correct="return the partial answer with the reason why it is incomplete",
-    faults="raises a RuntimeError, answers with status 500, or treats the answer as complete",
-    invariant="finish-and-usage",
-    sample=samples.TEXT,
-    variants=(
+    "resp-incomplete",
+    samples.TEXT,
+    (
         Variant(
-            "max-output-tokens",
-            "response.incomplete at the limit of tokens",
-            _incomplete("max_output_tokens"),
-            expected=_finished("length"),
+            "max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")
         ),
         Variant(
-            "content-filter",
-            "response.incomplete by the content filter",
-            _incomplete("content_filter"),
-            expected=_finished("content_filter"),
+            "content-filter", _incomplete("content_filter"), expected=_finished("content_filter")
         ),
         Variant(
-            "open-item",
-            "response.incomplete at the limit of tokens, while the last item is open",
-            _never_ended,
-            expected=_finished("length"),
-            sample=samples.CALL_AT_LIMIT,
+            "open-item", _never_ended, expected=_finished("length"), sample=samples.CALL_AT_LIMIT
         ),
     ),
-    sources=("BerriAI/litellm#37710", "14790897/MiqroForge-Desktop#1100"),
+    only=("responses",),
 )
 
 
@@ -282,26 +209,10 @@ def _unfinished(turn: Turn) -> Turn:
 
 
 NO_TERMINAL = Quirk(
-    name="resp-no-terminal",
-    group="I",
-    topic="ends",
+    "resp-no-terminal",
+    samples.TEXT,
+    (Variant(frames=without(*COMPLETE), expected=_unfinished),),
     only=("responses",),
-    title="The stream ends without response.completed",
-    servers="networks, gateways",
-    right="error",
-    correct="report that the answer was cut",
-    faults="treats the answer as complete",
-    invariant="truncated-is-not-complete",
-    sample=samples.TEXT,
-    variants=(
-        Variant(
-            "",
-            "every event but the last; the connection closes properly",
-            without(*COMPLETE),
-            expected=_unfinished,
-        ),
-    ),
-    sources=("openai/openai-node#2725", "NVIDIA-NeMo/Switchyard#283"),
 )
 
 
@@ -317,18 +228,8 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
 
 
 AFTER_COMPLETED = Quirk(
-    name="resp-after-completed",
-    group="I",
-    topic="ends",
+    "resp-after-completed",
+    samples.TEXT,
+    (Variant(frames=_delta_after_completed),),
     only=("responses",),
-    title="A delta comes after response.completed",
-    servers="proxies",
-    right="same",
-    correct="ignore everything after the end",
-    faults="appends it to the answer",
-    invariant="final-replaces",
-    sample=samples.TEXT,
-    variants=(
-        Variant("", "the last delta again, after response.completed", _delta_after_completed),
-    ),
 )

@@ -36,31 +36,13 @@ __all__ = [
 ]
 
 ARGS_DONE_ONLY = Quirk(
-    name="resp-args-done-only",
-    group="I",
-    topic="arguments",
+    "resp-args-done-only",
+    samples.CALL,
+    (
+        Variant("done", without(ARGUMENTS_DELTA)),
+        Variant("item-done", without(ARGUMENTS_DELTA, ARGUMENTS_DONE)),
+    ),
     only=("responses",),
-    title="The arguments come complete, without deltas before them",
-    servers="gpt-5.3-codex-spark, LM Studio",
-    right="same",
-    correct="use the arguments of the done event, or of the finished item",
-    faults="makes the call with {}",
-    invariant="final-replaces",
-    sample=samples.CALL,
-    variants=(
-        Variant("done", "no arguments.delta; arguments.done has them", without(ARGUMENTS_DELTA)),
-        Variant(
-            "item-done",
-            "neither arguments.delta nor arguments.done; the finished item has them",
-            without(ARGUMENTS_DELTA, ARGUMENTS_DONE),
-        ),
-    ),
-    sources=(
-        "BerriAI/litellm#27144",
-        "earendil-works/pi#2745",
-        "anomalyco/opencode#44862",
-        "Wei-Shaw/sub2api#6629",
-    ),
 )
 
 
@@ -98,22 +80,13 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
 
 
 ZERO_ARG = Quirk(
-    name="resp-zero-arg",
-    group="I",
-    topic="arguments",
-    only=("responses",),
-    title="A call without arguments has an empty string, or no arguments event at all",
-    servers="vLLM",
-    right="same",
-    correct="make the call with the arguments {}",
-    faults="parses the empty string as JSON",
-    invariant="zero-arguments",
-    sample=samples.ZERO,
-    variants=(
-        Variant("empty", 'no arguments.delta, and arguments "" in every event', _empty_arguments),
-        Variant("no-done", "neither arguments.delta nor arguments.done", _no_zero_done),
+    "resp-zero-arg",
+    samples.ZERO,
+    (
+        Variant("empty", _empty_arguments),
+        Variant("no-done", _no_zero_done),
     ),
-    sources=("vllm-project/vllm#54236",),
+    only=("responses",),
 )
 
 
@@ -133,21 +106,13 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
 
 
 ARGS_IN_ADDED = Quirk(
-    name="resp-args-in-added",
-    group="I",
-    topic="arguments",
-    only=("responses",),
-    title="The added item of a call already has all its arguments",
-    servers="servers compatible with OpenAI",
-    right="same",
-    correct="replace whatever came before by the done value",
-    faults="doubles the arguments, one copy after the other",
-    invariant="final-replaces",
-    sample=samples.CALL,
-    variants=(
-        Variant("repeated", "in the added item, and again in the deltas", _in_added),
-        Variant("alone", "in the added item, and there are no deltas", _only_in_added),
+    "resp-args-in-added",
+    samples.CALL,
+    (
+        Variant("repeated", _in_added),
+        Variant("alone", _only_in_added),
     ),
+    only=("responses",),
 )
 
 
@@ -166,19 +131,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 
 
 EMPTY_DELTA = Quirk(
-    name="resp-empty-delta",
-    group="I",
-    topic="arguments",
-    only=("responses",),
-    title="The first delta of a value is empty",
-    servers="Baseten, converters from Chat Completions",
-    right="same",
-    correct="append nothing",
-    faults="treats an empty delta as a missing one, and aborts the stream",
-    invariant="null-tolerant",
-    sample=samples.TEXT_AND_CALL,
-    variants=(Variant("", '`"delta":""` before the deltas of each text and call', _empty_first),),
-    sources=("BerriAI/litellm#33341", "BerriAI/litellm#39288", "BerriAI/litellm#40207"),
+    "resp-empty-delta", samples.TEXT_AND_CALL, (Variant(frames=_empty_first),), only=("responses",)
 )
 
 
@@ -195,27 +148,14 @@ def _repeated(types: Collection[str]) -> FramesChange:
 
 
 DUP_DONE = Quirk(
-    name="resp-dup-done",
-    group="I",
-    topic="ends",
-    only=("responses",),
-    title="Done events are sent twice",
-    servers="proxies",
-    right="same",
-    correct="ignore a second done event of the same item",
-    faults="makes the call twice",
-    invariant="surface-once",
-    sample=samples.CALL,
-    variants=(
-        Variant(
-            "both",
-            "arguments.done and output_item.done twice each",
-            _repeated((ARGUMENTS_DONE, ITEM_DONE)),
-        ),
-        Variant("item", "output_item.done twice", _repeated((ITEM_DONE,))),
-        Variant("arguments", "arguments.done twice", _repeated((ARGUMENTS_DONE,))),
+    "resp-dup-done",
+    samples.CALL,
+    (
+        Variant("both", _repeated((ARGUMENTS_DONE, ITEM_DONE))),
+        Variant("item", _repeated((ITEM_DONE,))),
+        Variant("arguments", _repeated((ARGUMENTS_DONE,))),
     ),
-    sources=("Oaklight/llm-rosetta#589",),
+    only=("responses",),
 )
 
 
@@ -255,19 +195,11 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 
 
 DELTA_AFTER_DONE = Quirk(
-    name="resp-delta-after-done",
-    group="I",
-    topic="ends",
-    only=("responses",),
-    title="A delta follows the done event, or the deltas are not the done value",
-    servers="proxies",
-    right="same",
-    correct="use the value of the done event",
-    faults="doubles the value",
-    invariant="final-replaces",
-    sample=samples.TEXT_AND_CALL,
-    variants=(
-        Variant("late", "a delta with the complete value comes after .done", _late_delta),
-        Variant("different", "the deltas lack a fragment that .done has", _lost_delta),
+    "resp-delta-after-done",
+    samples.TEXT_AND_CALL,
+    (
+        Variant("late", _late_delta),
+        Variant("different", _lost_delta),
     ),
+    only=("responses",),
 )

@@ -59,7 +59,7 @@ def expected_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
 
 def problems(quirk: Quirk, variant: Variant, api: str, run: Run) -> list[str]:
     """The differences between the reference's outcome and the correct one; empty if none."""
-    outcome, reaction = run.outcome, variant.right or quirk.right
+    outcome, reaction = run.outcome, variant.right or quirk.prose.right
     turn = expected_turn(quirk, variant, api)
     if reaction == "error" or (reaction == "either" and outcome.errors):
         plain = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)

@@ -12,7 +12,7 @@ from mockllm.checking.cases.variation import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.conformance.costs import cost_of, group_of
 from mockllm.quirks import QUIRKS
-from mockllm.quirks.base import TOPICS
+from mockllm.quirks.prose import TOPICS
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME
 
 
