@@ -22,7 +22,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from mockllm.cli.demo import demo_scenario, play
-from mockllm.cli.drawing import LiveScreen
+from mockllm.cli.terminal.answer_screen import LiveScreen
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
@@ -45,7 +45,7 @@ _REST = 6.0  # seconds for which the last frame stays
 _CELL, _LINE, _LETTER, _LEFT, _TOP, _BAR = 8.4, 20, 14, 24, 24, 34
 
 _STYLES = {(): "", ("1",): "B", ("2",): "d", ("33", "1"): "y", ("34",): "b", ("36",): "c"}
-"""The classes for the styles that `mockllm.cli.drawing` uses, by their SGR codes (ECMA-48)."""
+"""The classes for the styles of `answer_screen` of the command line by SGR codes (ECMA-48)."""
 
 _SHEET = f"""\
 text{{font:{_LETTER}px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;\

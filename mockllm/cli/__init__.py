@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import mockllm
-from mockllm.cli.commandline import CommandLine
+from mockllm.cli.terminal.commandline import CommandLine
 
 __all__ = ["main"]
 

@@ -11,7 +11,7 @@ import click
 
 from mockllm.checking.cases.case import Case
 from mockllm.cli.check_options import CheckOptions
-from mockllm.cli.params import read_scenarios
+from mockllm.cli.options.common import read_scenarios
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.kept_cases import kept_cases
 from mockllm.conformance.pool import Level

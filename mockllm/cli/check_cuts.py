@@ -18,8 +18,8 @@ from mockllm.checking.cuts.report import row_name
 from mockllm.checking.cuts.report_text import cut_lines
 from mockllm.cli.check_options import CheckOptions
 from mockllm.cli.check_run import Lists, measurement_of, write_all, write_reports
-from mockllm.cli.params import read_scenarios
-from mockllm.cli.progress import progress_line
+from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.cuts import cut_answers, cut_results
 from mockllm.conformance.http_cases import HTTP_LIMIT, HttpRunner
 from mockllm.conformance.known import Standing

@@ -21,7 +21,7 @@ from mockllm.cli.check_run import (
     update_known,
     write_text,
 )
-from mockllm.cli.progress import progress_line
+from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.fault_measured import fault_results, rule_rows

@@ -18,7 +18,7 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.report import Report
 from mockllm.cli.check_cases import all_cases, chosen, names_of
 from mockllm.cli.check_options import CheckOptions
-from mockllm.cli.progress import ProgressLine, progress_line
+from mockllm.cli.terminal.progress import ProgressLine, progress_line
 from mockllm.conformance.case_files import FileRunner, write_cases
 from mockllm.conformance.http_cases import HTTP_LIMIT, HttpRunner
 from mockllm.conformance.known import (

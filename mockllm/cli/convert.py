@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.params import EXISTING
+from mockllm.cli.options.common import EXISTING
 from mockllm.cli.recording import redaction_rules
 from mockllm.errors import UsageError
 

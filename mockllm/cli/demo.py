@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 import click
 
-from mockllm.cli.params import number, read_scenarios
+from mockllm.cli.options.common import number, read_scenarios
 from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.cli.drawing import Screen
+    from mockllm.cli.terminal.answer_screen import Screen
     from mockllm.core.turn import Turn
     from mockllm.protocols.base import WireProtocol
     from mockllm.protocols.records import Json
@@ -57,7 +57,7 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
-    from mockllm.cli.drawing import screen_for
+    from mockllm.cli.terminal.answer_screen import screen_for
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
@@ -132,7 +132,7 @@ def _receive(
     stream: Iterable[tuple[float, bytes]], protocol: WireProtocol, screen: Screen
 ) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
-    from mockllm.cli.drawing import Board
+    from mockllm.cli.terminal.answer_screen import Board
     from mockllm.core import events as ev
     from mockllm.core.timeline import fold
     from mockllm.framing.sse import Decoder

@@ -66,7 +66,7 @@ def import_(
       mockllm import answer.sse -o scenarios/recorded --json
       mockllm import monday.flows tuesday.flows -o scenarios/recorded --join
     """
-    from mockllm.cli.progress import progress_line
+    from mockllm.cli.terminal.progress import progress_line
     from mockllm.importers.batch import import_files
     from mockllm.importers.file_formats import files
     from mockllm.recording.drafting.drafts import MatchRule

@@ -8,17 +8,17 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.faults import fault_options
-from mockllm.cli.listening import (
+from mockllm.cli.options.faults import fault_options
+from mockllm.cli.recording import record_options, recording_options
+from mockllm.cli.recording_summary import RecordingSummary
+from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
     report_for,
     run_recording,
     uncollected,
 )
-from mockllm.cli.recording import record_options, recording_options
-from mockllm.cli.recording_summary import RecordingSummary
-from mockllm.cli.stop_signals import ended_at_once
+from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan
 
 __all__ = ["record"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.progress import ProgressLine
-from mockllm.cli.reports import Report, summary_text
+from mockllm.cli.serving.server_log import Report, summary_text
+from mockllm.cli.terminal.progress import ProgressLine
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.lines import Line

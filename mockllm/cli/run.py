@@ -13,8 +13,8 @@ from types import FrameType
 
 import click
 
-from mockllm.cli.faults import fault_options
-from mockllm.cli.params import EXISTING, answering_options, path_options, read_scenarios
+from mockllm.cli.options.common import EXISTING, answering_options, path_options, read_scenarios
+from mockllm.cli.options.faults import fault_options
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan

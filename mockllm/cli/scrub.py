@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mockllm.cli.params import EXISTING
+from mockllm.cli.options.common import EXISTING
 from mockllm.cli.recording import redaction_rules, secret_options
 
 __all__ = ["scrub"]

@@ -8,8 +8,11 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.faults import fault_options
-from mockllm.cli.listening import (
+from mockllm.cli.options.common import answering_options, quirk, read_scenarios
+from mockllm.cli.options.faults import fault_options
+from mockllm.cli.recording import record_options, recording_options
+from mockllm.cli.recording_summary import RecordingSummary
+from mockllm.cli.serving.listening import (
     Loop,
     cannot_listen,
     listening_options,
@@ -17,11 +20,8 @@ from mockllm.cli.listening import (
     run_recording,
     uncollected,
 )
-from mockllm.cli.params import answering_options, quirk, read_scenarios
-from mockllm.cli.recording import record_options, recording_options
-from mockllm.cli.recording_summary import RecordingSummary
-from mockllm.cli.stop_signals import ended_at_once
-from mockllm.cli.workers import WorkerPlan, serve_with_workers
+from mockllm.cli.serving.stop_signals import ended_at_once
+from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mockllm.cli.drawing import Board, LiveScreen, PlainScreen, screen_for
+from mockllm.cli.terminal.answer_screen import Board, LiveScreen, PlainScreen, screen_for
 from mockllm.core import events as ev
 
 

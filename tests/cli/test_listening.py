@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mockllm.cli.listening import ended
+from mockllm.cli.serving.listening import ended
 
 
 def test_a_task_that_swallows_a_cancellation_is_cancelled_again():

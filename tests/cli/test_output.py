@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mockllm.cli.output import LineOutput
-from mockllm.cli.reports import TextReport
+from mockllm.cli.serving.server_log import TextReport
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.protocols.environment import BaseURL, client_base_urls, client_environment
 from mockllm.replay.loading import load
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from mockllm.cli.polling import poll
+from mockllm.cli.serving.polling import poll
 from tests.cli.conftest import GIVE_UP, HELLO, write
 
 WITHOUT = """

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mockllm.cli.progress import ProgressLine
+from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.importers.progress import counted
 
 

@@ -3,8 +3,8 @@
 import os
 from contextlib import contextmanager
 
-from mockllm.cli.output import LineOutput
-from mockllm.cli.reports import TextReport
+from mockllm.cli.serving.server_log import TextReport
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.replay.sessions.session import Exchange
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."

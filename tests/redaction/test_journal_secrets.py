@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.cli.output import LineOutput
-from mockllm.cli.reports import JsonReport, TextReport
+from mockllm.cli.serving.server_log import JsonReport, TextReport
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.server.options import RecordOptions
 from tests.cli.conftest import Program
 from tests.timeouts import GIVE_UP

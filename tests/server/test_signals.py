@@ -72,8 +72,8 @@ def test_a_client_that_leaves_while_the_server_stops():
 BUSY = """
 import sys, threading, time
 from mockllm import ServerOptions, loads
-from mockllm.cli.listening import report_for, run_server
-from mockllm.cli.stop_signals import StopSignals
+from mockllm.cli.serving.listening import report_for, run_server
+from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.server.app import MockServer
 
 def loop(exchange):
@@ -181,7 +181,7 @@ def test_a_signal_ends_a_server_that_loads(tmp_path, number):
 AT_ONCE = """
 import asyncio, ctypes, signal, sys
 from collections import deque
-from mockllm.cli.stop_signals import StopSignals
+from mockllm.cli.serving.stop_signals import StopSignals
 
 def raise_all(numbers):
     # Between two signals, Python executes no instruction, and so calls no handler.
@@ -237,7 +237,7 @@ def test_one_signal_is_one(loop):
 
 IGNORED = """
 import os, signal, weakref
-from mockllm.cli.stop_signals import ended_at_once
+from mockllm.cli.serving.stop_signals import ended_at_once
 
 class Loaded:
     pass

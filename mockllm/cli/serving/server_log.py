@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from mockllm.cli.output import LineOutput
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.core.text import shorten
 from mockllm.errors import Problem
 from mockllm.protocols.environment import client_base_urls

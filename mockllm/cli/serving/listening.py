@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from mockllm.cli.output import LineOutput
-from mockllm.cli.params import number, path_options, size
-from mockllm.cli.reloading import follow
-from mockllm.cli.reports import JsonReport, QuietReport, Report, TextReport
-from mockllm.cli.stop_signals import StopSignals
+from mockllm.cli.options.common import number, path_options, size
+from mockllm.cli.serving.reloading import follow
+from mockllm.cli.serving.server_log import JsonReport, QuietReport, Report, TextReport
+from mockllm.cli.serving.stop_signals import StopSignals
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.errors import MockLLMError, UsageError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mockllm.cli.params import read_scenarios
-from mockllm.cli.reports import Report
+from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.serving.server_log import Report
 from mockllm.errors import Problem, ScenarioError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _changes(folders: Iterable[Path], stop: asyncio.Event, deep: bool) -> AsyncI
     try:
         from watchfiles import awatch
     except ImportError:
-        from mockllm.cli.polling import poll
+        from mockllm.cli.serving.polling import poll
 
         return poll(folders, stop, deep=deep)
     return awatch(*folders, stop_event=stop, recursive=deep)

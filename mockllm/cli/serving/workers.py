@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.listening import Loop, cannot_listen, report_for, run_server, uncollected
-from mockllm.cli.output import LineOutput
-from mockllm.cli.params import read_scenarios
-from mockllm.cli.reports import QuietReport, Report
+from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.serving.listening import Loop, cannot_listen, report_for, run_server, uncollected
+from mockllm.cli.serving.server_log import QuietReport, Report
+from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.errors import MockLLMError, Problem
 
 if TYPE_CHECKING:

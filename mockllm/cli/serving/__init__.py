@@ -1,0 +1,1 @@
+"""A server that runs until a signal: its log, its signals, its workers."""
