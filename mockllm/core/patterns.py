@@ -1,15 +1,15 @@
-r"""Regular expressions that are not ours: of scenarios, of JSON Schemas, and of what is secret.
+r"""Regular expressions that users wrote, or that stand in the JSON Schemas of clients.
 
-They have the syntax of Python's `re`, which the documentation promises. RE2 has no lookaround and
-no backreferences, and its `\w` and `\b` know ASCII only, so it cannot stand in. Most searches are
-proven short by the pattern and the length of the text, and are done by `re`. All others are done by
-`regex`, in a text that means the same to it, which can stop after a time: soon at first, then for
-longer, away from the event loop. A search that gave up is an error, never "no match".
+They have Python's syntax and are searched by the package `regex`, which has a time limit: a search
+takes 10 ms at most on the event loop, then up to 2 s in a thread. One that gave up is an error,
+never "no match".
 """
 
 from __future__ import annotations
 
 import re
+import re._constants as op  # type: ignore[import-not-found]
+import re._parser as parser  # type: ignore[import-not-found]
 import warnings
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -17,63 +17,59 @@ from hashlib import sha256
 from typing import Any
 
 from mockllm.core.later import later
-from mockllm.core.pattern_costs import Cost, cost_of
-from mockllm.core.pattern_text import for_regex
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 
-__all__ = ["ForeignPattern", "PatternError", "PatternGaveUpError", "compiled"]
-
-MOST_STEPS = 500_000
-"""Of a search by `re`: some milliseconds."""
+__all__ = ["Pattern", "PatternError", "PatternGaveUpError", "compiled"]
 
 FIRST_LIMIT = 0.01
-"""Of a search by `regex` on the event loop, in seconds."""
+"""Of a search on the event loop, in seconds."""
 
 LIMIT = 2.0
-"""Of a search by `regex` away from it, in seconds."""
+"""Of a search away from it, in seconds."""
 
-MOST_WEIGHT = 20_000
-"""Of a pattern's counted repeats: `regex` writes them out, and would need gigabytes."""
+MOST_NODES = 20_000
+"""Of a pattern with its counted repeats written out, beyond its own length. `regex` compiles each
+round of a repeat: `((a{1000}){1000}){1000}` would need gigabytes."""
 
-MOST_FOLDED = 3_000_000
-"""Of a pattern: `re` looks at each character of a range that ignores case, for about a second."""
+_REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+_CHARACTERS = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
+_FUZZY = re.compile(r"(?<!\\)(?:\\\\)*(\{[\d<=+\s]*[deis][\d<=+,:\s}])")
+"""What `regex` would read as a number of errors, as in `(?:foo){e<=1}`, and `re` reads as text."""
 
 
 class PatternError(ValueError):
-    """A text is no regular expression of Python, or none whose searches can be bounded."""
+    """A text is no regular expression of Python, or compiles to too much."""
 
 
 class PatternGaveUpError(RequestError):
     """A search took longer than `LIMIT`, so that its result is not known."""
 
 
-class ForeignPattern:
+class Pattern:
     """A regular expression that a user or a client wrote.
 
     Raises:
         PatternError: see there.
     """
 
-    __slots__ = ("_cost", "_guarded", "_plain", "text")
+    __slots__ = ("_compiled", "text")
 
     def __init__(self, text: str) -> None:
+        # Imported here: starting does not need it, and few scenarios have patterns.
+        import regex  # type: ignore[import-untyped]
+
         self.text = text
         try:
-            self._cost = cost_of(text)
-            _check_size(self._cost, len(text))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._plain = re.compile(text)
-        except (re.error, OverflowError, RecursionError) as problem:
+                # `re` warns where `regex` might read a class in another way, such as `[[:alpha:]]`.
+                warnings.simplefilter("error", FutureWarning)
+                _check_size(parser.parse(text), len(text))
+            if fuzzy := _FUZZY.search(text):
+                raise PatternError(f"has {fuzzy[1]!r}; put a backslash before its bracket")
+            self._compiled = regex.compile(text, regex.VERSION0, cache_pattern=False)
+        except (re.error, regex.error, FutureWarning, OverflowError, RecursionError) as problem:
             raise PatternError(f"must be a regular expression of Python; {problem}") from problem
-        self._guarded: Any = None
-        if self._cost.degree is None:
-            self._guarded = self._compile_guarded()
-
-    def is_short(self, size: int) -> bool:
-        """Whether `re` searches a text of so many characters in a short time, proven."""
-        return self._cost.steps(size) <= MOST_STEPS
 
     def found_in(self, text: str, long: Callable[[], None] | None = None) -> bool:
         """Whether it matches anywhere in a text.
@@ -85,31 +81,19 @@ class ForeignPattern:
             PatternGaveUpError: the search took too long.
             NotDoneError: it is to be done in a thread; see `mockllm.core.later`.
         """
-        if self.is_short(len(text)):
-            return self._plain.search(text) is not None
-        self.prepare()
         try:
-            return self._guarded.search(text, timeout=FIRST_LIMIT) is not None
+            return self._compiled.search(text, timeout=FIRST_LIMIT) is not None
         except TimeoutError:
             pass
         if long is not None:
             long()
         key = ("pattern", self.text, sha256(text.encode("utf-8", "surrogatepass")).digest())
-        found = _slow.get(key)
-        if found is None:
-            found = later(key, partial(self._search_long, key, text))
-        if found == "gave up":
+        outcome = _slow.get(key)
+        if outcome is None:
+            outcome = later(key, partial(self._search_long, key, text))
+        if outcome == "gave up":
             raise self._gave_up(text)
-        return found == "yes"
-
-    def prepare(self) -> None:
-        """Makes sure that long searches are possible.
-
-        Raises:
-            PatternError: they cannot be bounded.
-        """
-        if self._guarded is None:
-            self._guarded = self._compile_guarded()
+        return outcome == "yes"
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text has it: the first group of each match, or all of the match if there is no
@@ -118,13 +102,9 @@ class ForeignPattern:
         Raises:
             PatternGaveUpError: the search took too long.
         """
-        group = min(self._plain.groups, 1)
-        if self.is_short(len(text)):
-            matches = self._plain.finditer(text)
-        else:
-            self.prepare()
-            matches = self._guarded.finditer(text, timeout=LIMIT, concurrent=True)
+        group = min(self._compiled.groups, 1)
         try:
+            matches = self._compiled.finditer(text, timeout=LIMIT, concurrent=True)
             spans = [match.span(group) for match in matches]
         except TimeoutError:
             raise self._gave_up(text) from None
@@ -136,14 +116,10 @@ class ForeignPattern:
         Raises:
             PatternGaveUpError: the search took too long.
         """
-        if self.is_short(len(text)):
-            return self._plain.fullmatch(text) is not None
-        self.prepare()
         try:
-            found = self._guarded.fullmatch(text, timeout=LIMIT, concurrent=True)
+            return self._compiled.fullmatch(text, timeout=LIMIT, concurrent=True) is not None
         except TimeoutError:
             raise self._gave_up(text) from None
-        return found is not None
 
     def _gave_up(self, text: str) -> PatternGaveUpError:
         return PatternGaveUpError(
@@ -155,56 +131,46 @@ class ForeignPattern:
 
     def _search_long(self, key: tuple[str, str, bytes], text: str) -> str:
         try:
-            found = self._guarded.search(text, timeout=LIMIT, concurrent=True)
+            match = self._compiled.search(text, timeout=LIMIT, concurrent=True)
+            outcome = "no" if match is None else "yes"
         except TimeoutError:
             outcome = "gave up"
-        else:
-            outcome = "no" if found is None else "yes"
-        if len(_slow) >= _MOST_KEPT:
+        if len(_slow) >= _MOST_OUTCOMES:
             _slow.clear()
         _slow[key] = outcome
         return outcome
 
-    def _compile_guarded(self) -> Any:
-        # Imported here: few patterns need it.
-        import regex  # type: ignore[import-untyped]
 
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                text = for_regex(self.text)
-                return regex.compile(text, regex.VERSION0, cache_pattern=False)
-        except (re.error, regex.error, RecursionError, OverflowError) as problem:
-            raise PatternError(
-                "is a regular expression whose searches cannot be bounded; write it without a "
-                f"repeat in a repeat (regex: {problem})"
-            ) from problem
-
-
-def _check_size(cost: Cost, length: int) -> None:
-    if cost.weight > length + MOST_WEIGHT:
+def _check_size(nodes: Any, length: int) -> None:
+    if _written_out(nodes) > length + MOST_NODES:
         raise PatternError(
-            "is a regular expression whose searches cannot be bounded; make its counted repeats "
-            "smaller"
+            "is a regular expression that would be too large; make its counted repeats smaller"
         )
-    if cost.folded > MOST_FOLDED:
-        raise PatternError(
-            "is a regular expression with ranges of too many characters for (?i); make the ranges "
-            "smaller"
-        )
+
+
+def _written_out(part: Any) -> int:
+    """The nodes of a part of a parsed pattern, each as often as its counted repeats demand it."""
+    if not isinstance(part, (tuple, list, parser.SubPattern)):
+        return 1
+    if len(part) == 2 and any(part[0] is kind for kind in _REPEATS):
+        least, most, body = part[1]
+        if len(body) == 1 and body[0][0] in _CHARACTERS:
+            return 1  # one node, however often
+        return max(1, int(least if most is op.MAXREPEAT else most)) * _written_out(body)
+    return 1 + sum(_written_out(inner) for inner in part)
 
 
 @lru_cache(maxsize=1024)
-def compiled(text: str) -> ForeignPattern:
+def compiled(text: str) -> Pattern:
     """The pattern with this text.
 
     Raises:
         PatternError: see there.
     """
-    return ForeignPattern(text)
+    return Pattern(text)
 
 
 _slow: dict[tuple[str, str, bytes], str] = {}
 """The outcomes of long searches: "yes", "no" or "gave up". Clients repeat requests."""
 
-_MOST_KEPT = 1024
+_MOST_OUTCOMES = 1024

@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 _MAX_ERRORS = 50
-_FEW_STEPS = 5_000
-"""Of a validation on the event loop: some 50 ms; longer ones are done in a thread."""
+_SMALL_BODY = 64 * 1024
+"""Of a body that is validated on the event loop, in bytes; others are validated in a thread."""
 
 
 def text_holds(condition: TextCondition, text: str) -> bool:
@@ -264,16 +264,16 @@ def _check_result(
 
 def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
     # Imported here: few scenarios have a schema.
-    from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps
+    from mockllm.scenario.schema_validation import SchemaGaveUpError
 
-    text = dumps(schema)
-    validator = _validator(text)
+    schema_text, body_text = dumps(schema), dumps(body)
+    validate = partial(_validator(schema_text).errors, body, _MAX_ERRORS)
     try:
-        try:
-            errors = validator.errors(body, _MAX_ERRORS, Steps(_FEW_STEPS))
-        except SchemaGaveUpError:
-            key = ("schema", text, sha256(dumps(body).encode()).digest())
-            errors = later(key, partial(validator.errors, body, _MAX_ERRORS))
+        if len(body_text) <= _SMALL_BODY:
+            errors = validate()
+        else:
+            key = ("schema", schema_text, sha256(body_text.encode()).digest())
+            errors = later(key, validate)
     except SchemaGaveUpError as problem:
         return [f"request.schema: the body cannot be checked: {problem}"]
     errors.sort(key=lambda error: error.json_path)

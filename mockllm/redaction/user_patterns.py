@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockllm.core.patterns import ForeignPattern, PatternError, PatternGaveUpError, compiled
+from mockllm.core.patterns import Pattern, PatternError, PatternGaveUpError, compiled
 from mockllm.errors import UsageError, WireError
 
 __all__ = ["UserPattern", "compiled_patterns"]
@@ -15,7 +15,7 @@ class UserPattern:
 
     __slots__ = ("_pattern",)
 
-    def __init__(self, pattern: ForeignPattern) -> None:
+    def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
 
     def finds(self, text: str) -> bool:
@@ -63,14 +63,13 @@ def compiled_patterns(patterns: Iterable[str], where: str = "") -> tuple[UserPat
         where: the file and key, or the option, for messages; "" for none.
 
     Raises:
-        UsageError: one is no expression, or finds nothing, or its searches cannot be bounded.
+        UsageError: one is no expression, or finds nothing, or compiles to too much.
     """
     found = []
     begin = f"{where}: " if where else ""
     for text in patterns:
         try:
             pattern = compiled(text)
-            pattern.prepare()
         except PatternError as error:
             raise UsageError(f"{begin}{text!r} {error}") from error
         if pattern.is_whole(""):

@@ -15,7 +15,7 @@ from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
 from mockllm.scenario.locate import KeyPath
 from mockllm.scenario.routes import check_route
-from mockllm.scenario.schemas import Schemas
+from mockllm.scenario.schema_validation import Schemas
 from mockllm.scenario.wording import excerpt, suggestion
 
 __all__ = ["Mistake", "check"]

@@ -21,7 +21,7 @@ from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.nodes import Document, Mapping, Mark, Node
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
-from mockllm.scenario.schemas import Schemas
+from mockllm.scenario.schema_validation import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
 
 __all__ = ["load", "loads", "loads_sent"]

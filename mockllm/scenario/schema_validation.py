@@ -1,30 +1,31 @@
-"""Validation with JSON Schemas that are not ours, bounded: Draft 2020-12, as `jsonschema` has it.
+"""Validation with JSON Schemas: Draft 2020-12, as `jsonschema` has it.
 
-Nothing is fetched: a reference leads inside its own schema. The steps are counted, because a few
-lines of references can ask for 2 ** 30 validations; `pattern` and its like search with
-`mockllm.core.patterns`. What could not be finished is an error of its own, never "valid".
+Nothing is fetched: a reference leads inside its own schema. `pattern` and its like search with
+`mockllm.core.patterns`. The schemas of scenarios are the user's own. Those of clients are validated
+within a number of steps, because a few lines of references can ask for 2 ** 30 validations. What
+could not be finished is an error of its own, never "valid".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from mockllm.core.patterns import PatternError, compiled
+from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
+from mockllm.scenario.jsontext import compact
 from mockllm.scenario.wording import excerpt
 
-__all__ = ["MAX_STEPS", "SchemaGaveUpError", "Steps", "Validator", "schema_flaw"]
+__all__ = ["SchemaGaveUpError", "Schemas", "Steps", "Validator", "schema_flaw"]
 
-MAX_STEPS = 100_000
-"""Of one validation: about a second."""
+Flaw = tuple[tuple[str | int, ...], str]
+"""The path inside a value, and what is wrong there."""
 
+_MAX_ERRORS = 20
 _LONGEST_PATTERN = 10_000
-_LONGEST_NAME = 128
-_FEW = 1_000
-"""Lists up to this length are compared item by item."""
+_SEVERAL_WAYS = re.compile(r"[*+?{|]")
 
 _current: ContextVar[Steps | None] = ContextVar("steps", default=None)
 
@@ -34,37 +35,21 @@ class SchemaGaveUpError(Exception):
 
 
 class Steps:
-    """How many steps are left; a step is one keyword of a schema applied to one value."""
+    """How many steps remain; a step is one keyword of a schema applied to one value."""
 
-    __slots__ = ("left", "limit", "root", "slow_names")
+    __slots__ = ("limit", "remaining")
 
-    def __init__(self, limit: int = MAX_STEPS) -> None:
-        self.left = self.limit = limit
-        self.root: Any = None
-        self.slow_names: bool | None = None
-
-    def take_long(self) -> None:
-        """Counts a long search for a pattern; few are allowed."""
-        self.take(self.limit // 4)
+    def __init__(self, limit: int) -> None:
+        self.remaining = self.limit = limit
 
     def take(self, count: int = 1) -> None:
         """
         Raises:
-            SchemaGaveUpError: none are left.
+            SchemaGaveUpError: none remain.
         """
-        self.left -= count
-        if self.left < 0:
+        self.remaining -= count
+        if self.remaining < 0:
             raise SchemaGaveUpError(f"it needs more than {self.limit} steps")
-
-
-@contextmanager
-def _counting(steps: Steps, root: Any) -> Iterator[None]:
-    steps.root = root
-    token = _current.set(steps)
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 class Validator:
@@ -74,17 +59,15 @@ class Validator:
         from referencing import Registry
 
         registry: Registry[Any] = Registry()
-        self._root = schema
-        self._validator = _bounded_class()(schema, registry=registry)
+        self._validator = _validator_class()(schema, registry=registry)
 
     def part(self, schema: Any) -> Validator:
         """Applies a part of this schema, whose references lead inside the whole."""
         part = object.__new__(Validator)
-        part._root = self._root
         part._validator = self._validator.evolve(schema=schema)
         return part
 
-    def first_error(self, value: Any, steps: Steps | None = None) -> Any:
+    def first_error(self, value: Any, steps: Steps) -> Any:
         """The first violation, an error of `jsonschema`; None where the value is valid.
 
         Raises:
@@ -94,34 +77,76 @@ class Validator:
         return next(iter(self.errors(value, 1, steps)), None)
 
     def errors(self, value: Any, most: int, steps: Steps | None = None) -> list[Any]:
-        """The first violations, up to `most`; raises as `first_error` does."""
+        """The first violations, up to `most`; raises as `first_error` does.
+
+        Args:
+            steps: None: they are not counted.
+        """
         from referencing.exceptions import Unresolvable
 
-        found: list[Any] = []
-        with _counting(steps or Steps(), self._root):
-            try:
-                for error in self._validator.iter_errors(value):
-                    found.append(error)
-                    if len(found) == most:
-                        break
-            except RecursionError:
-                raise SchemaGaveUpError("the schema refers to itself without end") from None
-            except Unresolvable as error:
-                message = f"the schema's reference {excerpt(str(error.ref))!r} leads nowhere"
-                raise SchemaGaveUpError(message) from None
-            except OverflowError:
-                raise SchemaGaveUpError("it has numbers that are too large") from None
-            except PatternError as error:
-                raise SchemaGaveUpError(f"the schema has a pattern that {error}") from None
-        return found
+        errors: list[Any] = []
+        token = _current.set(steps)
+        try:
+            for error in self._validator.iter_errors(value):
+                errors.append(error)
+                if len(errors) == most:
+                    break
+        except RecursionError:
+            raise SchemaGaveUpError("the schema refers to itself without end") from None
+        except Unresolvable as error:
+            message = f"the schema's reference {excerpt(str(error.ref))!r} leads nowhere"
+            raise SchemaGaveUpError(message) from None
+        except OverflowError:
+            raise SchemaGaveUpError("it has numbers that are too large") from None
+        except PatternError as error:
+            raise SchemaGaveUpError(f"the schema has a pattern that {error}") from None
+        finally:
+            _current.reset(token)
+        return errors
 
 
-def schema_flaw(schema: Any) -> tuple[tuple[str | int, ...], str] | None:
+class Schemas:
+    """The schemas of scenarios, each compiled when it is first used."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, tuple[tuple[Flaw, ...], Validator | None]] = {}
+
+    def flaws(self, schema: Any) -> tuple[Flaw, ...]:
+        """Why a value is not a JSON Schema; empty where it is one."""
+        return self._compile(schema)[0]
+
+    def violations(self, schema: Any, value: Any) -> tuple[Flaw, ...]:
+        """Where and how `value` violates `schema`; empty where the schema itself is not valid."""
+        validator = self._compile(schema)[1]
+        return () if validator is None else tuple(_violations(validator, value))
+
+    def _compile(self, schema: Any) -> tuple[tuple[Flaw, ...], Validator | None]:
+        key = compact(schema)
+        if key not in self._compiled:
+            flaw = schema_flaw(schema)
+            if flaw is None:
+                self._compiled[key] = (), Validator(schema)
+            else:
+                self._compiled[key] = ((flaw[0], f"is not a JSON Schema: {flaw[1]}"),), None
+        return self._compiled[key]
+
+
+def _violations(validator: Validator, value: Any) -> Iterator[Flaw]:
+    try:
+        for error in validator.errors(value, _MAX_ERRORS):
+            yield tuple(error.absolute_path), excerpt(error.message, 200)
+    except SchemaGaveUpError as problem:
+        yield (), f"cannot be checked: {problem}"
+    except PatternGaveUpError as problem:
+        yield (), problem.message
+
+
+def schema_flaw(schema: Any) -> Flaw | None:
     """Where and why a value is not a JSON Schema that can be applied; None where it is one."""
     from jsonschema import SchemaError
 
     try:
-        _bounded_class().check_schema(schema, format_checker=_formats())
+        _validator_class().check_schema(schema, format_checker=_formats())
     except SchemaError as error:
         if isinstance(error.cause, PatternError):
             text = excerpt(str(error.instance))
@@ -129,6 +154,30 @@ def schema_flaw(schema: Any) -> tuple[tuple[str | int, ...], str] | None:
         return tuple(error.absolute_path), excerpt(error.message)
     except RecursionError:
         return (), "it is nested too deep"
+    return _slow_name_pattern(schema)
+
+
+def _slow_name_pattern(schema: Any) -> Flaw | None:
+    """A pattern for names that `unevaluatedProperties` would search with `re`, without a limit.
+
+    `jsonschema` does so for `patternProperties` anywhere in the schema.
+    """
+    if "unevaluatedProperties" not in compact(schema):
+        return None
+    rest: list[Any] = [schema]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, dict):
+            patterns = node.get("patternProperties")
+            for pattern in patterns if isinstance(patterns, dict) else ():
+                if pattern[:1] != "^" or len(_SEVERAL_WAYS.findall(pattern)) > 1:
+                    return (), (
+                        f"beside unevaluatedProperties, the pattern {excerpt(pattern)!r} of "
+                        "patternProperties must begin with ^ and have at most one repeat or |"
+                    )
+            rest += node.values()
+        elif isinstance(node, list):
+            rest += node
     return None
 
 
@@ -154,125 +203,101 @@ def _pattern(text: str) -> Any:
     return compiled(text)
 
 
-def _found(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     steps = _current.get()
-    found: bool = _pattern(pattern).found_in(text, None if steps is None else steps.take_long)
+    # Few long searches are allowed.
+    long = None if steps is None else lambda: steps.take(steps.limit // 4)
+    found: bool = _pattern(pattern).found_in(text, long)
     return found
 
 
 @cache
-def _bounded_class() -> Any:
-    """The class of `jsonschema`, with keywords that count their steps."""
+def _validator_class() -> Any:
+    """The class of `jsonschema`, with keywords that count steps and searches that end."""
     # Imported here: the import takes longer than starting the server, and few requests need it.
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    def error(message: str) -> Any:
-        return ValidationError(message)
-
     own = {
-        "pattern": _given(_check_pattern, error),
+        "pattern": _check_pattern,
         "patternProperties": _check_pattern_properties,
-        "additionalProperties": _given(_check_additional, error),
+        "additionalProperties": _check_additional,
+        "uniqueItems": _check_unique,
     }
     keywords = {**Draft202012Validator.VALIDATORS, **own}
-    bounded: Any = extend(  # type: ignore[no-untyped-call]
-        Draft202012Validator, {name: _counted(name, apply) for name, apply in keywords.items()}
+    counting: Any = extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator, {name: _counted(apply) for name, apply in keywords.items()}
     )
-    evolve = bounded.evolve
+    evolve = counting.evolve
 
-    def evolve_bounded(self: Any, **changes: Any) -> Any:
-        # `$schema` inside would lead to a class whose steps are not counted.
+    def evolve_counting(self: Any, **changes: Any) -> Any:
+        # `$schema` inside would lead to a class of `jsonschema` itself.
         schema = changes.get("schema", self.schema)
         if isinstance(schema, dict) and "$schema" in schema:
             changes["schema"] = {key: schema[key] for key in schema if key != "$schema"}
         return evolve(self, **changes)
 
-    bounded.evolve = evolve_bounded
-    return bounded
+    counting.evolve = evolve_counting
+    return counting
 
 
-def _given(check: Callable[..., Any], first: Any) -> Callable[..., Any]:
-    """`check` with its first argument given; `jsonschema` needs plain functions."""
-
-    def apply(*arguments: Any) -> Any:
-        return check(first, *arguments)
-
-    return apply
-
-
-def _counted(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
+def _counted(apply: Callable[..., Any]) -> Callable[..., Any]:
     def counted(validator: Any, keyword: Any, value: Any, schema: Any) -> Any:
         steps = _current.get()
         if steps is not None:
             steps.take()
-            if name == "uniqueItems" and isinstance(value, list) and len(value) > _FEW:
-                steps.take(len(value) * len(value) // 256)
-            elif name == "unevaluatedProperties" and isinstance(value, dict):
-                steps.take(len(value))
-                _check_names(steps, value)
         return apply(validator, keyword, value, schema)
 
     return counted
 
 
-def _check_names(steps: Steps, value: dict[str, Any]) -> None:
-    """Refuses what `jsonschema` would search with `re` for names of `unevaluatedProperties`."""
-    if steps.slow_names is None:
-        steps.slow_names = any(not _pattern(one).is_short(_LONGEST_NAME) for one in _names(steps))
-    if steps.slow_names or any(len(name) > _LONGEST_NAME for name in value):
-        raise SchemaGaveUpError(
-            "unevaluatedProperties stands beside patternProperties that may take too long"
-        )
+def _check_pattern(validator: Any, pattern: Any, value: Any, _: Any) -> Any:
+    if validator.is_type(value, "string") and not _matches(pattern, value):
+        yield _error(f"{value!r} does not match {pattern!r}")
 
 
-def _names(steps: Steps) -> Iterator[str]:
-    """The patterns of all `patternProperties`."""
-    rest = [steps.root]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, dict):
-            patterns = node.get("patternProperties")
-            yield from (one for one in patterns or () if isinstance(patterns, dict))
-            rest += node.values()
-        elif isinstance(node, list):
-            rest += node
-
-
-def _check_pattern(error: Callable[[str], Any], v: Any, pattern: Any, value: Any, _: Any) -> Any:
-    if v.is_type(value, "string") and not _found(pattern, value):
-        yield error(f"{value!r} does not match {pattern!r}")
-
-
-def _check_pattern_properties(v: Any, patterns: Any, value: Any, _: Any) -> Any:
-    if not v.is_type(value, "object"):
+def _check_pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Any:
+    if not validator.is_type(value, "object"):
         return
     for pattern, schema in patterns.items():
         for key, inner in value.items():
-            if _found(pattern, key):
-                yield from v.descend(inner, schema, path=key, schema_path=pattern)
+            if _matches(pattern, key):
+                yield from validator.descend(inner, schema, path=key, schema_path=pattern)
 
 
-def _check_additional(
-    error: Callable[[str], Any], v: Any, keyword: Any, value: Any, schema: Any
-) -> Any:
-    if not v.is_type(value, "object"):
+def _check_additional(validator: Any, keyword: Any, value: Any, schema: Any) -> Any:
+    from jsonschema import Draft202012Validator
+
+    if "patternProperties" in schema and validator.is_type(value, "object"):
+        patterns = schema["patternProperties"]
+        schema = {key: schema[key] for key in schema if key != "patternProperties"}
+        value = {
+            name: inner
+            for name, inner in value.items()
+            if not any(_matches(pattern, name) for pattern in patterns)
+        }
+    apply = Draft202012Validator.VALIDATORS["additionalProperties"]
+    yield from apply(validator, keyword, value, schema)
+
+
+def _check_unique(validator: Any, unique: Any, value: Any, _: Any) -> Any:
+    """As `jsonschema`, which compares each item with each other one."""
+    if not unique or not validator.is_type(value, "array"):
         return
-    known = schema.get("properties", {})
-    patterns = schema.get("patternProperties", {})
-    extras = [
-        key for key in value if key not in known and not any(_found(one, key) for one in patterns)
-    ]
-    if v.is_type(keyword, "object"):
-        for key in extras:
-            yield from v.descend(value[key], keyword, path=key)
-    elif not keyword and extras:
-        names = ", ".join(map(repr, sorted(extras)))
-        one = len(extras) == 1
-        if patterns:
-            texts = ", ".join(map(repr, sorted(patterns)))
-            verb = "does" if one else "do"
-            yield error(f"{names} {verb} not match any of the regexes: {texts}")
-        else:
-            verb = "was" if one else "were"
-            yield error(f"Additional properties are not allowed ({names} {verb} unexpected)")
+    if len({_hashable(item) for item in value}) < len(value):
+        yield _error(f"{value!r} has non-unique elements")
+
+
+def _hashable(value: Any) -> Hashable:
+    """A key that is equal for values that are equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return "object", frozenset((key, _hashable(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_hashable, value))
+    return ("boolean", value) if isinstance(value, bool) else value
+
+
+def _error(message: str) -> Any:
+    from jsonschema import ValidationError
+
+    return ValidationError(message)

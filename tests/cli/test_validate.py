@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.replay.hostile_schemas import MANY_STEPS, nested
+from tests.replay.hostile_schemas import nested
 
 BROKEN = "scenario: a\nturns:\n  - reply: {text: hi, splt: words}\n"
 
@@ -53,10 +53,8 @@ def test_schema(mockllm):
 @pytest.mark.parametrize(
     ("parameters", "arguments", "expected"),
     [
-        ({"pattern": "((a{1000}){1000}){1000}"}, {"a": 1}, "cannot be bounded"),
-        ({"pattern": "(?i)" + "[ -\ud7ff]" * 60}, {"a": 1}, "too many characters"),
+        ({"pattern": "((a{1000}){1000}){1000}"}, {"a": 1}, "would be too large"),
         (nested(400), {"a": 1}, "nested more than 100 levels deep"),
-        (MANY_STEPS, {"a": 1}, "cannot be checked: it needs more than"),
         (
             {"properties": {"a": {"pattern": "(x+x+)+y"}}},
             {"a": "x" * 20_000},
@@ -64,7 +62,7 @@ def test_schema(mockllm):
         ),
         ({"$ref": "http://127.0.0.1:1/x"}, {"a": 1}, "leads nowhere"),
     ],
-    ids=["pattern", "ranges", "depth", "steps", "search", "remote"],
+    ids=["pattern", "depth", "search", "remote"],
 )
 @pytest.mark.slow
 def test_schemas_that_ask_for_too_much(mockllm, tmp_path, parameters, arguments, expected):
@@ -80,7 +78,7 @@ def test_schemas_that_ask_for_too_much(mockllm, tmp_path, parameters, arguments,
     assert expected in result.stdout
 
 
-def test_a_pattern_that_cannot_be_bounded(mockllm, tmp_path):
+def test_a_pattern_that_would_be_too_large(mockllm, tmp_path):
     """It is a problem at its place, as one that is no regular expression is."""
     file = tmp_path / "a.yaml"
     file.write_text(
@@ -89,6 +87,6 @@ def test_a_pattern_that_cannot_be_bounded(mockllm, tmp_path):
     )
     result = mockllm("validate", file)
     assert result.stdout.splitlines()[0] == (
-        f"{file}:2:23: match.user.regex: is a regular expression whose searches cannot be bounded; "
+        f"{file}:2:23: match.user.regex: is a regular expression that would be too large; "
         "make its counted repeats smaller"
     )

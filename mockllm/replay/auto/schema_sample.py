@@ -33,6 +33,7 @@ MAX_STEPS = 40_000
 """Of building values and of validating them: about a second."""
 
 _MAX_DEPTH = 40
+_MOST_DISTINCT = 1_000
 _EMPTY: dict[str, Any] = {
     "array": [], "string": "", "integer": 0, "number": 0, "boolean": False, "null": None,
 }  # fmt: skip
@@ -137,7 +138,7 @@ class _Sampler:
     def _give_up(self, why: Exception) -> None:
         self._gave_up = self._gave_up or str(why)
         if not isinstance(why, _TooLargeError):
-            self._steps.left = 0  # the rest ends at once
+            self._steps.remaining = 0  # the rest ends at once
 
     def _candidates(self, schema: Any, depth: int) -> Iterator[Any]:
         """Values to try, the most likely first. They are few, because callers combine them."""
@@ -293,6 +294,9 @@ class _Sampler:
                     yield candidate
                 if count >= least:
                     break
+            else:
+                if count >= _MOST_DISTINCT:
+                    raise SchemaGaveUpError(f"it needs more than {count} different items")
         while count < least:
             count += 1
             yield self._first(items, depth)
@@ -301,9 +305,9 @@ class _Sampler:
         for value in self._candidates(schema, depth + 1):
             yield value
             if isinstance(value, str):
-                yield from (f"{value}{i}" for i in range(2, 1000))
+                yield from (f"{value}{i}" for i in range(2, _MOST_DISTINCT + 1))
             elif isinstance(value, int) and not isinstance(value, bool):
-                yield from range(value + 1, value + 1000)
+                yield from range(value + 1, value + _MOST_DISTINCT)
 
     def _size(self, value: Any) -> int:
         """The size of a value as JSON, in bytes, about."""
