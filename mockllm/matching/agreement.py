@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mockllm.core.request import Request
-from mockllm.matching.conditions import check_match
+from mockllm.matching.conditions import judged_match
 from mockllm.matching.history import ModelTurn
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
@@ -18,7 +18,7 @@ def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, 
     """Whether all conditions hold besides `match.user`, which the index has checked."""
     match = scenario.match
     assert match is not None
-    return all(problem is None for problem in check_match(match, request, headers, user=""))
+    return not any(condition.problems for condition in judged_match(match, request, headers))
 
 
 def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:

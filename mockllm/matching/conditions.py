@@ -1,12 +1,11 @@
-"""The conditions that a request can be checked against, each with a message where it fails.
+"""The conditions of `match:` and `request:`, each with a message where a request does not meet it.
 
-A check returns None where the condition holds, else what was expected and what was found.
+All that reads conditions reads them here: selection, errors, and the page that explains them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockllm.core.later import later
 from mockllm.core.patterns import compiled
+from mockllm.core.record import record
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
@@ -23,22 +23,49 @@ if TYPE_CHECKING:
     from mockllm.scenario.schema_validation import Validator
 
 __all__ = [
-    "Judged",
+    "JudgedCondition",
     "check_expect",
     "check_match",
     "check_partial",
     "check_text",
+    "judged_body",
     "judged_expectations",
+    "judged_headers",
+    "judged_match",
+    "judged_model",
     "judged_user_text",
+    "judged_values",
     "last_user_text",
     "model_holds",
-    "results_sent",
     "text_holds",
 ]
 
 _MAX_ERRORS = 50
 _SMALL_BODY = 64 * 1024
 """Of a body that is validated on the event loop, in bytes; others are validated in a thread."""
+
+
+_OPERATORS = {"contains": "", "equals": ".equals", "regex": ".regex"}
+
+
+@record
+class JudgedCondition:
+    """A condition, and what a request has.
+
+    Args:
+        path: as in the file: `match.user.equals`, `request.results.call_1`.
+        expected, actual: JSON values; None for a value that was not sent.
+        problems: a message for each reason why it does not hold; none where it holds.
+    """
+
+    path: str
+    expected: Any
+    actual: Any
+    problems: tuple[str, ...] = ()
+
+
+def _judged(path: str, expected: Any, actual: Any, problem: str | None) -> JudgedCondition:
+    return JudgedCondition(path, expected, actual, () if problem is None else (problem,))
 
 
 def text_holds(condition: TextCondition, text: str) -> bool:
@@ -119,47 +146,84 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
 def check_match(
     match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
 ) -> Iterator[str | None]:
-    """The result of each condition of a `match`, in a fixed order.
+    """Why each condition of a `match` does not hold, None where it does; as `judged_match`."""
+    for condition in judged_match(match, request, headers, user=user):
+        yield condition.problems[0] if condition.problems else None
+
+
+def judged_match(
+    match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
+) -> Iterator[JudgedCondition]:
+    """The conditions of a `match` in a fixed order, each judged when it is asked for.
 
     Args:
         headers: with lower-case names.
-        user: the user message to check in place of the last one; "" skips `match.user`, for
-            callers that have checked it.
+        user: the user message that `match.user` is judged by; None: it is left out.
     """
-    if match.user is not None and user != "":
-        text = last_user_text(request) if user is None else user
-        yield check_text("match.user: the last user message", match.user, text)
-    if match.model is not None:
-        holds = model_holds(match.model, request.model)
-        yield (
-            None
-            if holds
-            else f"match.model: the model must match {match.model!r}, got {request.model!r}"
-        )
+    if match.user is not None and user is not None:
+        yield _judged_text("match.user", "the last user message", match.user, user)
+    yield from judged_model(match, request.model)
     if match.system is not None:
-        yield check_text("match.system: the system prompt", match.system, request.system)
-    if match.tools:
-        offered = {tool.name for tool in request.tools}
-        for name in match.tools:
-            yield None if name in offered else _not_offered("match.tools", name, request)
-    for name, condition in match.headers:
-        yield _check_header(name, condition, headers)
-    if match.body is not None:
-        yield check_partial("match.body: body", match.body, request.body)
-    if match.stream is not None and match.stream != request.stream:
-        yield f"match.stream: the request must {'' if match.stream else 'not '}be for a stream"
+        yield _judged_text("match.system", "the system prompt", match.system, request.system)
+    for name in match.tools:
+        yield _judged_offer("match.tools", name, request)
+    yield from judged_headers(match, headers)
+    yield from judged_body("match.body", match.body, request.body)
+    if match.stream is not None:
+        verb = "" if match.stream else "not "
+        message = f"match.stream: the request must {verb}be for a stream"
+        problem = None if match.stream == request.stream else message
+        yield _judged("match.stream", match.stream, request.stream, problem)
 
 
-def _not_offered(what: str, name: str, request: Request) -> str:
-    offered = ", ".join(tool.name for tool in request.tools) or "none"
-    return f"{what}: the tool {name!r} must be offered; offered: {offered}"
+def judged_model(match: Match, model: str) -> Iterator[JudgedCondition]:
+    """The condition on the model."""
+    if match.model is not None:
+        message = f"match.model: the model must match {match.model!r}, got {model!r}"
+        problem = None if model_holds(match.model, model) else message
+        yield _judged("match.model", match.model, model, problem)
 
 
-def _check_header(name: str, condition: TextCondition, headers: Mapping[str, str]) -> str | None:
-    value = headers.get(name)
-    if value is None:
-        return f"match.headers: the header {name!r} must be sent, but is not there"
-    return check_text(f"match.headers: the header {name!r}", condition, value)
+def judged_headers(match: Match, headers: Mapping[str, str]) -> Iterator[JudgedCondition]:
+    """The conditions on headers, which have lower-case names."""
+    return judged_values("match.headers", "the header", match.headers, headers)
+
+
+def judged_values(
+    path: str,
+    what: str,
+    conditions: Sequence[tuple[str, TextCondition]],
+    values: Mapping[str, str],
+) -> Iterator[JudgedCondition]:
+    """Conditions on named texts; `what` says what they are."""
+    for name, condition in conditions:
+        text = values.get(name)
+        subject = f"{path}: {what} {name!r}"
+        message: str | None = f"{subject} must be sent, but is not there"
+        if text is not None:
+            message = check_text(subject, condition, text)
+        full_path = f"{path}.{name}{_OPERATORS[condition.op]}"
+        yield _judged(full_path, condition.value, text, message)
+
+
+def judged_body(path: str, expected: Any, actual: Any) -> Iterator[JudgedCondition]:
+    """The conditions on a body, one for each of the keys that are expected at its top."""
+    for key, value in (expected or {}).items():
+        problem = check_partial(f"{path}: body", {key: value}, actual)
+        sent = actual.get(key) if isinstance(actual, Mapping) else actual
+        yield _judged(f"{path}.{key}", value, sent, problem)
+
+
+def _judged_text(path: str, what: str, condition: TextCondition, text: str) -> JudgedCondition:
+    problem = check_text(f"{path}: {what}", condition, text)
+    return _judged(path + _OPERATORS[condition.op], condition.value, text, problem)
+
+
+def _judged_offer(path: str, name: str, request: Request) -> JudgedCondition:
+    names = [tool.name for tool in request.tools]
+    offered = ", ".join(names) or "none"
+    message = f"{path}: the tool {name!r} must be offered; offered: {offered}"
+    return _judged(path, name, offered, None if name in names else message)
 
 
 def check_expect(
@@ -168,29 +232,10 @@ def check_expect(
     since: Sequence[Message],
     earlier_calls: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
-    """A message for each condition of a turn's `request:` that the request does not meet.
-
-    Args:
-        since: the messages from the one at which the scenario's conversation begins.
-        earlier_calls: the calls of the scenario's earlier turns, as (name, id).
-    """
+    """A message for each condition of a turn's `request:` that the request does not meet; as
+    `judged_expectations`."""
     judged = judged_expectations(expect, request, since, earlier_calls)
-    return [problem for one in judged for problem in one.problems]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A condition of a turn's `request:` with its result.
-
-    Args:
-        path: below `request`, as in the file.
-        key: the call of a result, the name of a tool, or the text of the user.
-        problems: a message for each reason why it does not hold; none where it holds.
-    """
-
-    path: str
-    problems: tuple[str, ...]
-    key: str = ""
+    return [problem for condition in judged for problem in condition.problems]
 
 
 def judged_expectations(
@@ -198,34 +243,32 @@ def judged_expectations(
     request: Request,
     since: Sequence[Message],
     earlier_calls: Sequence[tuple[str, str]] = (),
-) -> Iterator[Judged]:
-    """Every condition of a turn's `request:` with its result; arguments as of `check_expect`."""
-    results = results_sent(since, earlier_calls)
+) -> Iterator[JudgedCondition]:
+    """Every condition of a turn's `request:`.
+
+    Args:
+        since: the messages from the one at which the scenario's conversation begins.
+        earlier_calls: the calls of the scenario's earlier turns, as (name, id).
+    """
+    results = _results_sent(since, earlier_calls)
     for call_id, condition in expect.results:
-        yield _one(f"results.{call_id}", _check_result(call_id, condition, results), call_id)
-    offered = {tool.name for tool in request.tools}
+        yield _judged_result(call_id, condition, results)
     for name in expect.offers:
-        problem = None if name in offered else _not_offered("request.offers", name, request)
-        yield _one("offers", problem, name)
+        yield _judged_offer("request.offers", name, request)
     if expect.tool_choice is not None:
-        same = expect.tool_choice == request.tool_choice
         message = f"request.tool_choice must be {expect.tool_choice!r}, got {request.tool_choice!r}"
-        yield _one("tool_choice", None if same else message)
+        problem = None if expect.tool_choice == request.tool_choice else message
+        yield _judged("request.tool_choice", expect.tool_choice, request.tool_choice, problem)
     if expect.user is not None:
         text = last_user_text(request)
-        problem = check_text("request.user: the last user message", expect.user, text)
-        yield _one("user", problem, text)
-    if expect.body is not None:
-        yield _one("body", check_partial("request.body: body", expect.body, request.body))
+        yield _judged_text("request.user", "the last user message", expect.user, text)
+    yield from judged_body("request.body", expect.body, request.body)
     if expect.schema is not None:
-        yield Judged("schema", tuple(_check_schema(expect.schema, request.body)))
+        problems = tuple(_check_schema(expect.schema, request.body))
+        yield JudgedCondition("request.schema", expect.schema, request.body, problems)
 
 
-def _one(path: str, problem: str | None, key: str = "") -> Judged:
-    return Judged(path, () if problem is None else (problem,), key)
-
-
-def results_sent(
+def _results_sent(
     since: Sequence[Message], earlier_calls: Sequence[tuple[str, str]]
 ) -> dict[str, Message]:
     """The results that were sent, by the ids of their calls.
@@ -246,20 +289,24 @@ def results_sent(
     return results
 
 
-def _check_result(
+def _judged_result(
     call_id: str, condition: ResultCondition, results: Mapping[str, Message]
-) -> str | None:
+) -> JudgedCondition:
     what = f"request.results: the result of call {call_id!r}"
+    path, expected, problem = f"request.results.{call_id}", "an error", None
     message = results.get(call_id)
+    text = None if message is None else message.text
+    if condition.text is not None:
+        path, expected = path + _OPERATORS[condition.text.op], condition.text.value
     if message is None:
         got = ", ".join(results) or "none"
-        return f"{what} must be sent, but is not there; results were sent for: {got}"
-    if condition.error and not message.error and "error" not in message.text.lower():
+        problem = f"{what} must be sent, but is not there; results were sent for: {got}"
+    elif condition.error and not message.error and "error" not in message.text.lower():
         # Only some APIs have a flag for a failure; elsewhere the text is searched for "error".
-        return f"{what} must report an error, got {display(message.text)}"
-    if condition.text is not None:
-        return check_text(what, condition.text, message.text)
-    return None
+        problem = f"{what} must report an error, got {display(message.text)}"
+    elif condition.text is not None:
+        problem = check_text(what, condition.text, message.text)
+    return _judged(path, expected, text, problem)
 
 
 def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ The results are those of `conditions` and `select`, so that there is one opinion
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,29 +14,24 @@ from mockllm.core.request import Request
 from mockllm.core.text import display_json, shorten
 from mockllm.matching.candidates import begins
 from mockllm.matching.conditions import (
-    Judged,
-    check_match,
-    check_partial,
-    check_text,
+    JudgedCondition,
     judged_expectations,
+    judged_match,
     judged_user_text,
-    results_sent,
 )
 from mockllm.matching.history import read_history
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.naming import named_scenario
 from mockllm.matching.positions import planned_calls
-from mockllm.matching.request_validation import Expected, expected_of
+from mockllm.matching.request_validation import expected_of
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.scenario.model import Expect, Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
 
-__all__ = ["Condition", "scenario_conditions", "turn_conditions"]
+__all__ = ["Condition", "scenario_conditions", "shown", "turn_conditions"]
 
 _LONGEST = 10_000
 """Characters of a value that are given."""
-
-_OPERATORS = {"contains": "", "equals": ".equals", "regex": ".regex"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,9 @@ def scenario_conditions(
         note = "" if met else f"it does not play over {request.api!r}"
         found.append(Condition("apis", met, ", ".join(scenario.apis), request.api, note))
     if named is None and scenario.match is not None and not scenario.match.anything:
-        found += _match_conditions(scenario.match, request, headers)
+        user = judged_user_text(scenario.match, request)
+        judged = judged_match(scenario.match, request, headers, user=user)
+        found += map(shown, judged)
     if all(one.met for one in found):
         found += _history(scenario, served, request, headers, prefix)
     return found
@@ -120,56 +117,12 @@ def _planned(scenario: Scenario, request: Request, prefix: str) -> str:
     return _shown(_names(found))
 
 
-# `match:`
-
-
-def _match_conditions(
-    match: Match, request: Request, headers: Mapping[str, str]
-) -> Iterator[Condition]:
-    """The conditions in the order in which `check_match` judges them."""
-    user = judged_user_text(match, request)
-    results = iter(check_match(match, request, headers, user=""))
-    if match.user is not None:
-        problem = check_text("match.user: the last user message", match.user, user)
-        yield _text("match.user", match.user, user, problem)
-    if match.model is not None:
-        yield _judged("match.model", match.model, request.model, next(results))
-    if match.system is not None:
-        yield _text("match.system", match.system, request.system, next(results))
-    offered = _names([tool.name for tool in request.tools])
-    for name in match.tools:
-        yield _judged("match.tools", name, offered, next(results))
-    for name, condition in match.headers:
-        value = headers.get(name)
-        yield _text(f"match.headers.{name}", condition, value, next(results))
-    if match.body is not None:
-        problem = next(results)
-        yield from _body("match.body", match.body, request.body, problem)
-    if match.stream is not None:
-        yield _judged("match.stream", match.stream, request.stream, next(results, None))
-
-
-def _body(path: str, expected: Any, actual: Any, problem: str | None) -> Iterator[Condition]:
-    """The conditions on a body, one for each of the fields that are expected at its top."""
-    if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected:
-        yield _judged(path, expected, actual, problem)
-        return
-    for key, value in expected.items():
-        one = check_partial(f"{path}: body", {key: value}, actual)
-        yield _judged(f"{path}.{key}", value, actual.get(key), one)
-
-
-def _judged(path: str, expected: Any, actual: Any, problem: str | None) -> Condition:
-    return Condition(path, problem is None, _shown(expected), _shown(actual), _note(problem))
-
-
-def _text(path: str, condition: TextCondition, text: str | None, problem: str | None) -> Condition:
-    path += _OPERATORS[condition.op]
-    return _judged(path, condition.value, "" if text is None else text, problem)
-
-
-def _note(problem: str | None) -> str:
-    return "" if problem is None else shorten(problem, 1000)
+def shown(condition: JudgedCondition) -> Condition:
+    """A judged condition as it is shown."""
+    problems = condition.problems
+    note = shorten("\n".join(problems), 1000)
+    expected, actual = _shown(condition.expected), _shown(condition.actual)
+    return Condition(condition.path, not problems, expected, actual, note)
 
 
 def _shown(value: Any) -> str:
@@ -183,9 +136,6 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-# `request:` of a turn
-
-
 def turn_conditions(
     selection: Selection, spec: TurnSpec, request: Request, protocol: WireProtocol
 ) -> list[Condition]:
@@ -193,36 +143,5 @@ def turn_conditions(
     if spec.request is None:
         return []
     expected = expected_of(selection, spec.request, request, protocol)
-    return [
-        one
-        for judged in judged_expectations(
-            expected.conditions, request, expected.since, expected.calls
-        )
-        for one in _turn_condition(judged, expected, request)
-    ]
-
-
-def _turn_condition(judged: Judged, expected: Expected, request: Request) -> Iterator[Condition]:
-    path, problems = f"request.{judged.path}", judged.problems
-    problem = "\n".join(problems) if problems else None
-    conditions: Expect = expected.conditions
-    match judged.path.partition(".")[0]:
-        case "results":
-            sent = results_sent(expected.since, expected.calls).get(judged.key)
-            condition = dict(conditions.results)[judged.key]
-            text = "" if sent is None else sent.text
-            if condition.text is None:
-                yield _judged(path, "an error", text, problem)
-            else:
-                yield _text(path, condition.text, text, problem)
-        case "offers":
-            yield _judged(path, judged.key, _names([t.name for t in request.tools]), problem)
-        case "tool_choice":
-            yield _judged(path, conditions.tool_choice, request.tool_choice, problem)
-        case "user":
-            assert conditions.user is not None
-            yield _text(path, conditions.user, judged.key, problem)
-        case "body":
-            yield from _body(path, conditions.body, request.body, problem)
-        case _:
-            yield _judged(path, conditions.schema, dict(request.body), problem)
+    judged = judged_expectations(expected.conditions, request, expected.since, expected.calls)
+    return list(map(shown, judged))

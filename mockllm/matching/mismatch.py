@@ -52,7 +52,7 @@ def _near_misses(
         if match is None or match.anything or scenario.route is not None:
             continue
         user = judged_user_text(match, request)
-        results = list(check_match(match, request, headers, user=user or None))
+        results = list(check_match(match, request, headers, user=user))
         if not scenario.plays_over(request.api):
             problem = f"apis: it does not play over {request.api!r}"
         else:

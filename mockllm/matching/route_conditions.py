@@ -9,12 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from mockllm.core.text import display
-from mockllm.matching.conditions import check_partial, check_text, model_holds
+from mockllm.matching.conditions import (
+    JudgedCondition,
+    judged_body,
+    judged_headers,
+    judged_model,
+    judged_values,
+)
 from mockllm.matching.multipart import form_fields
 from mockllm.protocols.routes import parse_query
-from mockllm.scenario.model import Match, TextCondition
+from mockllm.scenario.model import Match
 
-__all__ = ["RouteCondition", "RouteRequest", "judged_conditions"]
+__all__ = ["RouteRequest", "judged_conditions"]
 
 
 @dataclass(frozen=True)
@@ -57,53 +63,20 @@ class RouteRequest:
         return model if isinstance(model, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class RouteCondition:
-    """A condition of a `match`, and why a request does not meet it; None where it does.
-
-    Args:
-        path: below `match`, as in the file.
-    """
-
-    path: str
-    expected: Any
-    actual: Any
-    problem: str | None
-
-
-def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterator[RouteCondition]:
+def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterator[JudgedCondition]:
     """Every condition of a route's `match`.
 
     Args:
         model: that the path names, for a request whose body names none.
     """
-    sent = request.model or model
-    if match.model is not None:
-        message = f"match.model: the model must match {match.model!r}, got {sent!r}"
-        problem = None if model_holds(match.model, sent) else message
-        yield RouteCondition("model", match.model, sent, problem)
-    for kind, conditions, values in (
-        ("headers: the header", match.headers, request.headers),
-        ("query: the parameter", match.query, request.parameters),
-    ):
-        for name, condition in conditions:
-            value = values.get(name)
-            path = f"{kind.partition(':')[0]}.{name}"
-            problem = _text_problem(f"match.{kind} {name!r}", condition, value)
-            yield RouteCondition(path, condition.value, value, problem)
-    if match.body is None:
-        return
-    if request.fields is None:
+    yield from judged_model(match, request.model or model)
+    yield from judged_headers(match, request.headers)
+    yield from judged_values("match.query", "the parameter", match.query, request.parameters)
+    if match.body is not None and request.fields is None:
         kind = display(request.content_type) if request.content_type else "no content type"
         problem = (
             f"match.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
         )
+        yield JudgedCondition("match.body", match.body, None, (problem,))
     else:
-        problem = check_partial("match.body: body", match.body, request.fields)
-    yield RouteCondition("body", match.body, request.fields, problem)
-
-
-def _text_problem(what: str, condition: TextCondition, value: str | None) -> str | None:
-    if value is None:
-        return f"{what} must be sent, but is not there"
-    return check_text(what, condition, value)
+        yield from judged_body("match.body", match.body, request.fields)

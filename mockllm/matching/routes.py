@@ -15,14 +15,15 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mockllm.errors import NoMatchError
+from mockllm.matching.conditions import JudgedCondition
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.index import SCENARIO_HEADER
-from mockllm.matching.route_conditions import RouteCondition, RouteRequest, judged_conditions
+from mockllm.matching.route_conditions import RouteRequest, judged_conditions
 from mockllm.matching.same_request import conditions_of
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 
-__all__ = ["RouteCondition", "RouteIndex", "RouteRequest", "normal_path"]
+__all__ = ["RouteIndex", "RouteRequest", "normal_path"]
 
 _MOST_FOUND = 1024
 """How many paths are remembered with the scenarios that fit them."""
@@ -149,7 +150,7 @@ class RouteIndex:
         equal.sort(key=precedence)
         return tuple((one, index) for one in equal for index in range(len(one.turns)))
 
-    def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[RouteCondition]]]:
+    def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
         """The scenarios whose route fits, the best fit first, with each of their conditions."""
         for fit in sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how):
             match = fit.scenario.match or Match()
@@ -219,7 +220,7 @@ def _problem(fit: _Fit, request: RouteRequest) -> str | None:
     if match is None or match.anything:
         return None
     judged = judged_conditions(match, request, fit.model)
-    return next((one.problem for one in judged if one.problem is not None), None)
+    return next((condition.problems[0] for condition in judged if condition.problems), None)
 
 
 # Paths

@@ -151,12 +151,12 @@ def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> 
     """Whether the request meets the scenario's `match` at one of its user messages."""
     if scenario.match is None:
         return False
-    users: set[str | None] = {
+    users = {
         message.text for message in request.messages if message.role == "user" and message.text
     }
     return any(
         all(problem is None for problem in check_match(scenario.match, request, headers, user=user))
-        for user in users or {None}
+        for user in users or {""}
     )
 
 

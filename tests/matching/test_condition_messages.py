@@ -116,7 +116,7 @@ def test_each_condition_of_a_match_has_a_message() -> None:
         system="a poet",
         tools=(OfferedTool("c"), OfferedTool("d")),
     )
-    assert list(check_match(match_of(EVERYTHING), request, {"x-team": "green"})) == [
+    assert list(check_match(match_of(EVERYTHING), request, {"x-team": "green"}, user="bye")) == [
         "match.user: the last user message must contain 'hello', got 'bye'",
         "match.model: the model must match 'gpt-*', got 'claude'",
         "match.system: the system prompt must be 'poet', got 'a poet'",
@@ -139,15 +139,17 @@ def test_each_condition_of_a_match_may_hold() -> None:
         tools=(OfferedTool("a"), OfferedTool("b")),
     )
     headers = {"x-team": "red", "x-other": "blue"}
-    assert list(check_match(match_of(EVERYTHING), request, headers)) == [None] * 8
+    assert (
+        list(check_match(match_of(EVERYTHING), request, headers, user="hello there")) == [None] * 8
+    )
 
 
 def test_the_user_message_that_is_checked() -> None:
-    """A caller may give the message, or "" where it has checked the condition itself."""
+    """The caller gives the message, or None where it has checked the condition itself."""
     request = Request("chat", "m", {}, messages=(Message("user", "hello"),))
     match = match_of("{user: hello}")
-    assert list(check_match(match, request, {})) == [None]
-    assert list(check_match(match, request, {}, user="")) == []
+    assert list(check_match(match, request, {}, user="hello")) == [None]
+    assert list(check_match(match, request, {})) == []
     assert list(check_match(match, request, {}, user="bye")) == [
         "match.user: the last user message must contain 'hello', got 'bye'"
     ]

@@ -271,5 +271,5 @@ def _holds(scenario: Scenario, request: Request | None) -> bool:
     assert scenario.match is not None
     if not scenario.plays_over(request.api):
         return False
-    found = check_match(scenario.match, request, {}, user="")
+    found = check_match(scenario.match, request, {})
     return all(problem is None for problem in found)

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 from mockllm.core.request import Request
 from mockllm.core.target import NO_TARGET
-from mockllm.core.text import display_json, shorten
+from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.conditions import last_user_text
-from mockllm.matching.explained import Condition, scenario_conditions, turn_conditions
+from mockllm.matching.explained import Condition, scenario_conditions, shown, turn_conditions
 from mockllm.matching.mismatch import letter_pairs
 from mockllm.matching.naming import named_scenario, split_model
 from mockllm.matching.positions import turn_at
-from mockllm.matching.routes import RouteCondition, RouteRequest
+from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Selection, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
@@ -200,7 +200,7 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
         exchange.method, parts.path, parts.query, exchange.headers, exchange.body
     )
     nearest = [
-        _nearest(scenario, [_route_condition(one) for one in conditions])
+        _nearest(scenario, list(map(shown, conditions)))
         for scenario, conditions in player.routes.index.judged(request)
     ]
     nearest.sort(key=lambda one: -one["score"])
@@ -209,15 +209,3 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
         "nearest": nearest[:_NEAREST],
         **_skeleton_json(skeleton, "No scenario can have this route."),
     }
-
-
-def _route_condition(one: RouteCondition) -> Condition:
-    path = f"match.{one.path}"
-    note = shorten(one.problem or "", 1000)
-    return Condition(path, one.problem is None, _shown(one.expected), _shown(one.actual), note)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return ""
-    return shorten(display_json(value), _LONGEST)

@@ -198,7 +198,7 @@ def test_conditions_of_a_route_are_judged():
     (nearest,) = explanation_json(player, exchange)["nearest"]
     (one,) = nearest["conditions"]
     assert (one["path"], one["met"], one["expected"], one["actual"]) == (
-        "match.query.limit",
+        "match.query.limit.equals",
         False,
         "2",
         "3",
