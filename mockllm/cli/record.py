@@ -14,10 +14,10 @@ from mockllm.cli.recording_summary import RecordingSummary
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
-    report_for,
     run_recording,
     uncollected,
 )
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan
 
@@ -76,7 +76,7 @@ def record(
         Folder(
             output
         ).scenarios()  # a folder that cannot be loaded is an error before the server listens
-        report = report_for(log_format, quiet)
+        report = ServerLog(log_format, quiet=quiet)
         summary = RecordingSummary(report, quiet=quiet)
         server = MockServer(
             (),

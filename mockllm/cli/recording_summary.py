@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.serving.server_log import Report, summary_text
+from mockllm.cli.serving.server_log import ServerLog, summary_text
 from mockllm.cli.terminal.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class RecordingSummary:
         quiet: show no progress.
     """
 
-    def __init__(self, report: Report, *, quiet: bool) -> None:
+    def __init__(self, report: ServerLog, *, quiet: bool) -> None:
         self._report = report
         self._quiet = quiet
         self._progress: ProgressLine | None = None

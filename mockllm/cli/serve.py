@@ -16,10 +16,10 @@ from mockllm.cli.serving.listening import (
     Loop,
     cannot_listen,
     listening_options,
-    report_for,
     run_recording,
     uncollected,
 )
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
@@ -142,7 +142,7 @@ def serve(
             "--record needs one process with a state of its own; leave out --workers and --state"
         )
     _check_there(paths, record.folder if record is not None else None)
-    report = report_for(log_format, quiet)
+    report = ServerLog(log_format, quiet=quiet)
     summary = None
     if record is not None and record.mode != "none":
         summary = RecordingSummary(report, quiet=quiet)

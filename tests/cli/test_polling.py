@@ -1,23 +1,13 @@
-"""`mockllm serve --reload` without watchfiles."""
+"""`mockllm serve --reload` looks at the files again and again."""
 
 import asyncio
 import contextlib
 import os
-import subprocess
-import sys
-import threading
 
 import pytest
 
-from mockllm.cli.serving.polling import poll
-from tests.cli.conftest import GIVE_UP, HELLO, write
-
-WITHOUT = """
-import sys
-sys.modules["watchfiles"] = None
-from mockllm.cli import main
-main(sys.argv[1:])
-"""
+from mockllm.cli.serving.reloading import poll
+from tests.cli.conftest import GIVE_UP
 
 
 @pytest.mark.parametrize("deep", [True, False])
@@ -58,20 +48,3 @@ def test_changes_are_found(tmp_path, deep):
             raise AssertionError("a change in a folder that is not watched")
 
     asyncio.run(watch())
-
-
-@pytest.mark.slow
-def test_reload_needs_no_watchfiles(folder):
-    """Where watchfiles is not installed, `--reload` works as well."""
-    command = [sys.executable, "-c", WITHOUT, "serve", str(folder), "--port", "0", "--reload"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
-        watchdog = threading.Timer(GIVE_UP, served.kill)
-        watchdog.start()
-        try:
-            assert served.stdout.readline().startswith("mockllm listening")
-            write(folder, "hello.yaml", HELLO + "---\n" + HELLO.replace("hello", "other"))
-            lines = iter(served.stdout.readline, "")
-            assert "reloaded 2 scenarios\n" in lines
-        finally:
-            watchdog.cancel()
-            served.kill()

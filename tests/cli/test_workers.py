@@ -184,7 +184,6 @@ def test_what_cannot_be_combined(mockllm, program, folder):
 
 def test_reload_is_seen_by_all(program, folder):
     """The log has it once, and each worker serves the new scenario."""
-    pytest.importorskip("watchfiles")
     served = program("serve", folder, "--port", "0", "--workers", "2", "--reload").listening()
     listen(served, 2)
     (folder / "new.yaml").write_text(FLAKY.replace("flaky", "fresh"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.cli.serving.server_log import JsonReport, TextReport
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.server.options import RecordOptions
 from tests.cli.conftest import Program
@@ -222,7 +222,10 @@ def recorded_output(tmp_path_factory):
     """The output of a recording server that got a request for each secret."""
     folder = tmp_path_factory.mktemp("secrets")
     logs = [(folder / name).open("w+b") for name in ("log", "json")]
-    text, lines = TextReport(LineOutput(logs[0].fileno())), JsonReport(LineOutput(logs[1].fileno()))
+    text, lines = (
+        ServerLog("text", LineOutput(logs[0].fileno())),
+        ServerLog("json", LineOutput(logs[1].fileno())),
+    )
     with ServerThread(loads(SERVICE)) as service:
 
         def both(method):

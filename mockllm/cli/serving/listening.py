@@ -15,9 +15,8 @@ import click
 
 from mockllm.cli.options.common import number, path_options, size
 from mockllm.cli.serving.reloading import follow
-from mockllm.cli.serving.server_log import JsonReport, QuietReport, Report, TextReport
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
-from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.errors import MockLLMError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ __all__ = [
     "cannot_listen",
     "ended",
     "listening_options",
-    "report_for",
     "run_recording",
     "run_server",
     "uncollected",
@@ -131,7 +129,7 @@ def listening_options(command: _Command) -> _Command:
 
 def run_server(
     server: MockServer,
-    report: Report,
+    report: ServerLog,
     loop: Loop,
     watched: tuple[Path, ...] = (),
     *,
@@ -157,7 +155,7 @@ def run_server(
 
 def run_recording(
     server: MockServer,
-    report: Report,
+    report: ServerLog,
     loop: Loop,
     summary: RecordingSummary | None,
     watched: tuple[Path, ...] = (),
@@ -193,14 +191,6 @@ def uncollected() -> Iterator[None]:
         gc.enable()
 
 
-def report_for(log_format: str, quiet: bool) -> Report:
-    """The log that the options choose."""
-    output = LineOutput()
-    if quiet:
-        return QuietReport(output)
-    return JsonReport(output) if log_format == "json" else TextReport(output)
-
-
 def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.AbstractEventLoop] | None:
     """What makes the event loop; None: asyncio.
 
@@ -221,7 +211,7 @@ def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.Abstra
 
 
 async def _serve(
-    server: MockServer, report: Report, watched: tuple[Path, ...], started: Started
+    server: MockServer, report: ServerLog, watched: tuple[Path, ...], started: Started
 ) -> None:
     """Serves until a signal; a second one cuts what is still open."""
     signals = StopSignals(asyncio.get_running_loop())

@@ -1,4 +1,4 @@
-"""The log of `mockllm serve`: text, JSON lines, or errors only."""
+"""The log of `mockllm serve` and `mockllm record`: text, JSON lines, or errors only."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -24,14 +24,21 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
 
-__all__ = ["JsonReport", "QuietReport", "Report", "TextReport", "summary_text"]
+__all__ = ["ServerLog", "summary_text"]
 
 _SHOWN = 20
 _MOST_COLUMN = 32
 _MAX_PROBLEM = 640
 _ADVICE = 320
 """Of a problem that is too long, as many characters of the end stay: what to do stands there."""
-# The fields of a journal entry, without the long ones.
+
+_QUIET = frozenset({"address", "skipped", "broken", "notice"})
+_WORKER = frozenset({"request", "skipped", "notice"})
+"""What the workers after the first one say: nothing about the server, which the first one does."""
+
+_LONG_FIELDS = ("headers", "body", "body_base64")
+"""The fields of a journal entry that the log leaves out."""
+
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
@@ -44,173 +51,53 @@ _COLOURS = {
 }
 
 
-class Report(Protocol):
-    """Hears of everything that happens to a server, beginning with `listening`."""
+class ServerLog:
+    """Hears of everything that happens to a server, beginning with `listening`.
 
-    def listening(self, url: str) -> None: ...
+    Text has aligned lines for people, in colour on a terminal unless NO_COLOR is set. JSON has an
+    object a line after the first line; its `event` names the kind.
 
-    def serving(
+    Args:
+        output: None: standard output.
+        quiet: only the line with the address, problems with files and recordings, and notices.
+        first: whether this process is the only one, or the first of several workers.
+    """
+
+    def __init__(
         self,
-        scenarios: Sequence[Scenario],
-        base_urls: Mapping[str, str],
+        form: Literal["text", "json"] = "text",
+        output: LineOutput | None = None,
         *,
-        keys: bool,
-        further: Sequence[tuple[str, str]] = (),
-        elsewhere: Sequence[str] = (),
-        page: str = "",
-    ) -> None: ...
-
-    def recording(self, options: RecordOptions) -> None: ...
-
-    def exchange(self, exchange: Exchange) -> None: ...
-
-    def recorded(self, line: Line) -> None: ...
-
-    def waiting(self, count: int) -> None: ...
-
-    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None: ...
-
-    def reloaded(self, scenarios: Sequence[Scenario]) -> None: ...
-
-    def broken(self, problems: Sequence[Problem]) -> None: ...
-
-    def stopping(self, grace: float) -> None: ...
-
-    def notice(self, text: str) -> None: ...
-
-
-class QuietReport:
-    """The line with the address that the server listens on, and after that only errors: with files
-    that were reloaded, and with recordings."""
-
-    def __init__(self, output: LineOutput) -> None:
-        self._output = output
-
-    def listening(self, url: str) -> None:
-        self._output.line(_where(url))
-
-    def serving(
-        self,
-        scenarios: Sequence[Scenario],
-        base_urls: Mapping[str, str],
-        *,
-        keys: bool,
-        further: Sequence[tuple[str, str]] = (),
-        elsewhere: Sequence[str] = (),
-        page: str = "",
+        quiet: bool = False,
+        first: bool = True,
     ) -> None:
-        return
-
-    def recording(self, options: RecordOptions) -> None:
-        return
-
-    def exchange(self, exchange: Exchange) -> None:
-        return
-
-    def recorded(self, line: Line) -> None:
-        if line.outcome == "skipped":
-            self._output.line(_became(line))
-
-    def waiting(self, count: int) -> None:
-        return
-
-    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
-        return
-
-    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
-        return
-
-    def broken(self, problems: Sequence[Problem]) -> None:
-        for problem in problems:
-            self._output.line(str(problem))
-
-    def stopping(self, grace: float) -> None:
-        return
-
-    def notice(self, text: str) -> None:
-        self._output.line(text)
-
-
-class JsonReport:
-    """JSON lines, after the first line; `event` names the kind of each."""
-
-    def __init__(self, output: LineOutput) -> None:
-        self._output = output
-        self._url = ""
-
-    def _line(self, event: str, **fields: Any) -> None:
-        self._output.line(_dumps({"event": event, **fields}))
-
-    def listening(self, url: str) -> None:
-        self._output.line(_where(url))
-        self._url = url
-
-    def serving(
-        self,
-        scenarios: Sequence[Scenario],
-        base_urls: Mapping[str, str],
-        *,
-        keys: bool,
-        further: Sequence[tuple[str, str]] = (),
-        elsewhere: Sequence[str] = (),
-        page: str = "",
-    ) -> None:
-        names = [scenario.name for scenario in scenarios]
-        fields: dict[str, Any] = {"scenarios": names, "base_urls": dict(base_urls)}
-        if elsewhere:
-            fields["elsewhere"] = list(elsewhere)
-        if page:
-            fields["ui"] = page
-        if further:
-            fields["paths"] = [{"api": api, "url": url} for api, url in further]
-        self._line("listening", url=self._url, **fields)
-
-    def exchange(self, exchange: Exchange) -> None:
-        entry = exchange.as_json()
-        for name in ("headers", "body", "body_base64"):
-            entry.pop(name, None)
-        self._line("request", **entry)
-
-    def recording(self, options: RecordOptions) -> None:
-        from mockllm.redaction.masks import masked_url
-
-        folder = str(options.folder)
-        upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
-        self._line("recording", folder=folder, mode=options.mode, upstreams=upstreams)
-
-    def recorded(self, line: Line) -> None:
-        self._line("recorded", **asdict(line))
-
-    def waiting(self, count: int) -> None:
-        self._line("waiting", exchanges=count)
-
-    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
-        counts = {"recorded": recorded, "not_found": not_found, "skipped": skipped, "lost": lost}
-        self._line("summary", **counts)
-
-    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
-        self._line("reloaded", scenarios=[scenario.name for scenario in scenarios])
-
-    def broken(self, problems: Sequence[Problem]) -> None:
-        self._line("broken", problems=[str(problem) for problem in problems])
-
-    def stopping(self, grace: float) -> None:
-        self._line("stopping", grace=grace)
-
-    def notice(self, text: str) -> None:
-        self._line("notice", text=text)
-
-
-class TextReport:
-    """Aligned lines for people; in colour on a terminal, unless NO_COLOR is set."""
-
-    def __init__(self, output: LineOutput) -> None:
-        self._output = output
+        self._output = LineOutput() if output is None else output
+        self._json = form == "json" and not quiet
+        self._only = _QUIET if quiet else None if first else _WORKER
+        if quiet and not first:
+            self._only = _QUIET & _WORKER
         self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._api_width = self._name_width = 1
+        self._url = ""
+
+    def _says(self, event: str) -> bool:
+        return self._only is None or event in self._only
+
+    def _put(self, event: str, lines: Iterable[str], **fields: Any) -> None:
+        """Writes an event as lines, or as an object with its fields."""
+        if not self._says(event):
+            return
+        if self._json:
+            self._output.line(_dumps({"event": event, **fields}))
+            return
+        for line in lines:
+            self._output.line(line)
 
     def listening(self, url: str) -> None:
-        self._output.line(_where(url))
+        """The server listens."""
+        self._url = url
+        if self._says("address"):
+            self._output.line(f"mockllm listening on {url}")
 
     def serving(
         self,
@@ -222,58 +109,83 @@ class TextReport:
         elsewhere: Sequence[str] = (),
         page: str = "",
     ) -> None:
-        line = self._output.line
+        """What the server serves, and where.
+
+        Args:
+            keys: whether clients use their own API keys.
+            further: further URLs, each with the name of its API.
+            elsewhere: its URLs for other machines.
+            page: the URL of its live page; "" for none.
+        """
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
-        for url in elsewhere:
-            line(f"and, from other machines, on {url}")
-        line("")
+        fields = {
+            "elsewhere": list(elsewhere),
+            "ui": page,
+            "paths": [{"api": api, "url": url} for api, url in further],
+        }
+        self._put(
+            "listening",
+            self._introduction(scenarios, base_urls, keys, further, elsewhere, page),
+            url=self._url,
+            scenarios=[scenario.name for scenario in scenarios],
+            base_urls=dict(base_urls),
+            **{name: value for name, value in fields.items() if value},
+        )
+
+    def _introduction(
+        self,
+        scenarios: Sequence[Scenario],
+        base_urls: Mapping[str, str],
+        keys: bool,
+        further: Sequence[tuple[str, str]],
+        elsewhere: Sequence[str],
+        page: str,
+    ) -> Iterator[str]:
+        yield from (f"and, from other machines, on {url}" for url in elsewhere)
+        yield ""
         if scenarios:
-            line(f"Serving {_count(len(scenarios))}:")
+            yield f"Serving {_count(len(scenarios))}:"
         for scenario in scenarios[:_SHOWN]:
-            line(f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip())
+            yield f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip()
         if len(scenarios) > _SHOWN:
-            line(f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)")
+            yield f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)"
         if scenarios:
-            line("")
-        line(f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):")
+            yield ""
+        yield f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"
         for base in client_base_urls(base_urls):
             setting = f"{base.variable}={base.url}" if base.variable else base.url
-            line(f"  {setting}  # {', '.join(base.apis)}")
-        for api, url in further:
-            line(f"  {url}  # {api}")
-        line("")
+            yield f"  {setting}  # {', '.join(base.apis)}"
+        yield from (f"  {url}  # {api}" for api, url in further)
+        yield ""
         if page:
-            line(f"Live page: {page}")
-            line("")
-
-    def recording(self, options: RecordOptions) -> None:
-        from mockllm.redaction.masks import masked_url
-
-        if options.mode == "none":
-            return
-        by_url: dict[str, list[str]] = {}
-        for api, url in options.upstreams.items():
-            by_url.setdefault(masked_url(url), []).append(api)
-        for url, apis in by_url.items():
-            self._output.line(f"Recording {', '.join(apis)} from {url}")
-        self._output.line(f"into {options.folder}")
-        self._output.line("")
-
-    def recorded(self, line: Line) -> None:
-        self._output.line(f"          {_became(line)}")
-
-    def waiting(self, count: int) -> None:
-        self._output.line(f"          {count:,} exchanges wait to be written")
-
-    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
-        self._output.line(summary_text(recorded, not_found, skipped, lost))
+            yield f"Live page: {page}"
+            yield ""
 
     def _measure(self, scenarios: Sequence[Scenario]) -> None:
         longest = max((len(scenario.name) for scenario in scenarios), default=1)
         self._name_width = min(longest, _MOST_COLUMN)
 
+    def recording(self, options: RecordOptions) -> None:
+        """What is recorded, and from where."""
+        from mockllm.redaction.masks import masked_url
+
+        upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
+        folder, mode = str(options.folder), options.mode
+        lines = _recording(folder, upstreams) if mode != "none" else ()
+        self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
+
     def exchange(self, exchange: Exchange) -> None:
+        """A request whose answer is over."""
+        if not self._json:
+            self._put("request", [self._request(exchange)])
+            return
+        entry = exchange.as_json()
+        for name in _LONG_FIELDS:
+            entry.pop(name, None)
+        self._put("request", (), **entry)
+
+    def _request(self, exchange: Exchange) -> str:
         turn = "-" if exchange.turn is None else f"turn {exchange.turn + 1}"
         outcome = f"{exchange.outcome:<9}"
         if self._colour:
@@ -288,25 +200,62 @@ class TextReport:
             f"{_milliseconds(exchange.duration):>10}",
             *_notes(exchange),
         )
-        self._output.line("  ".join(cells))
+        return "  ".join(cells)
+
+    def recorded(self, line: Line) -> None:
+        """An exchange that was recorded, or was not."""
+        skipped = line.outcome == "skipped"
+        if not self._says("skipped" if skipped else "recorded"):
+            return
+        if self._json:
+            self._output.line(_dumps({"event": "recorded", **asdict(line)}))
+            return
+        lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
+        what = "not recorded" if skipped else "recorded"
+        self._output.line(f"          {what}: {line.description}{lost}")
+
+    def waiting(self, count: int) -> None:
+        """How many exchanges wait to be written."""
+        text = f"          {count:,} exchanges wait to be written"
+        self._put("waiting", [text], exchanges=count)
+
+    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
+        """What became of all exchanges of a recording."""
+        counts = {"recorded": recorded, "not_found": not_found, "skipped": skipped, "lost": lost}
+        self._put("summary", [summary_text(**counts)], **counts)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
+        """Changed files are served."""
         self._measure(scenarios)
-        self._output.line(f"reloaded {_count(len(scenarios))}")
+        names = [scenario.name for scenario in scenarios]
+        self._put("reloaded", [f"reloaded {_count(len(names))}"], scenarios=names)
 
     def broken(self, problems: Sequence[Problem]) -> None:
-        for problem in problems:
-            self._output.line(str(problem))
-        count = len(problems)
-        self._output.line(
+        """Changed files are not served."""
+        lines, count = [str(problem) for problem in problems], len(problems)
+        last = (
             f"not reloaded: {count} problem{'s' * (count > 1)}; still serving the last good version"
         )
+        self._put("broken", [*lines, last], problems=lines)
 
     def stopping(self, grace: float) -> None:
-        self._output.line(f"stopping; open streams have {grace:g} s (once more to cut them)")
+        """The server stops."""
+        text = f"stopping; open streams have {grace:g} s (once more to cut them)"
+        self._put("stopping", [text], grace=grace)
 
     def notice(self, text: str) -> None:
-        self._output.line(text)
+        """Something about the server itself."""
+        self._put("notice", [text], text=text)
+
+
+def _recording(folder: str, upstreams: Mapping[str, str]) -> Iterator[str]:
+    by_url: dict[str, list[str]] = {}
+    for api, url in upstreams.items():
+        by_url.setdefault(url, []).append(api)
+    for url, apis in by_url.items():
+        yield f"Recording {', '.join(apis)} from {url}"
+    yield f"into {folder}"
+    yield ""
 
 
 def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
@@ -322,16 +271,6 @@ def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
 @lru_cache(maxsize=16)
 def _clock(second: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(second))
-
-
-def _where(url: str) -> str:
-    return f"mockllm listening on {url}"
-
-
-def _became(line: Line) -> str:
-    what = "not recorded" if line.outcome == "skipped" else "recorded"
-    lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
-    return f"{what}: {line.description}{lost}"
 
 
 def _count(number: int) -> str:

@@ -11,22 +11,22 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from mockllm.cli.options.common import read_scenarios
-from mockllm.cli.serving.listening import Loop, cannot_listen, report_for, run_server, uncollected
-from mockllm.cli.serving.server_log import QuietReport, Report
+from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput
-from mockllm.errors import MockLLMError, Problem
+from mockllm.errors import MockLLMError
 
 if TYPE_CHECKING:
     from mockllm.server.options import ServerOptions
@@ -58,7 +58,7 @@ class WorkerPlan:
     paths: tuple[Path, ...]
     options: ServerOptions
     loop: Loop
-    log_format: str
+    log_format: Literal["text", "json"]
     quiet: bool
     reload: bool
 
@@ -256,9 +256,7 @@ def run_worker(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
     os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(folder))
-    report = report_for(plan.log_format, plan.quiet)
-    if not first:
-        report = _LaterReport(report)
+    report = ServerLog(plan.log_format, quiet=plan.quiet, first=first)
     with uncollected():
         from mockllm.server.app import MockServer
 
@@ -283,20 +281,6 @@ def run_worker(
             raise SystemExit(2) from None
         except (click.Abort, click.exceptions.Exit):
             raise SystemExit(1) from None
-
-
-class _LaterReport(QuietReport):
-    """The log of the workers after the first: lines for requests, none about the server."""
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(LineOutput())
-        self.exchange = report.exchange  # type: ignore[method-assign]
-
-    def listening(self, url: str) -> None:
-        return
-
-    def broken(self, problems: Sequence[Problem]) -> None:
-        return
 
 
 def _started(messages: Connection) -> Callable[[Callable[[], None]], None]:

@@ -89,6 +89,7 @@ class JournalWriter:
             has_answer: whether its answer can be looked up by its id.
         """
         number = next(self._numbers)
+        self._store.note_accepted(number)
         entry = _Waiting(session, exchange, number, played, exchange.size, has_answer)
         self._open[id(exchange)] = entry
         self._push(entry)
@@ -143,8 +144,9 @@ class JournalWriter:
     async def _write(self) -> None:
         entries = self._take(_BATCH)
         lost, self._lost = self._lost, {}
+        written = max((entry.number for entry in entries), default=0)
         try:
-            totals = await self._store.append(self._batches(entries, lost))
+            totals = await self._store.append(self._batches(entries, lost), written)
         except BaseException as error:
             self._put_back(entries, lost)
             if isinstance(error, StoreError):

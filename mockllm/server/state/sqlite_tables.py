@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,7 +50,8 @@ CREATE TABLE IF NOT EXISTS setups (
     session TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE, version TEXT, body BLOB);
 CREATE TABLE IF NOT EXISTS evicted (name TEXT PRIMARY KEY, at REAL, had_setup INTEGER);
 CREATE INDEX IF NOT EXISTS evicted_by_time ON evicted (at);
-CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port INTEGER, ended REAL);
+CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port INTEGER, ended REAL,
+    written INTEGER DEFAULT 0);
 """
 """`facts` of a session are its attempts, played turns, conversations with their tokens, answers
 with their batches, outcomes of forgotten requests, and the number of requests: see `kind`."""
@@ -97,10 +98,13 @@ class SqliteTables:
 
     Args:
         database: in autocommit mode.
+        accepted_by: how many journal entries a process has accepted; None: that is not known.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._db = database
+    def __init__(
+        self, database: sqlite3.Connection, accepted_by: Callable[[str], int | None]
+    ) -> None:
+        self._db, self._accepted_by = database, accepted_by
         database.executescript(_SCHEMA)
 
     def _all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -173,8 +177,12 @@ class SqliteTables:
 
     # The journal
 
-    def append(self, batches: Sequence[Batch]) -> Totals:
-        """See `StateStore.append`."""
+    def append(self, batches: Sequence[Batch], process: str, written: int) -> Totals:
+        """See `StateStore.append`.
+
+        Args:
+            process: the name of the one that writes.
+        """
         with self._transaction():
             for batch in batches:
                 self._use(batch.session, batch.at)
@@ -183,6 +191,8 @@ class SqliteTables:
                     self._play(batch.session, turn)
                 if batch.entries:
                     self._add(batch)
+            note = "UPDATE processes SET written = max(written, ?) WHERE name = ?"
+            self._db.execute(note, (written, process))
             totals = "SELECT count(*), sum(bytes), max(bytes) FROM sessions"
             return Totals(*self._all(totals)[0])
 
@@ -265,7 +275,7 @@ class SqliteTables:
             entries = self._all(find, session)
             played = self._all(_FACTS, session, "played")
             forgotten = self._all(_FACTS, session, "forgotten")
-            ended = self._all("SELECT name, ended FROM processes WHERE ended IS NOT NULL")
+            ended = self._all("SELECT name, ended, written FROM processes WHERE ended IS NOT NULL")
         if begun is None and not evicted:
             return None
         return Stored(
@@ -273,9 +283,18 @@ class SqliteTables:
             [read_turn_key(key) for key, _ in played],
             dict(forgotten),
             evicted,
-            tuple(ended_gap(*end) for end in ended if begun is not None and end[1] >= begun),
-            {name for name, _ in ended},
+            tuple(self._gaps(end for end in ended if begun is not None and end[1] >= begun)),
+            {name for name, *_ in ended},
         )
+
+    def _gaps(self, ended: Iterable[tuple[str, float, int]]) -> Iterator[str]:
+        """What is missing of processes that ended, each with the number that it has written."""
+        for process, at, written in ended:
+            accepted = self._accepted_by(process)
+            if accepted is None:
+                yield ended_gap(process, at)
+            elif accepted > written:
+                yield ended_gap(process, at, accepted - written)
 
     def create(self, session: str, setup: Setup | None) -> bool:
         """See `StateStore.create`."""

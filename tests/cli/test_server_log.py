@@ -3,7 +3,7 @@
 import os
 from contextlib import contextmanager
 
-from mockllm.cli.serving.server_log import TextReport
+from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.replay.sessions.session import Exchange
 
@@ -15,7 +15,7 @@ def log():
     """A report, and a function that returns what it has written."""
     reading, writing = os.pipe()
     try:
-        yield TextReport(LineOutput(writing)), lambda: os.read(reading, 65536).decode()
+        yield ServerLog(output=LineOutput(writing)), lambda: os.read(reading, 65536).decode()
     finally:
         os.close(reading)
         os.close(writing)
