@@ -29,6 +29,7 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.compilation.stream import stream
 from mockllm.replay.loading import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
+from tests.protocols.projections import PROJECTIONS
 from tests.strategies import every_part, turns
 
 ROOT = Path(__file__).parents[1]
@@ -123,6 +124,7 @@ def test_every_turn_decodes_to_its_projection(protocol: WireProtocol, turn: Turn
     what was projected once is not changed again."""
     projected = protocol.project(turn)
     assert protocol.project(projected) == projected
+    assert normal(projected) == normal(PROJECTIONS[protocol.name](turn))
     usage = turn.usage or TokenUsage(0, 0)
     options = protocol.options(usual_request(protocol))
     reply = Reply(derive("any"), derive("any", length=40, hex=True), "m", options, usage)

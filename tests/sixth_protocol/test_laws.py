@@ -21,6 +21,7 @@ from mockllm.core.turn import Opaque, TokenUsage
 from mockllm.framing.sse import decode
 from mockllm.protocols.base import Reply
 from tests import test_laws as laws
+from tests.sixth_protocol import echo_projection
 from tests.sixth_protocol.echo import PROTOCOL
 from tests.sixth_protocol.echo.acts import API, act_of, frame_of
 from tests.sixth_protocol.echo.request import Options
@@ -63,7 +64,7 @@ def test_any_turn_comes_back(turn):
     for item in expand(turn):
         for frame in encoder.encode(item.event):
             timed += [Timed(item.at, event) for event in decoder.decode(frame)]
-    assert fold(timed) == normal(PROTOCOL.project(turn))
+    assert fold(timed) == normal(PROTOCOL.project(turn)) == normal(echo_projection.project(turn))
     assert decoder.complete == (turn.finish is not None or turn.error is not None)
 
 

@@ -17,15 +17,11 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.core.timeline import fold
-from mockllm.core.turn import Turn
-from mockllm.errors import WireError
 from mockllm.protocols.ag_ui.assembly import Assembly, Kind, delta
 from mockllm.protocols.ag_ui.objects import API, json_object, read_usage
-from mockllm.protocols.base import dumps
 from mockllm.protocols.values import string
 
-__all__ = ["Decoder", "decode_body"]
+__all__ = ["Decoder"]
 
 _Value = Mapping[str, Any]
 
@@ -63,23 +59,6 @@ class Decoder:
 
     def _raw(self, frame: Frame) -> ev.Raw:
         return ev.Raw(self._assembly.new_key(), API, frame)
-
-
-def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of a list of events, `{"events": [...]}`.
-
-    Raises:
-        WireError: the body has no such list.
-    """
-    events = body.get("events")
-    if not isinstance(events, list):
-        raise WireError(
-            "an AG-UI body needs `events` (an array), this one has "
-            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
-        )
-    decoder = Decoder()
-    decoded = [event for value in events for event in decoder.decode(Frame(dumps(value)))]
-    return fold(ev.Timed(0, event) for event in [*decoded, *decoder.close()])
 
 
 _Events = Iterable[ev.Event | None]

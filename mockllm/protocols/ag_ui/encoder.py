@@ -13,9 +13,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, ToolCall, Turn
-from mockllm.protocols.ag_ui.losses import project
 from mockllm.protocols.ag_ui.objects import (
     API,
     ENDINGS,
@@ -29,7 +27,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import string
 
-__all__ = ["Encoder", "encode_body"]
+__all__ = ["Encoder"]
 
 
 class Encoder:
@@ -162,15 +160,3 @@ def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
         return []
     fields = {"subtype": subtype, "entityId": id, "encryptedValue": signature}
     return [frame_of("REASONING_ENCRYPTED_VALUE", **fields)]
-
-
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The events of an answer in a list, `{"events": [...]}`, with one delta for each part.
-
-    This form is mockllm's own, for reading and comparing: AG-UI always streams. Frames without an
-    event are left out.
-    """
-    whole = project(turn).whole()
-    encoder = Encoder(whole, reply)
-    frames = (frame for timed in expand(whole) for frame in encoder.encode(timed.event))
-    return {"events": [value for value in map(json_object, frames) if value is not None]}

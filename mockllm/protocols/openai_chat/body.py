@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.timeline import fold
-from mockllm.core.turn import Reasoning, Refusal, Text, Turn
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.calls import Calls
@@ -35,7 +35,6 @@ from mockllm.protocols.openai_chat.fields import (
     write_logprobs,
     write_usage,
 )
-from mockllm.protocols.openai_chat.losses import project
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
@@ -58,13 +57,14 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
                 "code": error.code,
             }
         }
-    projected = project(turn)
     options: Options = reply.options or Options()
-    text = next((part for part in projected.parts if isinstance(part, Text)), None)
-    logprobs = write_logprobs(text.fragments) if text and text.logprobs else None
-    usual: ev.FinishReason = "tool_calls" if projected.tool_calls else "stop"
-    reason = write_finish(projected.finish or usual, projected.finish_raw, forced=options.forced)
-    message = _write_message(projected, text)
+    events = [timed.event for timed in expand(turn)]
+    texts = [event for event in events if isinstance(event, ev.TextDelta)]
+    fragments = [event.text for event in texts]
+    logprobs = write_logprobs(fragments) if texts and texts[0].logprobs else None
+    usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
+    reason = write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
+    message = _write_message(turn, events, fragments)
     body: dict[str, Any] = {
         "id": answer_id(reply),
         "object": "chat.completion",
@@ -75,22 +75,25 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
             for i in range(options.n)
         ],
     }
-    if projected.usage is not None:
-        body["usage"] = write_usage(projected.usage)
+    if turn.usage is not None:
+        body["usage"] = write_usage(turn.usage)
     body["service_tier"] = options.service_tier
     body["system_fingerprint"] = fingerprint(reply)
     return body
 
 
-def _write_message(turn: Turn, text: Text | None) -> dict[str, Any]:
-    parts = {type(part): part for part in turn.parts}
-    message: dict[str, Any] = {"role": "assistant", "content": text.text if text else None}
-    if Reasoning in parts:
-        message["reasoning_content"] = turn.reasoning
-    message["refusal"] = turn.refusal if Refusal in parts else None
-    message["annotations"] = (
-        [write_cite(cite, 0, len(text.text)) for cite in text.citations] if text else []
-    )
+def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict[str, Any]:
+    """The message: the fragments of each kind in order of arrival, as a client joins them."""
+    text = "".join(texts)
+    thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
+    refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]
+    message: dict[str, Any] = {"role": "assistant", "content": text if texts else None}
+    if thoughts:
+        message["reasoning_content"] = "".join(thoughts)
+    message["refusal"] = "".join(refusals) if refusals else None
+    message["annotations"] = [
+        write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
+    ]
     if turn.tool_calls:
         message["tool_calls"] = [
             write_call(call.id, call.name, call.custom, call.arguments) for call in turn.tool_calls

@@ -1,77 +1,13 @@
-"""What Chat Completions cannot express: the projection of a turn, and a list of the losses."""
+"""What Chat Completions cannot express, for people; `project` is what a client reads."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from mockllm.core import events as ev
-from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.openai_chat.fields import (
-    CALLS,
-    RAWS,
-    REASONING,
-    REFUSAL,
-    TEXT,
-    error_type,
-    read_finish,
-    write_finish,
-)
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.openai_chat.decoder import Decoder
+from mockllm.protocols.openai_chat.encoder import Encoder
+from mockllm.protocols.openai_chat.request import Options
 
 __all__ = ["LOSSES", "project"]
-
-
-def project(turn: Turn) -> Turn:
-    """The turn that the Decoder reads from the stream of a turn, with `include_usage`.
-
-    All reasoning becomes one part, then all text, then all refusals, then the calls, then the
-    frames of this API in order of arrival. `LOSSES` lists what is dropped. A frame that is itself
-    a chunk with known content is read as that content, not kept as a frame.
-    """
-    keys = _Keys(turn)
-    timed = []
-    for item in expand(turn):
-        event = keys.decoded(item.event)
-        if event is not None:
-            timed.append(ev.Timed(item.at, event))
-    return fold(timed)
-
-
-class _Keys:
-    """The part keys that the Decoder gives to a turn's events."""
-
-    def __init__(self, turn: Turn) -> None:
-        calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-        self._calls = {part: CALLS + index for index, part in enumerate(calls)}
-        self._refused = bool(turn.refusal)
-        self._error = turn.error is not None
-        self._raws = RAWS
-
-    def decoded(self, event: ev.Event) -> ev.Event | None:
-        """The event as the Decoder returns it; None if it is lost."""
-        match event:
-            case ev.TextDelta() | ev.Cite():
-                return replace(event, part=TEXT)
-            case ev.ReasoningDelta():
-                return replace(event, part=REASONING, summary=False)
-            case ev.RefusalDelta():
-                return replace(event, part=REFUSAL)
-            case ev.ToolStart() | ev.ToolArgs() if event.part in self._calls:
-                return replace(event, part=self._calls[event.part])
-            case ev.Raw(api="chat"):
-                self._raws += 1
-                return replace(event, part=self._raws)
-            case ev.Finish(reason=reason, raw=raw):
-                value = write_finish(reason, raw)
-                return read_finish(value, calls=bool(self._calls), refused=self._refused)
-            case ev.StreamError():
-                return replace(event, type=error_type(event.type))
-            case ev.Usage() if not self._error:
-                return event
-            case ev.Start():
-                return event
-        return None
-
 
 LOSSES = (
     "Parts of one kind (text, reasoning, refusal) are merged into one, in order of arrival.",
@@ -92,3 +28,6 @@ LOSSES = (
     "A body holds no frames and no error after a part of the answer; without a finish it has "
     "the usual one.",
 )
+
+project = projection(Encoder, Decoder, Options(stream_usage=True))
+"""The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is missing."""

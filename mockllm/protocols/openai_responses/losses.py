@@ -1,37 +1,11 @@
-"""What the Responses API cannot express: the projection of a turn, and a list of the losses.
-
-Only pure functions may live here.
-"""
+"""What the Responses API cannot express, for people; `project` is what a client reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-
-from mockllm.core import events as ev
-from mockllm.core.timeline import normal
-from mockllm.core.turn import (
-    Opaque,
-    Part,
-    Reasoning,
-    Refusal,
-    ServerTool,
-    Text,
-    ToolCall,
-    Turn,
-    beats,
-)
-from mockllm.protocols.openai_responses.citations import projected as projected_citations
-from mockllm.protocols.openai_responses.code import canonical, code_deltas
-from mockllm.protocols.openai_responses.decoder import understands
-from mockllm.protocols.openai_responses.layout import own_ids, sequence
-from mockllm.protocols.openai_responses.objects import (
-    API,
-    INCOMPLETE,
-    complete_error,
-    incomplete_reason,
-)
-from mockllm.protocols.openai_responses.server_tools import encodable, item_type
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.openai_responses.decoder import Decoder
+from mockllm.protocols.openai_responses.encoder import Encoder
+from mockllm.protocols.openai_responses.objects import Options
 
 __all__ = ["LOSSES", "project"]
 
@@ -55,107 +29,5 @@ LOSSES = (
     "frames. Of a hosted tool's frames a body has the finished item only.",
 )
 
-
-def project(turn: Turn) -> Turn:
-    """The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is dropped.
-
-    An opaque frame keeps its position, unless it names the `output_index` of another item or
-    parts interleave around it.
-    """
-    kept = [i for i, part in enumerate(turn.parts) if _survives(part)]
-    own = own_ids(turn)
-    parts = tuple(_projected(turn.parts[i], i, own) for i in kept)
-    order, gaps = _beats(turn, kept)
-    over = turn.finish is not None or turn.error is not None
-    return normal(
-        replace(
-            turn,
-            parts=parts,
-            order=order,
-            gaps=gaps,
-            usage=turn.usage if over else None,
-            error=complete_error(turn.error) if turn.error else None,
-            finish=None if turn.error else _finish(turn, parts),
-            finish_raw=None if turn.error else _raw_finish(turn),
-        )
-    )
-
-
-def _survives(part: Part) -> bool:
-    return not isinstance(part, Opaque) or (part.api == API and not understands(part.frame))
-
-
-def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
-    match part:
-        case Text():
-            return replace(part, citations=projected_citations(part), signature=None)
-        case Reasoning():
-            return replace(part, signature=part.signature or None)
-        case ToolCall():
-            return replace(part, signature=None)
-        case ServerTool():
-            id = part.id if own.get(part.id) == index else ""
-            return replace(_server_tool(encodable(part)), id=id)
-    return part
-
-
-def _server_tool(call: ServerTool) -> ServerTool:
-    """The call that a client reads from its item."""
-    tool = item_type(call)
-    read = tool.read(tool.write(call))
-    if tool.value == "code":
-        return replace(read, fragments=canonical(call.fragments))
-    return replace(read, fragments=call.fragments or read.fragments) if tool.delta else read
-
-
-def _counts(part: Part) -> list[int]:
-    """For each beat of a part, how many beats it becomes."""
-    if not isinstance(part, ServerTool):
-        return [1] * beats(part)
-    call = encodable(part)
-    tool, fragments = item_type(call), _server_tool(call).fragments
-    if tool.value == "code":
-        counts = [1, *map(len, code_deltas(call.fragments))]
-    elif tool.delta and call.fragments:
-        counts = [1] * beats(part)
-    else:
-        counts = [1, *[0] * len(call.fragments)]
-    # The rest comes with the end of the item.
-    counts[-1] += 1 + len(fragments) - sum(counts)
-    return counts
-
-
-def _finish(turn: Turn, parts: tuple[Part, ...]) -> ev.FinishReason | None:
-    if turn.finish is None or turn.finish in INCOMPLETE:
-        return turn.finish
-    if any(isinstance(part, ToolCall) for part in parts):
-        return "tool_calls"
-    return "refusal" if any(isinstance(part, Refusal) for part in parts) else "stop"
-
-
-def _raw_finish(turn: Turn) -> str | None:
-    reason = incomplete_reason(turn)
-    return None if reason in INCOMPLETE.values() else reason
-
-
-_NONE: Iterator[int] = iter(())
-
-
-def _beats(turn: Turn, kept: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Order and gaps of the kept parts; the pauses before dropped beats move to the next beat."""
-    left = {old: (new, iter(_counts(turn.parts[old]))) for new, old in enumerate(kept)}
-    order: list[int] = []
-    gaps: list[int] = []
-    waited = 0
-    for beat, old in enumerate(sequence(turn)):
-        waited += turn.gaps[beat] if turn.gaps else 0
-        new, counts = left.get(old, (0, _NONE))
-        for _ in range(next(counts, 0)):
-            order.append(new)
-            gaps.append(waited)
-            waited = 0
-    if not turn.gaps:
-        return tuple(order), ()
-    if not order and turn.finish is None and turn.error is None:
-        return (), turn.gaps[:1]  # such a stream has the time of its beginning only
-    return tuple(order), (*gaps, waited + turn.gaps[-1])
+project = projection(Encoder, Decoder, Options())
+"""The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is missing."""

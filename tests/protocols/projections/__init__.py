@@ -1,0 +1,21 @@
+"""What each API cannot express, written by hand: by name, the projection of a turn.
+
+`WireProtocol.project` encodes and decodes. A mistake that encoder and decoder share would be
+invisible in it, so the laws compare it with these.
+"""
+
+from tests.protocols.projections import (
+    ag_ui,
+    anthropic_messages,
+    gemini,
+    openai_chat,
+    openai_responses,
+)
+
+PROJECTIONS = {
+    "chat": openai_chat.project,
+    "responses": openai_responses.project,
+    "anthropic": anthropic_messages.project,
+    "gemini": gemini.project,
+    "agui": ag_ui.project,
+}
