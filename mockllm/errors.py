@@ -16,7 +16,7 @@ MockLLMError
 CollisionWarning         a `UserWarning`: another distribution has files in this package
 
 Messages state what is wrong, where, and what to do next. Bytes of a stream that are not UTF-8 are
-no error: the SSE specification replaces them by U+FFFD (`framing.sse.Decoder`).
+no error: the SSE specification replaces them by U+FFFD (`framing.sse.SSEDecoder`).
 """
 
 from __future__ import annotations

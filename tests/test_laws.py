@@ -20,7 +20,7 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import TokenUsage, Turn
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
@@ -92,7 +92,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 
 def decoded(protocol: WireProtocol, parts: list[bytes]) -> Turn:
     """The turn of a stream that arrives in these parts."""
-    lines, decoder = Decoder(), protocol.decoder()
+    lines, decoder = SSEDecoder(), protocol.decoder()
     events = [
         event for part in parts for frame in lines.decode(part) for event in decoder.decode(frame)
     ]
@@ -138,12 +138,12 @@ def test_every_single_cut_gives_the_same_frames(case):
     """Law 3: an event that is cut at any byte is the same event."""
     data = case.stream()
     start = 0
-    seen = Decoder()
+    seen = SSEDecoder()
     for end in boundaries(data):
         part = data[start:end]
         frames = seen.decode(part)
         for cut in range(1, len(part)):
-            decoder = Decoder()
+            decoder = SSEDecoder()
             assert decoder.decode(part[:cut]) + decoder.decode(part[cut:]) == frames
         start = end
 
@@ -151,7 +151,7 @@ def test_every_single_cut_gives_the_same_frames(case):
 def boundaries(data: bytes) -> list[int]:
     """The ends of the events of a stream, where a decoder's state is as in the beginning."""
     ends = []
-    decoder = Decoder()
+    decoder = SSEDecoder()
     for at in range(1, len(data) + 1):
         got = decoder.decode(data[at - 1 : at])
         if any(frame.data is not None for frame in got):

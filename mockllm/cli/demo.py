@@ -135,9 +135,9 @@ def _receive(
     from mockllm.cli.terminal.answer_screen import Board
     from mockllm.core import events as ev
     from mockllm.core.timeline import fold
-    from mockllm.framing.sse import Decoder
+    from mockllm.framing.sse import SSEDecoder
 
-    frames, decoder, board = Decoder(), protocol.decoder(), Board()
+    frames, decoder, board = SSEDecoder(), protocol.decoder(), Board()
     received: list[ev.Timed] = []
     at = 0.0
     for at, data in stream:

@@ -20,7 +20,7 @@ from mockllm.core.later import later
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 
-__all__ = ["Pattern", "PatternError", "PatternGaveUpError", "compiled"]
+__all__ = ["PatternError", "PatternGaveUpError", "TimedPattern", "compiled"]
 
 FIRST_LIMIT = 0.01
 """Of a search on the event loop, in seconds."""
@@ -46,7 +46,7 @@ class PatternGaveUpError(RequestError):
     """A search took longer than `LIMIT`, so that its result is not known."""
 
 
-class Pattern:
+class TimedPattern:
     """A regular expression that a user or a client wrote.
 
     Raises:
@@ -161,13 +161,13 @@ def _written_out(part: Any) -> int:
 
 
 @lru_cache(maxsize=1024)
-def compiled(text: str) -> Pattern:
+def compiled(text: str) -> TimedPattern:
     """The pattern with this text.
 
     Raises:
         PatternError: see there.
     """
-    return Pattern(text)
+    return TimedPattern(text)
 
 
 _slow: dict[tuple[str, str, bytes], str] = {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Line", "Piece", "plain_lines", "visible_lines"]
+__all__ = ["Piece", "VisibleLine", "plain_lines", "visible_lines"]
 
 _WIDEST, _TAIL = 700, 120
 _MOST_NUMBERED = 400
@@ -29,7 +29,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VisibleLine:
     """One line of the stream."""
 
     pieces: tuple[Piece, ...]
@@ -48,7 +48,7 @@ def plain_lines(data: bytes) -> list[str] | None:
     return lines
 
 
-def visible_lines(writes: Iterable[bytes]) -> Iterator[Line]:
+def visible_lines(writes: Iterable[bytes]) -> Iterator[VisibleLine]:
     """The lines of some writes, with a `cut` where each write begins.
 
     A character or a line end that is cut is shown in its halves, since each write is read by
@@ -94,22 +94,22 @@ def _special(text: str) -> Piece:
     return Piece("escape", f"\\u{code:04x}", "a character that is not visible")
 
 
-def _lines(pieces: Iterator[Piece]) -> Iterator[Line]:
+def _lines(pieces: Iterator[Piece]) -> Iterator[VisibleLine]:
     line: list[Piece] = []
     returned = False  # after a carriage return, to whose line a line feed belongs, if one follows
     for piece in pieces:
         if returned and piece.kind != "cut" and piece != Piece("end", "LF"):
             rest = [line.pop()] if line[-1].kind == "cut" else []
-            yield Line(tuple(_folded(line)))
+            yield VisibleLine(tuple(_folded(line)))
             line, returned = rest, False
         line.append(piece)
         if piece.kind == "end":
             returned = piece.text == "CR"
             if not returned:
-                yield Line(tuple(_folded(line)))
+                yield VisibleLine(tuple(_folded(line)))
                 line = []
     if line:
-        yield Line(tuple(_folded(line)))
+        yield VisibleLine(tuple(_folded(line)))
 
 
 def _folded(pieces: list[Piece]) -> Iterator[Piece]:

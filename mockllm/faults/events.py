@@ -13,7 +13,7 @@ from mockllm.core.events import Event
 from mockllm.core.frame import Frame
 from mockllm.errors import MockLLMError
 from mockllm.framing.json_array import ElementScanner
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
 
 __all__ = ["EventReader", "SeenEvent", "seen_events"]
@@ -111,7 +111,7 @@ class EventReader:
 
     def _block(self, block: bytes) -> list[SeenEvent]:
         begin, self._begin = self._begin, self._begin + len(block)
-        frames = Decoder().decode(block if block[-1:] in b"\r\n" else block + b"\n\n")
+        frames = SSEDecoder().decode(block if block[-1:] in b"\r\n" else block + b"\n\n")
         frames = [frame for frame in frames if frame.data is not None]
         return [self._event(begin, self._begin, frames)] if frames else []
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
-__all__ = ["MAX_PLAIN", "Bounds", "Decompressor", "codings", "decompressed"]
+__all__ = ["MAX_PLAIN", "Decompressor", "UnpackBounds", "codings", "decompressed"]
 
 MAX_PLAIN = 256 * 1024 * 1024
 """The most bytes that a body may unpack to."""
@@ -35,7 +35,7 @@ _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class UnpackBounds:
     """What a body may unpack to.
 
     Args:
@@ -49,7 +49,7 @@ class Bounds:
     free: int = _FREE
 
 
-_BOUNDS = Bounds()
+_BOUNDS = UnpackBounds()
 
 
 def codings() -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def codings() -> tuple[str, ...]:
 
 
 def decompressed(
-    chunks: tuple[TimedBytes, ...], encoding: str, source: str = "", bounds: Bounds = _BOUNDS
+    chunks: tuple[TimedBytes, ...], encoding: str, source: str = "", bounds: UnpackBounds = _BOUNDS
 ) -> tuple[TimedBytes, ...]:
     """The decompressed chunks; a chunk that completes no data is left out.
 
@@ -93,7 +93,7 @@ class Decompressor:
         WireError: an unknown coding.
     """
 
-    def __init__(self, encoding: str, source: str = "", bounds: Bounds = _BOUNDS) -> None:
+    def __init__(self, encoding: str, source: str = "", bounds: UnpackBounds = _BOUNDS) -> None:
         self._encoding = encoding
         self._source = source
         self._bounds = bounds

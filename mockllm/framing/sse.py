@@ -2,9 +2,9 @@
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html (sections 9.2.5 and 9.2.6)
 
-`Decoder._lines` splits text into lines (9.2.5), `Decoder._line` interprets them (9.2.6). Unlike in
-a browser, comments and blocks with only `id` or `retry` are returned as frames, because a recorder
-must not lose them.
+`SSEDecoder._lines` splits text into lines (9.2.5), `SSEDecoder._line` interprets them (9.2.6).
+Unlike in a browser, comments and blocks with only `id` or `retry` are returned as frames, because a
+recorder must not lose them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mockllm.core.frame import Frame, LineEnd
 from mockllm.core.text import json_bytes
 from mockllm.errors import SSEError
 
-__all__ = ["LINE_ENDS", "Decoder", "decode", "encode"]
+__all__ = ["LINE_ENDS", "SSEDecoder", "decode", "encode"]
 
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
@@ -63,7 +63,7 @@ def _split(text: str) -> list[str]:
     return text.split("\n")
 
 
-class Decoder:
+class SSEDecoder:
     """Decodes the bytes of a stream, cut anywhere, to frames.
 
     Args:
@@ -145,7 +145,7 @@ class Decoder:
         if max(longest, self._partial_size + len(rest)) > self._max_line:
             raise SSEError(
                 f"an SSE line is longer than {self._max_line} characters; "
-                "is this an event stream? (Decoder(max_line=...) raises the bound)"
+                "is this an event stream? (SSEDecoder(max_line=...) raises the bound)"
             )
         if rest:
             self._partial.append(rest)
@@ -179,7 +179,7 @@ class Decoder:
         if size > self._max_event:
             raise SSEError(
                 f"the data of one SSE event is longer than {self._max_event} characters; "
-                "is a blank line missing? (Decoder(max_event=...) raises the bound)"
+                "is a blank line missing? (SSEDecoder(max_event=...) raises the bound)"
             )
         self._data.append(value)
         self._data_size = size
@@ -199,4 +199,4 @@ class Decoder:
 def decode(data: bytes) -> list[Frame]:
     """The frames of a complete stream; an event without its closing blank line is discarded, as the
     specification requires (9.2.6)."""
-    return Decoder().decode(data)
+    return SSEDecoder().decode(data)

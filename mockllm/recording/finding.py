@@ -18,7 +18,7 @@ from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.player import Player
 from mockllm.replay.routes import RouteCall
 from mockllm.replay.sessions.session import Exchange, Session
-from mockllm.scenario.model import Route, Scenario, TextCondition
+from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of
 
@@ -118,7 +118,7 @@ class Competing:
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self.by_name: dict[str, Scenario] = {}
-        self._groups: dict[Route | TextCondition | None, dict[str, None]] = {}
+        self._groups: dict[RouteSpec | TextCondition | None, dict[str, None]] = {}
         self._order: dict[str, int] = {}
         for scenario in scenarios:
             self.keep(scenario)
@@ -143,7 +143,7 @@ class Competing:
         return tuple(one for one in found if _may_compete(one, scenario))
 
 
-def _group(scenario: Scenario) -> Route | TextCondition | None:
+def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:
     """What the requests of a scenario have in common; None where that is not known."""
     if scenario.route is not None:
         return scenario.route

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockllm.core.patterns import Pattern, PatternError, PatternGaveUpError, compiled
+from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.errors import UsageError, WireError
 
 __all__ = ["UserPattern", "compiled_patterns"]
@@ -15,7 +15,7 @@ class UserPattern:
 
     __slots__ = ("_pattern",)
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: TimedPattern) -> None:
         self._pattern = pattern
 
     def finds(self, text: str) -> bool:

@@ -103,7 +103,7 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         return None
     values = readable_fields(node, findings, SCENARIO, ("scenario", "turns")) or {}
     if "route" in node.entries and "route" not in values:
-        values["route"] = m.Route("", "")  # so that its answers are not reported, too
+        values["route"] = m.RouteSpec("", "")  # so that its answers are not reported, too
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())

@@ -278,7 +278,7 @@ def _segments(segments: m.Segments | tuple[int, ...]) -> Any:
     return {"random": Flow([segments.low, segments.high])}
 
 
-def _outcome(outcome: m.Outcome | None) -> Any:
+def _outcome(outcome: m.ExpectedOutcome | None) -> Any:
     if outcome is None:
         return None
     return given(

@@ -18,7 +18,7 @@ from mockllm.scenario.check import check
 from mockllm.scenario.files import beside, body_beside, text_beside, texts
 from mockllm.scenario.locate import KeyPath, SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.scenario.nodes import Document, Mapping, Mark, Node
+from mockllm.scenario.nodes import Mapping, Mark, Node, YamlDocument
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import MAX_FINDINGS, Findings
 from mockllm.scenario.schema_validation import Schemas
@@ -155,7 +155,7 @@ class _Loading:
             message = "holds no scenario; one begins with 'scenario: NAME' and has 'turns'"
             self.problems.append(Problem(file, 1, 1, "", message))
 
-    def document(self, parsed: Document, file: str) -> None:
+    def document(self, parsed: YamlDocument, file: str) -> None:
         read = partial(text_beside, file) if self.in_files else self.text_beside
         findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS], read)
         root = parsed.root
@@ -278,7 +278,7 @@ def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
                 yield (*path, "attempts", number, "recorded")
 
 
-def _problems(parsed: Document, findings: Findings, file: str) -> list[Problem]:
+def _problems(parsed: YamlDocument, findings: Findings, file: str) -> list[Problem]:
     paths = node_paths(parsed.root)
     # A node that is wrong as YAML gets no second problem for its type.
     reported = {id(node) for node, mark, _ in parsed.notes if mark is node.mark}

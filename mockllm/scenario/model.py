@@ -50,13 +50,13 @@ __all__ = [
     "ErrorPart",
     "ErrorSpec",
     "Expect",
+    "ExpectedOutcome",
     "Fault",
     "FramePart",
     "Http",
     "InterleavedPart",
     "Match",
     "Member",
-    "Outcome",
     "ParallelPart",
     "PausePart",
     "RandomSplit",
@@ -64,8 +64,8 @@ __all__ = [
     "Recorded",
     "RefusalPart",
     "ResultCondition",
-    "Route",
     "RouteAnswer",
+    "RouteSpec",
     "Scenario",
     "Segments",
     "ServerToolPart",
@@ -279,7 +279,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExpectedOutcome:
     """`expect:` of a turn: the outcome of a correct client, where it does not follow from
     `reply`; None follows from `reply`.
 
@@ -323,7 +323,7 @@ class RouteAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class RouteSpec:
     """A route that calls no model: `POST /v1/embeddings`.
 
     Args:
@@ -363,7 +363,7 @@ class TurnSpec:
     timing: Timing | None = None
     attempts: tuple[Http, ...] = ()
     wire: Wire | None = None
-    expect: Outcome | None = None
+    expect: ExpectedOutcome | None = None
     repeat: bool = False
     recorded: Recorded | None = None
     variants: tuple[tuple[Api, TurnSpec], ...] = ()
@@ -430,7 +430,7 @@ class Scenario:
     defaults: Defaults = Defaults()
     restart: bool = False
     any_ids: bool = False
-    route: Route | None = None
+    route: RouteSpec | None = None
     file: str = field(default="", compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
 

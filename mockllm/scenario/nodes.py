@@ -26,7 +26,16 @@ from yaml.events import (
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = ["MAX_DEPTH", "MAX_NODES", "Document", "Mapping", "Mark", "Node", "Scalar", "Sequence"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "Mapping",
+    "Mark",
+    "Node",
+    "Scalar",
+    "Sequence",
+    "YamlDocument",
+]
 
 MAX_DEPTH = 100
 MAX_NODES = 250_000
@@ -75,14 +84,14 @@ Node = Scalar | Sequence | Mapping
 
 
 @dataclass(slots=True)
-class Document:
+class YamlDocument:
     """One document and the mistakes noted while it was composed: node, mark, message."""
 
     root: Node
     notes: list[tuple[Node, Mark, str]]
 
 
-def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[Document]:
+def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocument]:
     """The documents of a YAML stream, one by one.
 
     Args:
@@ -147,10 +156,10 @@ class _Composer:
     count: int = 0
     deepest: int = 0
 
-    def document(self) -> Document:
+    def document(self) -> YamlDocument:
         root = self.node(self.next_event(), 1)
         self.next_event()
-        return Document(root, self.notes)
+        return YamlDocument(root, self.notes)
 
     def node(self, event: Any, depth: int) -> Node:
         self.count += 1

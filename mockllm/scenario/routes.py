@@ -47,7 +47,7 @@ _FRAMING = frozenset(
 _NO_BODY = (204, 304)
 
 
-def route(node: Node, findings: Findings) -> m.Route | None:
+def route(node: Node, findings: Findings) -> m.RouteSpec | None:
     """`METHOD /path`, with `{name}` for one segment and `*` for any text."""
     value = text(node, findings)
     if value is None:
@@ -65,7 +65,7 @@ def route(node: Node, findings: Findings) -> m.Route | None:
     elif _OWN.match(path):
         findings.add(node, "is a path of mockllm itself: /_mockllm/... and /s/SESSION/...")
     else:
-        return m.Route(method, path)
+        return m.RouteSpec(method, path)
     return None
 
 

@@ -241,7 +241,7 @@ _TURN_KEYS: Table = {
     "http": http,
     **_ANSWERED,
     "attempts": listing(_attempt, "answers to earlier tries"),
-    "expect": record(m.Outcome, OUTCOME),
+    "expect": record(m.ExpectedOutcome, OUTCOME),
     "repeat": boolean,
     "extra": extra,
 }

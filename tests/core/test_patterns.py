@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockllm.core import patterns
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.patterns import Pattern, PatternError, PatternGaveUpError, compiled
+from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 
 SLOW = "(x+x+)+y"
 """Neither `re` nor `regex` has a short cut for it."""
@@ -34,7 +34,7 @@ def test_what_is_refused(pattern: str, message: str) -> None:
     """At once, so that a scenario with it is not loaded: what is wrong, too large to compile, or
     means something else to `regex` than to `re`."""
     with pytest.raises(PatternError, match=re.escape(message)):
-        Pattern(pattern)
+        TimedPattern(pattern)
 
 
 def test_exponential_patterns_have_their_result() -> None:
@@ -74,7 +74,7 @@ _PATTERNS = st.recursive(
 @given(_PATTERNS, st.text("ab\n", max_size=8))
 def test_searches_find_what_python_finds(pattern: str, text: str) -> None:
     """The documentation promises Python's syntax."""
-    assert Pattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
+    assert TimedPattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_searches_find_what_python_finds(pattern: str, text: str) -> None:
 )
 def test_python_syntax(pattern: str, text: str) -> None:
     """`regex` has more syntax than `re`; what is common means the same."""
-    assert Pattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
+    assert TimedPattern(pattern).found_in(text) == (re.search(pattern, text) is not None)
 
 
 _PARTS = [
@@ -114,7 +114,7 @@ _PARTS = [
 @given(st.lists(st.sampled_from(_PARTS), min_size=1, max_size=4), st.text("abc \n", max_size=20))
 def test_places_are_those_of_python(parts: list[str], text: str) -> None:
     """Of each match the first group, unless it is empty."""
-    pattern = Pattern("".join(parts))
+    pattern = TimedPattern("".join(parts))
     python = re.compile(pattern.text)
     group = min(python.groups, 1)
     expected = [one.span(group) for one in python.finditer(text) if one[group]]

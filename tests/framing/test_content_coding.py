@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
-from mockllm.framing.content_coding import Bounds, Decompressor, codings, decompressed
+from mockllm.framing.content_coding import Decompressor, UnpackBounds, codings, decompressed
 
 
 def raw_deflate(data):
@@ -125,7 +125,7 @@ def test_data_in_another_coding(coding, pack, text):
 
 
 LARGE = bytes(5_000_000)
-SMALL_BOUNDS = Bounds(size=1_000_000, ratio=10**9)
+SMALL_BOUNDS = UnpackBounds(size=1_000_000, ratio=10**9)
 
 
 @every_coding
@@ -145,7 +145,7 @@ def test_the_bound_of_a_body(coding, pack):
 @every_coding
 def test_the_bound_of_the_ratio(coding, pack):
     """A large body of a ratio that no text has is an error; a smaller one is read."""
-    bounds = Bounds(ratio=50, free=1_000_000)
+    bounds = UnpackBounds(ratio=50, free=1_000_000)
     assert plain(pack(LARGE[:1_000_000]), coding, bounds=bounds) == LARGE[:1_000_000]
     with pytest.raises(WireError, match="to more than 50 times its size, which is the most"):
         plain(pack(LARGE), coding, bounds=bounds)
@@ -153,7 +153,7 @@ def test_the_bound_of_the_ratio(coding, pack):
 
 def test_the_default_bounds():
     """Without other bounds 256 MiB are the most, and 250 times the size above 16 MiB."""
-    assert Bounds() == Bounds(2**28, 250, 2**24)
+    assert UnpackBounds() == UnpackBounds(2**28, 250, 2**24)
     bomb = b"".join([gzip.compress(bytes(2**20), 9)] * 20)
     with pytest.raises(WireError, match="to more than 250 times its size"):
         plain(bomb, "gzip")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.frame import Frame
 from mockllm.errors import SSEError, StreamFormatError
-from mockllm.framing.sse import LINE_ENDS, Decoder, decode, encode
+from mockllm.framing.sse import LINE_ENDS, SSEDecoder, decode, encode
 
 BOM = b"\xef\xbb\xbf"
 
@@ -94,7 +94,7 @@ soup = st.lists(
 
 def in_chunks(chunks, **bounds):
     """The frames, and the decoder after all chunks."""
-    decoder = Decoder(**bounds)
+    decoder = SSEDecoder(**bounds)
     return [frame for chunk in chunks for frame in decoder.decode(chunk)], decoder
 
 
@@ -194,7 +194,7 @@ def test_one_space_is_dropped():
 
 def test_comments_come_at_once():
     """A comment is a frame of its own, inside an event too, without waiting for a blank line."""
-    decoder = Decoder()
+    decoder = SSEDecoder()
     assert decoder.decode(b": ping\n") == [Frame(comment="ping")]
     assert decoder.decode(b"data: a\n:\n:  two\ndata: b\n") == [
         Frame(comment=""),
@@ -229,7 +229,7 @@ def test_the_last_of_several_fields_holds():
 def test_id_persists_until_another():
     """The last event id persists after its event; an id with NUL is ignored, an empty one resets
     it."""
-    decoder = Decoder()
+    decoder = SSEDecoder()
     decoder.decode(b"id: 1\ndata: a\n\ndata: b\n\n")
     assert decoder.last_event_id == "1"
     assert decoder.decode(b"id: 2\0\ndata: c\n\n") == [Frame("c")]
@@ -240,7 +240,7 @@ def test_id_persists_until_another():
 
 def test_id_counts_when_its_event_is_complete():
     """A client that reconnects with the last event id gets the unfinished event again."""
-    decoder = Decoder()
+    decoder = SSEDecoder()
     decoder.decode(b"id: 1\ndata: a\n\nid: 2\ndata: b\n")
     assert decoder.last_event_id == "1"
     decoder.decode(b"\n")
@@ -276,7 +276,7 @@ def test_nothing_is_pending_between_events(stream):
 
 def test_cr_completes_an_event_at_once():
     """An event that ends in CR does not wait for an LF, which would not be a line of its own."""
-    decoder = Decoder()
+    decoder = SSEDecoder()
     assert decoder.decode(b"data: a\r\n\r") == [Frame("a")]
     assert decoder.decode(b"\ndata: b\r") == []
     assert decoder.decode(b"") == []
@@ -329,7 +329,7 @@ def test_the_bound_of_an_event_is_exact_and_for_each_event():
 
 def test_memory_is_bounded_after_an_error():
     """However much is fed after the error, the decoder holds no more than its bounds."""
-    decoder = Decoder(max_line=100, max_event=100)
+    decoder = SSEDecoder(max_line=100, max_event=100)
     for chunk in [b"x" * 60, b"data\n" * 60] * 50:
         for _ in range(3):
             with suppress(SSEError):

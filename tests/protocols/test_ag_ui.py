@@ -182,7 +182,7 @@ def test_losses_are_those_listed(turn: Turn) -> None:
 def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
     """The turn is the same, however the bytes are cut."""
     data = b"".join(sse.encode(frame) for _, frame in played(turn))
-    bytes_, decoder, got, at = sse.Decoder(), Decoder(), [], 0
+    bytes_, decoder, got, at = sse.SSEDecoder(), Decoder(), [], 0
     while at < len(data):
         size = sizes[at % len(sizes)]
         for one in bytes_.decode(data[at : at + size]):

@@ -120,7 +120,7 @@ def test_tools_of_the_service_are_neutral(path: Path) -> None:
 def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     """A recorded stream in parts of seven bytes decodes to the same events."""
     data = path.read_bytes()
-    decoder = sse.Decoder()
+    decoder = sse.SSEDecoder()
     parts = [data[i : i + 7] for i in range(0, len(data), 7)]
     got = [frame for part in parts for frame in decoder.decode(part)]
     assert decoded(got) == decoded(recorded(path))

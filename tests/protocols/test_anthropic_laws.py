@@ -112,7 +112,7 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
     data = stream(turn)
     whole = decoded(sse.decode(data))
     cuts = sorted(draw.draw(st.sets(st.integers(0, len(data)), max_size=8)))
-    decoder = sse.Decoder()
+    decoder = sse.SSEDecoder()
     got: list[Frame] = []
     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         got += decoder.decode(data[start:end])
@@ -127,7 +127,7 @@ def test_split_at_every_byte() -> None:
     data = stream(turn)
     whole = decoded(sse.decode(data))
     for cut in range(len(data)):
-        decoder = sse.Decoder()
+        decoder = sse.SSEDecoder()
         assert decoded(decoder.decode(data[:cut]) + decoder.decode(data[cut:])) == whole, cut
 
 

@@ -154,7 +154,7 @@ def test_split_anywhere(turn: Turn, data: st.DataObject) -> None:
     frames = [frame for _, frame in played(turn, reply())]
     stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
-    decoder, got = sse.Decoder(), []
+    decoder, got = sse.SSEDecoder(), []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         got += decoder.decode(stream[start:end])
     assert read([(0, frame) for frame in got]) == read([(0, frame) for frame in frames])
@@ -168,7 +168,7 @@ def test_split_at_every_byte() -> None:
     stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
     whole = read([(0, frame) for frame in frames])
     for cut in range(len(stream)):
-        decoder = sse.Decoder()
+        decoder = sse.SSEDecoder()
         got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
         assert read([(0, frame) for frame in got]) == whole, cut
 

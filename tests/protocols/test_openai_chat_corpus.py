@@ -155,7 +155,7 @@ def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
 def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     """A recorded stream in parts of seven bytes decodes to the same frames."""
     stream = path.read_bytes()
-    decoder = sse.Decoder()
+    decoder = sse.SSEDecoder()
     parts = [stream[i : i + 7] for i in range(0, len(stream), 7)]
     assert [f for part in parts for f in decoder.decode(part)] == sse.decode(stream)
 

@@ -88,7 +88,7 @@ def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
     stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
     whole = decoded(sse.decode(stream))
     cuts = sorted(draw.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
-    decoder, got = sse.Decoder(), []
+    decoder, got = sse.SSEDecoder(), []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         got += decoder.decode(stream[start:end])
     assert decoded(got) == whole
@@ -102,7 +102,7 @@ def test_split_at_every_byte() -> None:
     stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
     whole = decoded(sse.decode(stream))
     for cut in range(len(stream)):
-        decoder = sse.Decoder()
+        decoder = sse.SSEDecoder()
         got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
         assert decoded(got) == whole, cut
 

@@ -104,7 +104,7 @@ def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> 
     """The turn is the same, however the bytes are cut."""
     frames = [frame for _, frame in played(turn)]
     data = b"".join(map(sse.encode, frames))
-    bytes_, decoder, got, at = sse.Decoder(), Decoder(), [], 0
+    bytes_, decoder, got, at = sse.SSEDecoder(), Decoder(), [], 0
     while at < len(data):
         size = sizes[at % len(sizes)]
         for frame in bytes_.decode(data[at : at + size]):

@@ -18,7 +18,7 @@ import pytest
 from mockllm.core.target import NO_TARGET
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
-from mockllm.framing.sse import Decoder as FrameDecoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.importers import vcr
 from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
@@ -68,7 +68,7 @@ def recordings() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     for folder in sorted(STREAMS.iterdir()):
         if "api.openai.com" in (folder / "meta.json").read_text():
             request = json.loads((folder / "request.json").read_text())
-            frames = FrameDecoder().decode((folder / "response.sse").read_bytes())
+            frames = SSEDecoder().decode((folder / "response.sse").read_bytes())
             found.append((request, [json.loads(frame.data) for frame in frames if frame.data]))
     return found
 
@@ -105,7 +105,7 @@ def known() -> Paths:
 
 
 def reencoded(request: dict[str, Any], events: list[dict[str, Any]]) -> Paths:
-    frames = FrameDecoder().decode(
+    frames = SSEDecoder().decode(
         b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
     )
     return by_kind(encoded(request, decoded(PROTOCOL, frames)[0]))

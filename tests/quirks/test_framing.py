@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from mockllm import quirks
-from mockllm.framing.sse import Decoder, decode
+from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
@@ -247,7 +247,7 @@ def test_cut(api):
     plain_bytes = b"".join(plain(TEXT, api).data)
     whole = body("sse-cut", api)
     assert plain_bytes.startswith(whole)
-    decoder = Decoder()
+    decoder = SSEDecoder()
     decoder.decode(whole)
     assert decoder.pending
     turn = decoded_turn(play(NAMED["sse-cut"], NAMED["sse-cut"].variants[0], api), api)

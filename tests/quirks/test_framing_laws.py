@@ -16,7 +16,7 @@ from mockllm.core.target import Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, TokenUsage, Turn
-from mockllm.framing.sse import Decoder, decode
+from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.quirks.base import Context
@@ -193,7 +193,7 @@ def test_the_data_stay_the_same(api, data):
     for name in of_api(SAME, api):
         whole = b"".join(part.data for part in played(turn, api, name))
         edges = [0, *sorted(int(cut * len(whole)) for cut in cuts), len(whole)]
-        decoder = Decoder()
+        decoder = SSEDecoder()
         again = [frame for a, b in pairwise(edges) for frame in decoder.decode(whole[a:b])]
         assert comparable(again) == expected, name
 

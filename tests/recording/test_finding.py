@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.recording.finding import Competing
-from mockllm.scenario.model import Match, PausePart, Route, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import Match, PausePart, RouteSpec, Scenario, TextCondition, TurnSpec
 
 TURNS = (TurnSpec(reply=(PausePart(0),)),)
 users = st.none() | st.builds(
@@ -15,7 +15,7 @@ scenarios = st.builds(
     lambda name, match, route: Scenario(name, TURNS, match=match, route=route),
     st.sampled_from("uvwxyz"),
     matches,
-    st.none() | st.sampled_from([Route("POST", "/a"), Route("POST", "/b")]),
+    st.none() | st.sampled_from([RouteSpec("POST", "/a"), RouteSpec("POST", "/b")]),
 )
 
 
@@ -46,7 +46,7 @@ def test_what_competes() -> None:
             ("free", None),
         )
     )
-    route = Scenario("route", TURNS, route=Route("POST", "/v1/embeddings"))
+    route = Scenario("route", TURNS, route=RouteSpec("POST", "/v1/embeddings"))
     competing = Competing([hello, hello_too, other, free, route])
     assert [one.name for one in competing.of(hello)] == ["hello-2", "free"]
     assert [one.name for one in competing.of(free)] == ["hello", "hello-2", "other"]

@@ -29,14 +29,14 @@ _segments = st.from_regex(r"\A(?:[a-z0-9.:%_-]{1,6}|\*)\Z")
 
 
 @st.composite
-def routes(draw: st.DrawFn) -> m.Route:
+def routes(draw: st.DrawFn) -> m.RouteSpec:
     """A route with names and `*` in its path."""
     names = st.sampled_from(["{id}", "{model}", "{file_id}:copy"])
     found = draw(st.lists(_segments, min_size=1, max_size=4))
     found += draw(st.lists(names, max_size=2, unique=True))
     path = "/" + "/".join(draw(st.permutations(found)))
     own = path.startswith(("/_mockllm/", "/s/"))
-    return m.Route(draw(st.sampled_from(METHODS)), f"/x{path}" if own else path)
+    return m.RouteSpec(draw(st.sampled_from(METHODS)), f"/x{path}" if own else path)
 
 
 def _bodies() -> st.SearchStrategy[tuple[str, object]]:

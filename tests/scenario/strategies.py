@@ -81,7 +81,7 @@ wires = st.builds(
 )
 tapes = st.sampled_from(["a.jsonl", "tapes/a b.1.jsonl", "..a", "null", "1"]).map(m.Recorded)
 outcomes = st.builds(
-    m.Outcome,
+    m.ExpectedOutcome,
     text=st.none() | texts,
     reasoning=st.none() | texts,
     refusal=st.none() | texts,

@@ -51,7 +51,7 @@ def test_load_is_the_inverse_of_dump(scenario: m.Scenario) -> None:
 def test_a_route_is_written_as_a_person_would() -> None:
     """The dump of a scenario has its keys in the order of the documentation."""
     (scenario,) = loads(EMBEDDING)
-    assert scenario.route == m.Route("POST", "/v1/embeddings")
+    assert scenario.route == m.RouteSpec("POST", "/v1/embeddings")
     assert scenario.turns[1].answer == m.RouteAnswer(
         503, (("retry-after", "1"),), kind="text", value="busy"
     )

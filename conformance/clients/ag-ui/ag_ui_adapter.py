@@ -20,7 +20,7 @@ from ag_ui.core import (
 from job import Job
 from pydantic import TypeAdapter
 
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 
 __all__ = ["agent"]
 
@@ -38,7 +38,7 @@ def agent(job: Job) -> dict[str, Any]:
         context=[],
         forwarded_props={},
     )
-    run, decoder = _Run(), Decoder()
+    run, decoder = _Run(), SSEDecoder()
     with httpx.stream(
         "POST",
         job.base_url,

@@ -10,7 +10,7 @@ from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, 
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
-from mockllm.scenario.model import Outcome as Expected
+from mockllm.scenario.model import ExpectedOutcome as Expected
 
 __all__ = ["accepted_finish_values", "as_streamed", "outcome_of_turn"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mockllm.conformance.results import Stream
-from mockllm.core.visible_bytes import Line, visible_lines
+from mockllm.core.visible_bytes import VisibleLine, visible_lines
 
 __all__ = ["BytesView", "Tick", "bytes_view"]
 
@@ -43,9 +43,9 @@ class BytesView:
         timed: whether the writes have different times, or only an order.
     """
 
-    first: tuple[Line, ...]
-    folded: tuple[Line, ...]
-    last: tuple[Line, ...]
+    first: tuple[VisibleLine, ...]
+    folded: tuple[VisibleLine, ...]
+    last: tuple[VisibleLine, ...]
     size: int
     writes: int
     unshown: int

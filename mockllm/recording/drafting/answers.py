@@ -19,7 +19,7 @@ from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.errors import MockLLMError, RequestError, StreamFormatError, WireError
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.detection import Detected
 from mockllm.protocols.extra import content, difference, difference_of_errors
@@ -73,7 +73,7 @@ class _Read:
 def complete(exchange: Captured, protocol: WireProtocol) -> bool:
     """Whether a stream has its end marker, so that nothing of it is missing."""
     try:
-        decoder, wire = Decoder(), protocol.decoder()
+        decoder, wire = SSEDecoder(), protocol.decoder()
         for chunk in exchange.plain().chunks:
             for frame in decoder.decode(chunk.data):
                 wire.decode(frame)
@@ -121,7 +121,7 @@ def _is_stream(plain: Captured, request: Request) -> bool:
 
 
 def _stream(plain: Captured, protocol: WireProtocol) -> _Read:
-    decoder = Decoder()
+    decoder = SSEDecoder()
     frames: list[tuple[int, Frame]] = []
     problem = ""
     try:

@@ -29,8 +29,8 @@ from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (
     Match,
     Recorded,
-    Route,
     RouteAnswer,
+    RouteSpec,
     Scenario,
     TextCondition,
     TurnSpec,
@@ -165,7 +165,7 @@ class RouteDrafting:
             turns=(),
             description=f"Recorded{host}{where}.",
             match=_match(query, body),
-            route=Route(exchange.method, path),
+            route=RouteSpec(exchange.method, path),
         )
 
 

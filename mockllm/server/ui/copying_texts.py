@@ -20,7 +20,7 @@ from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Match, Route, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import Match, RouteSpec, Scenario, TextCondition, TurnSpec
 from mockllm.tapes.captured import Captured
 
 __all__ = ["curl_texts", "test_text"]
@@ -91,7 +91,7 @@ def _bounded(command: str) -> str:
     return f"# The command has {len(command):,} characters, too many for a shell."
 
 
-def _route_command(scenario: Scenario, route: Route, url: str) -> str:
+def _route_command(scenario: Scenario, route: RouteSpec, url: str) -> str:
     target, body = _route_request(scenario, route)
     lines = [f"curl -s -X {route.method} {shlex.quote(url + target)}"]
     lines.append(f"  -H {shlex.quote(f'{SCENARIO_HEADER}: {scenario.name}')}")
@@ -101,7 +101,7 @@ def _route_command(scenario: Scenario, route: Route, url: str) -> str:
     return _bounded(" \\\n".join(lines))
 
 
-def _route_request(scenario: Scenario, route: Route) -> tuple[str, Any]:
+def _route_request(scenario: Scenario, route: RouteSpec) -> tuple[str, Any]:
     """A target of a route, and a body that its conditions hold for; None: without one."""
     match = scenario.match or Match()
     path = re.sub(r"\{\w+\}|\*", "1", route.path)

@@ -11,7 +11,7 @@ from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.recording.drafting.naming import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Match, Route, RouteAnswer, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import Match, RouteAnswer, RouteSpec, Scenario, TextCondition, TurnSpec
 from mockllm.server.ui.skeleton import Skeleton
 
 __all__ = ["route_skeleton"]
@@ -25,7 +25,7 @@ def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | N
     name = slug(f"{request.method} {request.path}", "route")
     name = free_name(name, served.by_name.__contains__)
     for match in _matches(request):
-        route = Route(request.method, request.path)
+        route = RouteSpec(request.method, request.path)
         draft = Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match)
         try:
             text = dump(draft)

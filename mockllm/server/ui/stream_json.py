@@ -17,7 +17,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.core.visible_bytes import Piece, plain_lines, visible_lines
 from mockllm.errors import MockLLMError
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
 
 __all__ = ["Sent", "stream_json"]
@@ -137,7 +137,7 @@ class _Reading:
     """
 
     def __init__(self, protocol: WireProtocol | None) -> None:
-        self._frames = Decoder()
+        self._frames = SSEDecoder()
         self._decoder = None if protocol is None else protocol.decoder()
         self.events: list[ev.Event] = []
         self.problems: list[str] = []

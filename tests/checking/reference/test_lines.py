@@ -14,7 +14,7 @@ from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.core.turn import Text, Turn
-from mockllm.framing.sse import Decoder
+from mockllm.framing.sse import SSEDecoder
 from mockllm.quirks.samples import UNICODE
 from tests.checking.reference.playing import basic_delta, by_bytes, cut_at, sent
 
@@ -215,5 +215,7 @@ def test_lines_are_those_of_the_specification(text):
     """The data lines are those of mockllm's own SSE decoder."""
     events = "".join(f"data:{line}\n\n" for line in text.split("\n"))
     mine = [line[5:] for line in Lines().feed(events.encode()) if line.startswith("data:")]
-    theirs = [frame.data for frame in Decoder().decode(events.encode()) if frame.data is not None]
+    theirs = [
+        frame.data for frame in SSEDecoder().decode(events.encode()) if frame.data is not None
+    ]
     assert [line.removeprefix(" ") for line in mine] == theirs

@@ -16,7 +16,7 @@ from mockllm.recording.drafting.drafts import drafts as drafts_of
 from mockllm.recording.drafting.lines import LIVE
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Http, Match, Route, TextCondition
+from mockllm.scenario.model import Http, Match, RouteSpec, TextCondition
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import (
     JSON,
@@ -410,7 +410,7 @@ def test_requests_that_call_no_model_become_routes():
     listing = replace(answer([user("x")], "y"), method="GET")
     preflight = replace(listing, method="OPTIONS")
     draft, skipped, other = drafts([listing, preflight, answer([user("hello")], "hi")])
-    assert draft.scenario.route == Route("GET", "/v1/chat/completions")
+    assert draft.scenario.route == RouteSpec("GET", "/v1/chat/completions")
     assert draft.scenario.turns[0].answer.status == 200
     assert draft.report[0].outcome == "neutral"
     assert skipped.scenario is None
