@@ -1,0 +1,164 @@
+"""The rules of the tree: no circles, no crowded folders, one name for one thing, telling names.
+
+What is not mended yet stands in a list. Take out what is mended; put nothing in.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "mockllm"
+
+MOST_MODULES = 20
+"""Of a folder: its file list is a table of contents."""
+
+CROWDED: dict[str, int] = {
+    "mockllm/cli": 26,
+    "mockllm/conformance": 40,
+    "mockllm/protocols/gemini": 24,
+    "mockllm/protocols/openai_responses": 23,
+    "mockllm/redaction": 38,
+    "mockllm/scenario": 27,
+}
+"""Folders with more modules, and how many."""
+
+CIRCLES: set[str] = {
+    "mockllm.cli.check_cuts",
+    "mockllm.redaction.finder",
+    "mockllm.redaction.incremental",
+    "mockllm.server.about",
+}
+"""The first module of each circle of files that import each other, also by late imports or for
+type checkers."""
+
+SHARED_CLASS_NAMES: set[str] = {
+    "Call",
+    "Client",
+    "End",
+    "EventReader",
+    "Fault",
+    "Finder",
+    "Finding",
+    "Fragment",
+    "Item",
+    "Job",
+    "Played",
+    "Recorded",
+    "Reply",
+    "Report",
+    "ReportedError",
+    "Result",
+    "Rules",
+    "Setup",
+    "Usage",
+    "Writer",
+}
+"""Names of classes that stand in the package with two meanings."""
+
+UNTELLING = {
+    "about", "again", "ahead", "attached", "beside", "common", "helpers", "kept", "kinds", "left",
+    "left_out", "manager", "misc", "over_all", "requested", "taken", "utils",
+}  # fmt: skip
+"""Names of files that do not say what is in them."""
+
+UNTELLING_FILES: set[str] = {
+    "mockllm/checking/cases/kept.py",
+    "mockllm/cli/options/common.py",
+    "mockllm/recording/store/beside.py",
+    "mockllm/replay/kinds.py",
+    "mockllm/server/about.py",
+    "mockllm/server/ui/attached.py",
+}
+
+
+def _modules() -> dict[str, Path]:
+    """The modules of the package by their dotted names; a package has that of its folder."""
+    modules = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        modules[".".join(parts).removesuffix(".__init__")] = path
+    del modules["mockllm"]  # the public names; Python imports it before any module
+    return modules
+
+
+def _imports(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules that a module imports, wherever the import stands."""
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None, f"{path} has a relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                imported.add(inner if inner in modules else node.module)
+    return (imported & modules.keys()) - {name}
+
+
+def _circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
+    """The groups of modules in which each reaches each other (Tarjan's algorithm)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(name: str) -> Iterator[set[str]]:
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for other in graph[name]:
+            if other not in order:
+                yield from visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], order[other])
+        if low[name] == order[name]:
+            group = set(stack[stack.index(name) :])
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                yield group
+
+    for name in graph:
+        if name not in order:
+            yield from visit(name)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not by imports in functions either, and not for type checkers."""
+    modules = _modules()
+    graph = {name: _imports(name, path, modules) for name, path in modules.items()}
+    circles = [sorted(group) for group in _circles(graph)]
+    assert not [group for group in circles if group[0] not in CIRCLES]
+
+
+def test_folders_have_few_modules() -> None:
+    """A folder that grows is divided."""
+    counts = Counter(
+        str(path.parent.relative_to(ROOT))
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "__init__.py"
+    )
+    crowded = {name: count for name, count in counts.items() if count > MOST_MODULES}
+    assert not {name for name, count in crowded.items() if count > CROWDED.get(name, 0)}
+
+
+def test_a_class_name_stands_once() -> None:
+    """In two packages of protocols it may have the same meaning; elsewhere it has one place."""
+    places: dict[str, set[str]] = defaultdict(set)
+    for name, path in _modules().items():
+        protocol = path.parent.parent.name == "protocols" or name == "mockllm.protocols.base"
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add("a protocol" if protocol else name)
+    shared = {name for name, where in places.items() if len(where) > 1}
+    assert not shared - SHARED_CLASS_NAMES
+
+
+def test_files_have_telling_names() -> None:
+    """`utils` and its like say nothing, and a list of them would never end."""
+    files = {
+        str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py") if path.stem in UNTELLING
+    }
+    assert not files - UNTELLING_FILES
