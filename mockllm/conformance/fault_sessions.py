@@ -12,7 +12,7 @@ from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.fault_results import ClosedBy, LoggedRequest
 from mockllm.conformance.messages import tools_json
 from mockllm.protocols import PROTOCOLS
-from mockllm.server.control import base_urls
+from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from mockllm.conformance.messages import Answer, tools_json
 from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
-from mockllm.server.control import base_urls
+from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
-from mockllm.server.control import gone
+from mockllm.server.control.routes import gone
+from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.http.body_reading import arrived, closes, read_body
 from mockllm.server.http.request_target import split_target
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing.path_templates import path_routes
 from mockllm.server.routing.plain_routes import PlainRoutes
 from mockllm.server.routing.routes import Endpoint, Routes
-from mockllm.server.session_setup import SessionSetups
 from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ class MockServer:
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL to give to a client of each protocol."""
-        from mockllm.server.control import base_urls
+        from mockllm.server.control.routes import base_urls
 
         return base_urls(self.protocols, self.url)
 

@@ -24,11 +24,12 @@ from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.sessions.session import Sessions
 from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
-from mockllm.server.about import About
 from mockllm.server.answers import Answers, Forward
-from mockllm.server.control import Control
-from mockllm.server.control_access import ControlAccess
-from mockllm.server.control_answers import ControlAnswers
+from mockllm.server.control.access import ControlAccess
+from mockllm.server.control.metrics import Snapshot, make_metrics
+from mockllm.server.control.responses import ControlAnswers
+from mockllm.server.control.routes import Control
+from mockllm.server.control.server_requests import About
 from mockllm.server.http.body_reading import brief, is_malformed, silent
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
@@ -41,7 +42,6 @@ from mockllm.server.http.request_target import (
 )
 from mockllm.server.http.sending import break_off
 from mockllm.server.last_resort import failure, note_failure, too_deep
-from mockllm.server.metrics import Snapshot, make_metrics
 from mockllm.server.options import ServerOptions
 from mockllm.server.ui.attached import Attached
 

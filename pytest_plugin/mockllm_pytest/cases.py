@@ -18,7 +18,7 @@ from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
 from mockllm.scenario.model import Scenario, ToolSpec
-from mockllm.server.control import base_urls
+from mockllm.server.control.routes import base_urls
 from mockllm_pytest.marks import CasesMark
 from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService

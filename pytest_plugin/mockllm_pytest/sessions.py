@@ -69,7 +69,7 @@ class MockSession:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
         `anthropic`, `gemini`, `agui`."""
         from mockllm.protocols import PROTOCOLS
-        from mockllm.server.control import base_urls
+        from mockllm.server.control.routes import base_urls
 
         return base_urls(PROTOCOLS, self.url)
 

@@ -13,7 +13,7 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.player import Player
-from mockllm.server.control import Control
+from mockllm.server.control.routes import Control
 from tests.fuzz.hostile import hostile_requests
 from tests.fuzz.playing import play
 from tests.fuzz.valid import control_routes, requests

@@ -7,7 +7,7 @@ import pytest
 from mockllm import ServerThread
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.server.control_access import check_origin
+from mockllm.server.control.access import check_origin
 from mockllm.server.options import RecordOptions, ServerOptions
 from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP

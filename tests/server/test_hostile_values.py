@@ -12,7 +12,7 @@ import pytest
 from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
-from mockllm.server.control import Control
+from mockllm.server.control.routes import Control
 from mockllm.server.handler import Handler
 from tests.conftest import Served
 
@@ -173,7 +173,7 @@ def test_a_control_route_that_fails(
         patch.setattr(Control, "_list", broken)
         answer = served.http.get("/_mockllm/sessions")
     assert answer.status_code == 500
-    assert "KeyError at mockllm/server/control.py" in answer.json()["error"]["message"]
+    assert "KeyError at mockllm/server/control/routes.py" in answer.json()["error"]["message"]
     assert [one["outcome"] for one in served.journal()] == ["failed"]
     assert served.http.get("/_mockllm/verify").json()["failed"] == [1]
 
@@ -195,7 +195,7 @@ def test_a_journal_that_fails(
         raise KeyError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mockllm.server.control.journal_parts", broken)
+        patch.setattr("mockllm.server.control.routes.journal_parts", broken)
         if entries:
             with pytest.raises(httpx.RemoteProtocolError):
                 served.http.get("/_mockllm/journal")

@@ -15,9 +15,9 @@ from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import scalar
+from mockllm.server.control.session_requests import as_yaml, read_session_request
 from mockllm.server.handler import Handler
 from mockllm.server.options import RecordOptions
-from mockllm.server.session_requests import as_yaml, read_session_request
 from tests.scenario.strategies import scenarios
 
 FOLDER = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mockllm.replay.sessions.session import Exchange, Session
-from mockllm.server.journal_pages import JournalPage, journal_parts
+from mockllm.server.control.journal_pages import JournalPage, journal_parts
 from tests.timeouts import GIVE_UP
 
 HELLO = """

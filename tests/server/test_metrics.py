@@ -8,7 +8,7 @@ import pytest
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Sessions
-from mockllm.server.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
+from mockllm.server.control.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
 from tests.timeouts import GIVE_UP
 
 SCENARIOS = """
@@ -189,7 +189,7 @@ import sys
 sys.modules["prometheus_client"] = None
 import httpx
 from mockllm import ServerThread, loads
-from mockllm.server.metrics import NO_METRICS
+from mockllm.server.control.metrics import NO_METRICS
 with ServerThread(loads(sys.argv[1])) as thread:
     answer = httpx.get(thread.url + "/_mockllm/metrics")
     print(answer.status_code, answer.json()["error"]["message"])

@@ -48,7 +48,7 @@ Started = Callable[[Callable[[], None]], None]
 
 def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     if values:
-        from mockllm.server.control_access import check_origin
+        from mockllm.server.control.access import check_origin
 
         for value in values:
             try:

@@ -18,7 +18,7 @@ from mockllm.replay.sessions.shared_session import (
     StateNotReadError,
     StateOperation,
 )
-from mockllm.server.session_setup import SessionSetups
+from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.shared_setups import SharedSetups
 from mockllm.server.state.shared_state import SharedState, needing
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from mockllm.errors import RequestError
 from mockllm.replay.sessions.entry_packing import restore
 from mockllm.replay.sessions.session import Session, Sessions
-from mockllm.server.session_setup import SessionSetups
+from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.bounds import BOUNDS, hold_bounds
 from mockllm.server.state.shared_answers import DEFAULT, SharedAnswers
 from mockllm.server.state.shared_state import needing

@@ -9,8 +9,8 @@ from cachetools import LRUCache
 
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.shared_session import StateAwayError
-from mockllm.server.session_requests import read_session_request
-from mockllm.server.session_setup import SessionSetups
+from mockllm.server.control.session_requests import read_session_request
+from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.shared_state import SharedState, needing
 from mockllm.server.state.store import Setup
 

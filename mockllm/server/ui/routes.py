@@ -19,7 +19,7 @@ from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.model import Scenario
-from mockllm.server.control import base_urls
+from mockllm.server.control.routes import base_urls
 from mockllm.server.http.delivery import deliver
 from mockllm.server.state.shared_control import SharedControl
 from mockllm.server.ui.answers import made_sent, sent_of

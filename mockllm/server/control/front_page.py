@@ -17,7 +17,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
-from mockllm.server.control import base_urls
+from mockllm.server.control.routes import base_urls
 from mockllm.server.http.addresses import url_of
 
 __all__ = ["front_page", "wants_page"]

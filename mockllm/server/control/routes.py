@@ -1,6 +1,6 @@
 """The routes under `/_mockllm/`: what a test asks the server about itself.
 
-`control_access` decides who may use them.
+`access` decides who may use them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
+from mockllm.server.control.journal_pages import journal_parts, read_page
+from mockllm.server.control.session_setup import SessionSetup, SessionSetups
 from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
-from mockllm.server.journal_pages import journal_parts, read_page
-from mockllm.server.session_setup import SessionSetup, SessionSetups
 
 if TYPE_CHECKING:
-    from mockllm.server.session_requests import SessionRequest
+    from mockllm.server.control.session_requests import SessionRequest
     from mockllm.server.state.shared_control import SharedControl
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
@@ -255,7 +255,7 @@ class Control:
         self, served: Player, headers: Mapping[str, str], body: bytes
     ) -> dict[str, Any]:
         # Imported here: most servers make no sessions over HTTP.
-        from mockllm.server.session_requests import read_session_request
+        from mockllm.server.control.session_requests import read_session_request
 
         def read() -> tuple[SessionRequest, Player | None]:
             request = read_session_request(body, lambda: served.served.by_name)

@@ -17,12 +17,12 @@ from mockllm.replay.compilation.http_answer import (
 )
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.control import CONTROL_PREFIX, Control
-from mockllm.server.control_access import ControlAccess
+from mockllm.server.control.access import ControlAccess
+from mockllm.server.control.metrics import Snapshot, render
+from mockllm.server.control.routes import CONTROL_PREFIX, Control
 from mockllm.server.http.body_reading import closes
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.journal_delivery import deliver_parts
-from mockllm.server.metrics import Snapshot, render
 from mockllm.server.readiness import Readiness
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import json_answer, without_body
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.answers import Answers
-from mockllm.server.control import CONTROL_PREFIX
-from mockllm.server.control_access import preflight_headers
-from mockllm.server.control_answers import ControlAnswers
-from mockllm.server.front_page import front_page, wants_page
+from mockllm.server.control.access import preflight_headers
+from mockllm.server.control.front_page import front_page, wants_page
+from mockllm.server.control.responses import ControlAnswers
+from mockllm.server.control.routes import CONTROL_PREFIX
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.request_target import SESSION_HEADER
 

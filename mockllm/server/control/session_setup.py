@@ -16,8 +16,8 @@ from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
+    from mockllm.server.control.session_requests import SessionRequest
     from mockllm.server.recording.proxy import Proxy
-    from mockllm.server.session_requests import SessionRequest
 
 __all__ = ["SessionSetup", "SessionSetups"]
 
