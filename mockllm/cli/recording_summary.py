@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +33,8 @@ class RecordingSummary:
         self._quiet = quiet
         self._progress: ProgressLine | None = None
         self._at_end = 0
+        self._early: list[Line] | None = []
+        """Lines from before the line with the address, which is the first one."""
         self.recorded = 0
         """How many were written."""
         self.not_found = 0
@@ -39,7 +42,7 @@ class RecordingSummary:
         self.skipped = 0
         """How many are not recorded."""
         self.lost = 0
-        """How many of those could not be written."""
+        """How many of those could not be written, or were lost by an earlier recorder."""
 
     def line(self, line: Line) -> None:
         """Counts an exchange."""
@@ -47,10 +50,19 @@ class RecordingSummary:
         self.skipped += line.outcome == "skipped"
         self.not_found += bool(line.not_found)
         self.lost += line.lost
-        self._report.recorded(line)
+        if self._early is None:
+            self._report.recorded(line)
+        else:
+            self._early.append(line)
+
+    def started(self, _stop: Callable[[], None]) -> None:
+        """The server listens, and its address has been printed."""
+        early, self._early = self._early or [], None
+        for line in early:
+            self._report.recorded(line)
 
     def waiting(self, count: int, closing: bool) -> None:
-        """Shows how many exchanges are on the disk and not scenarios yet."""
+        """Shows how many exchanges wait to be written."""
         if not closing:
             self._report.waiting(count)
         elif not self._quiet:

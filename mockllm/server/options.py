@@ -35,10 +35,11 @@ class RecordOptions:
         rules: what is secret besides the built-in patterns; None for nothing.
         trust_env: reach the services through the proxies that the environment names.
         report: called with a line for each recorded exchange.
-        waiting: called with the number of exchanges that are on the disk and not scenarios yet, if
-            that is more than a second's work, and with True while the recorder ends.
+        waiting: called with the number of exchanges that are not written yet, if that is more than
+            a second's work, and with True while the recorder ends.
         option: the option that names a service, for messages.
         max_recorded: the most bytes of a request's body, and of an answer's, that are recorded.
+        most_waiting: if more bytes of exchanges wait to be written, new requests wait too.
         apart: redact and write in a process of its own, so that no stream waits for that.
     """
 
@@ -52,6 +53,7 @@ class RecordOptions:
     waiting: Callable[[int, bool], None] | None = None
     option: str = "--upstream"
     max_recorded: int = 256 * 1024 * 1024
+    most_waiting: int = 64 * 1024 * 1024
     apart: bool = False
 
 

@@ -172,7 +172,7 @@ def run_recording(
         run_server(server, report, loop, watched)
         return
     try:
-        run_server(server, report, loop, watched)
+        run_server(server, report, loop, watched, started=summary.started)
     finally:
         missing = summary.finish()
     if missing:

@@ -86,7 +86,7 @@ class _Arriving:
         self.failure: UpstreamError | None = None
 
     async def read(self) -> None:
-        """Reads the answer to its end; it is on the disk afterwards."""
+        """Reads the answer to its end, and gives the copy to the recorder."""
         try:
             async with asyncio.timeout(None) as self._bound:
                 try:
@@ -100,7 +100,7 @@ class _Arriving:
             self._copy.cut = cut_of(error)
             self._copy.hand_over()
         else:
-            await self._copy.finish()
+            self._copy.finish()
         finally:
             self._upstream.close()
             self._copy.hand_over()
@@ -114,7 +114,7 @@ class _Arriving:
                 self._limit_silence()
             else:
                 self._queue.put_nowait(TimedBytes(max(0, at), data))
-            await self._copy.room()
+            self._copy.passed_on()
 
     def leave(self) -> None:
         """The client gets no more of it."""

@@ -97,7 +97,7 @@ class Upload:
 
 
 class AnswerCopy:
-    """The copy of an exchange; handed over to the recorder once, when it is whole or cut.
+    """The copy of an exchange; given to the recorder once, when it is whole or cut.
 
     Args:
         url, headers: of the request to the service.
@@ -125,61 +125,52 @@ class AnswerCopy:
         self._recorder = recorder
         self._limit = limit
         self._size = 0
+        self._chunks: list[TimedBytes] = []
         self._clock = asyncio.get_running_loop().time
         self._idle_since: float | None = self._clock()
-        self._recording = None if recorder is None else recorder.begin(self._captured())
 
     def add(self, data: bytes) -> None:
         """Keeps a chunk."""
         self._idle_since = None
+        chunk = TimedBytes(max(0, round((self._clock() - self._upstream.sent) * 1_000_000)), data)
         if self._exchange.passed is not None:
-            self._pass(data, self._exchange.passed)
-        if self._recorder is None or self._recording is None:
+            self._pass(chunk, self._exchange.passed)
+        if self._recorder is None:
             return
         self._size += len(data)
         if self._size > self._limit:
-            self._recording.drop()
-            self._recording = None
-            return
-        at = round((self._clock() - self._upstream.sent) * 1_000_000)
-        self._recording.add(TimedBytes(max(0, at), data))
+            self._chunks.clear()
+        else:
+            self._chunks.append(chunk)
 
-    def _pass(self, data: bytes, passed: PassedAnswer) -> None:
+    def _pass(self, chunk: TimedBytes, passed: PassedAnswer) -> None:
         if not passed.status:
             passed.status = self._upstream.response.status
             passed.headers = tuple(_lowered(self._upstream.headers))
-        at = round((self._clock() - self._upstream.sent) * 1_000_000)
-        passed.add(TimedBytes(max(0, at), data))
+        passed.add(chunk)
 
-    async def room(self) -> None:
-        """Waits while many chunks wait to be searched; the next chunk is read afterwards."""
-        if self._recorder is not None and self._recording is not None:
-            await self._recording.room()
+    def passed_on(self) -> None:
+        """The client has got what was added; the next chunk is awaited."""
         self._idle_since = self._clock()
 
-    async def finish(self) -> None:
-        """The answer is whole; returns when it is on the disk."""
+    def finish(self) -> None:
+        """The answer is whole."""
         self.cut = ""
-        safe = self.hand_over()
-        if safe is not None:
-            await asyncio.wait([safe])  # even if it failed: the client gets its answer
+        self.hand_over()
 
-    def hand_over(self) -> asyncio.Future[None] | None:
+    def hand_over(self) -> None:
         """Gives the copy to the recorder, once."""
         recorder, self._recorder = self._recorder, None
-        recording, self._recording = self._recording, None
         if recorder is None:
-            return None
+            return
         idle = 0.0 if self._idle_since is None else self._clock() - self._idle_since
         if self.cut == "client" and idle >= _STALLED:
             self.cut = "stalled"
         why = self._not_recorded()
-        if recording is not None and not why:
-            return recording.end(self._captured())
-        if recording is not None:
-            recording.drop()
-        recorder.skip(self._source, f"{self._source}: {why}")
-        return None
+        if why:
+            recorder.skip(self._source, f"{self._source}: {why}")
+        else:
+            recorder.add(self._captured())
 
     def _not_recorded(self) -> str:
         """Why the exchange is not recorded; "" if it is."""
@@ -197,7 +188,7 @@ class AnswerCopy:
         return f"{self._exchange.method} {shown_url(self._exchange.path)}"
 
     def _captured(self) -> Captured:
-        """The exchange as far as it is known, without its chunks."""
+        """The exchange as far as it is known."""
         exchange, upstream = self._exchange, self._upstream
         response = upstream.response
         return Captured(
@@ -207,7 +198,7 @@ class AnswerCopy:
             request_body=exchange.body if self._upload is None else self._upload.body,
             status=response.status,
             headers=tuple(_lowered(upstream.headers)),
-            chunks=(),
+            chunks=tuple(self._chunks),
             cut=self.cut,
             at=exchange.at,
             source=self._source,

@@ -172,6 +172,8 @@ class Proxy:
             return await self._refuse(request, protocol, exchange, error.message, 408, error.code)
         if upload is not None and isinstance(body, bytes):
             exchange.body = body
+        if recorder is not None:
+            await recorder.room()
         try:
             upstream = await self._upstreams.send(request.method, url, headers, body)
         except UpstreamError as error:
@@ -264,9 +266,7 @@ class Proxy:
     async def _pass_on(
         self, request: web.BaseRequest, upstream: Upstream, copy: AnswerCopy, exchange: Exchange
     ) -> None:
-        """Sends the answer on as it arrives. Its end, or the last bytes where the length is known
-        beforehand, is held back until the copy is on the disk: what a client has read to the end is
-        never lost.
+        """Sends the answer on as it arrives.
 
         Raises:
             UpstreamError: the service broke the answer off.
@@ -277,7 +277,7 @@ class Proxy:
         old = request.version <= HttpVersion10
         empty = request.method == "HEAD" or response.status in _NO_BODY
         length = response.headers.get("Content-Length")
-        left = int(length) if length is not None and not empty else None
+        remaining = int(length) if length is not None and not empty else None
         framed = not empty and not old and length is None
         head = _head(
             upstream,
@@ -288,14 +288,14 @@ class Proxy:
         await send(request, head, exchange)
         async for data in upstream.chunks():
             copy.add(data)
-            if left is not None:
-                left -= len(data)
-                if left <= 0:
-                    await copy.finish()
+            if remaining is not None:
+                remaining -= len(data)
+                if remaining <= 0:
+                    copy.finish()
             await send(request, chunk(data) if framed else data, exchange)
             exchange.bytes_sent += len(data)
-            await copy.room()
-        await copy.finish()
+            copy.passed_on()
+        copy.finish()
         if framed:
             await send(request, _last_chunk(upstream.trailers), exchange)
         exchange.ended = time.perf_counter() - exchange.clock

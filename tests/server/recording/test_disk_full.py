@@ -52,8 +52,7 @@ def fill(folder: Path, left: int = 0) -> Path:
 
 
 def test_a_full_disk(recorder, small_disk):
-    """The client's stream is whole, the line gives the reason, and nothing is left of what could
-    not be written. What comes when there is room again is recorded."""
+    """The client's stream is whole, and when there is room again all is recorded."""
     recorder.folder = small_disk / "recorded"
     with recorder.recording():
         assert recorder.post(chat("first")).content == b"".join(EVENTS)
@@ -61,10 +60,8 @@ def test_a_full_disk(recorder, small_disk):
         assert recorder.post(chat("second")).content == b"".join(EVENTS)
         filling.unlink()
         assert recorder.post(chat("third")).content == b"".join(EVENTS)
-    lost = [line for line in recorder.lines if line.lost]
-    assert [line.outcome for line in lost] == ["skipped"]
-    assert lost[0].description == f"POST /v1/chat/completions: {FULL}"
-    assert recorder.scenarios().keys() == {"first", "third"}
+    assert [line.lost for line in recorder.lines] == [False] * 3
+    assert recorder.scenarios().keys() == {"first", "second", "third"}
     assert not list(recorder.folder.glob(".recording-*"))
 
 
@@ -76,8 +73,8 @@ def in_the_way(recorder):
 
 
 def test_what_could_not_be_written_is_tried_again(recorder):
-    """An exchange that was put aside and could not become a scenario does so before the next one,
-    and its conversation goes on."""
+    """An exchange that could not become a scenario does so before the next one, and its
+    conversation goes on."""
     history = [
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "hi"},
@@ -95,20 +92,21 @@ def test_what_could_not_be_written_is_tried_again(recorder):
     }
 
 
-def test_what_could_not_be_written_stays_for_the_next_recorder(recorder):
-    """At the end the line names the folder; the next recorder writes it."""
+def test_what_cannot_be_written_at_the_end_is_reported(recorder, capfd):
+    """A line on standard error gives the reason at once. What still cannot be written when the
+    recorder ends is lost, with a line for each exchange, and nothing is left of it."""
     with recorder.recording():
         obstacle = in_the_way(recorder)
         assert recorder.post(chat("hello")).status_code == 200
-    (line,) = recorder.lines
-    assert line.lost
-    assert f"the next recording into {recorder.folder} writes it" in line.description
-    assert not list(recorder.folder.glob("*.yaml"))
+        assert recorder.post(chat("else")).status_code == 200
+    assert [line.lost for line in recorder.lines] == [True] * 2
+    assert all("cannot be written" in line.description for line in recorder.lines)
+    assert "an exchange waits, for it cannot be written: " in capfd.readouterr().err
     obstacle.rmdir()
+    assert [file.name for file in recorder.folder.iterdir()] == [".recording.lock"]
     recorder.lines.clear()
     with recorder.recording():
-        pass
-    assert recorder.scenarios().keys() == {"hello"}
+        assert recorder.post(chat("hello")).status_code == 200
     assert [(line.scenario, line.lost) for line in recorder.lines] == [("hello", False)]
 
 
@@ -123,12 +121,13 @@ def test_the_program_ends_with_1(program, recorder, small_disk):
     assert running.line_with("recorded: turn 1 of first")
     fill(small_disk)
     assert ask(running.url, "second")[0] == 200
-    assert running.line_with("not recorded: ").endswith(FULL)
     running.signal()
     code, output, errors = running.end()
+    assert f"not recorded: POST /v1/chat/completions: {FULL}\n" in output
     assert code == 1
     summary = (
         "1 recorded; 1 not recorded, of them 1 that could not be written (see their lines above)"
     )
     assert output.endswith(f"{summary}\n")
-    assert errors == f"mockllm: {summary}\n"
+    assert FULL in errors.splitlines()[0]
+    assert errors.endswith(f"mockllm: {summary}\n")

@@ -1,8 +1,9 @@
-"""Recorders that are killed: the folder stays loadable, and every answer that a client has read
-to its end is in it."""
+"""Recorders that are killed: the folder stays loadable, and of the answers that clients have read
+to their ends each is in it, or the next recorder says that it is missing."""
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -94,14 +95,13 @@ class Recorder:
         )
         first = self.process.stdout.readline()
         if not first:
-            raise AssertionError(self.end(signal.SIGKILL))
+            raise AssertionError(self.process.communicate(timeout=GIVE_UP)[1])
         self.url = first.strip().removeprefix("mockllm listening on ")
 
     def end(self, number):
         """Sends a signal; standard error, when the process has ended."""
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=GIVE_UP)
-        return errors
+        return self.process.communicate(timeout=GIVE_UP)[1]
 
 
 def converse(url, name, progress, answers):
@@ -164,8 +164,8 @@ def texts_in(folder):
 
 def test_killed_fifty_times(tmp_path):
     """Two recorders write to one folder, and both are killed again and again at random moments
-    while clients send requests. The folder can be loaded each time, and in the end there is a turn
-    for every answer that a client has read to its end."""
+    while clients send requests. The folder can be loaded each time. In the end there is a turn for
+    every answer that a client has read to its end, or the last recorder counts it as missing."""
     folder = tmp_path / "recorded"
     folder.mkdir()
     dice = random.Random(5)
@@ -180,8 +180,9 @@ def test_killed_fifty_times(tmp_path):
         for recorder in recorders:
             recorder.result()
         last = Recorder(folder, upstream.url)
-        assert last.end(signal.SIGTERM) == ""
+        summary = last.end(signal.SIGTERM)
     assert len(answers) >= sum(moment.answers for each in moments for moment in each) > KILLS
-    assert set(answers) - texts_in(folder) == set()
+    told = re.search(r"(\d+) not recorded", summary)
+    assert len(set(answers) - texts_in(folder)) <= int(told[1] if told else 0)
     left = {file.name for file in folder.iterdir() if file.suffix not in (".yaml", ".jsonl")}
     assert left == {".recording.lock"}

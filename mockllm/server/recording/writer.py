@@ -1,0 +1,224 @@
+"""The writer of a recorder: redacts exchanges that have ended, writes their tapes and scenarios,
+and asks the folder for them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mockllm.errors import MockLLMError, WireError
+from mockllm.recording.drafting.answers import complete
+from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
+from mockllm.recording.finding import Competing, not_found_after_write
+from mockllm.recording.store.ended import WrittenExchanges
+from mockllm.recording.store.folder import Folder
+from mockllm.redaction.placeholders import placeholder_kinds
+from mockllm.redaction.redact import Redactor, Rules
+from mockllm.scenario.model import Scenario
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import detected
+
+__all__ = ["Group", "GroupResult", "Writer", "WriterSetup", "lost", "one_by_one"]
+
+Group = Sequence[tuple[int, Captured]]
+"""Exchanges in the order in which they ended, each with its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSetup:
+    """What a writer records into, and how.
+
+    Args:
+        folder: of the scenarios.
+        ended: the folder of the recorder's `EndedExchanges`.
+        rules: what is secret.
+        match: the conditions of the scenarios.
+        overwrite: new conversations replace earlier ones with the same opening.
+        reserved: names of scenarios that are elsewhere.
+        sends_scenarios: whether `GroupResult.scenarios` is of use.
+    """
+
+    folder: Path
+    ended: Path
+    rules: Rules
+    match: MatchRule
+    overwrite: bool
+    reserved: frozenset[str]
+    sends_scenarios: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What became of a group.
+
+    Args:
+        handled: how many of its exchanges, from the first on, are written or reported.
+        lines: about these.
+        scenarios: that changed, by name.
+        obstacle: why the next one cannot be written at the moment; "" if all are handled.
+    """
+
+    handled: int
+    lines: tuple[Line, ...] = ()
+    scenarios: Mapping[str, Scenario] = field(default_factory=dict)
+    obstacle: str = ""
+
+
+class Writer:
+    """Writes exchanges as scenarios.
+
+    Raises:
+        ScenarioError: the folder has scenarios that cannot be loaded.
+        OSError: it cannot be written to.
+    """
+
+    def __init__(self, setup: WriterSetup, redactor: Redactor | None = None) -> None:
+        self._setup = setup
+        self._redactor = redactor or Redactor(setup.rules)
+        self._folder = Folder(setup.folder)
+        self._competing = Competing()
+        self._drafting: Drafting | None = self._begun()
+        self._written = WrittenExchanges(setup.ended)
+
+    def write(self, group: Group) -> GroupResult:
+        """Writes exchanges; it takes less time for each if they are many."""
+        result = self._attempted(group)
+        if result.handled < len(group) and len(group) > 1:
+            # As many as there is room for, and all but the one that is at fault.
+            result = one_by_one(self._attempted, group)
+        # On a full disk there is no note, and the next recorder may name too many.
+        with suppress(OSError):
+            self._written.add(number for number, _ in group[: result.handled])
+        return result if self._setup.sends_scenarios else replace(result, scenarios={})
+
+    def close(self) -> None:
+        """Ends the writer."""
+        self._written.close()
+
+    def _attempted(self, group: Group) -> GroupResult:
+        """Writes exchanges together: all of them or none."""
+        scenarios: dict[str, Scenario] = {}
+        try:
+            lines = self._lines([captured for _, captured in group], scenarios)
+        except OSError as error:
+            self._drafting = None  # what it drafted is not in the folder
+            return GroupResult(0, obstacle=f"it cannot be written: {error.strerror or error}")
+        except Exception as error:  # noqa: BLE001  no fault may cost the exchanges beside it
+            self._drafting = None
+            if len(group) > 1:
+                return GroupResult(0)
+            fault = f"a fault of mockllm: {type(error).__name__}: {error}"
+            return GroupResult(1, (lost(group[0][1].source, fault),))
+        return GroupResult(len(group), tuple(lines), scenarios)
+
+    def _lines(self, group: Sequence[Captured], changed: dict[str, Scenario]) -> list[Line]:
+        """Writes exchanges, and gives the line of each.
+
+        Args:
+            changed: the scenarios that are written are added to it.
+
+        Raises:
+            OSError: none is written, or not all of them are.
+        """
+        found: list[tuple[Line, Captured | None]] = []
+        drafting = self._drafting = self._drafting or self._begun()
+        with self._folder.group():
+            for captured in group:
+                found += self._drafted(drafting, captured, changed)
+        for scenario in changed.values():
+            self._competing.keep(scenario)
+        return [
+            line if captured is None else self._looked_for(line, captured)
+            for line, captured in found
+        ]
+
+    def _begun(self) -> Drafting:
+        """What drafts scenarios, with those of the folder."""
+        known = self._folder.scenarios()
+        self._competing = Competing(known)
+        return Drafting(
+            match=self._setup.match,
+            known=known,
+            tape=self._folder.tape,
+            pattern=self._redactor.pattern,
+            overwrite=self._setup.overwrite,
+            reserved=self._setup.reserved,
+        )
+
+    def _drafted(
+        self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
+    ) -> Iterator[tuple[Line, Captured | None]]:
+        """Drafts and writes an exchange; its lines, each with what was written."""
+        try:
+            clean = self._redactor.captured(_completed(captured))
+            for draft in drafting.add(clean):
+                written = self._folder.write(draft)
+                drafting.written(draft, written)
+                if written.scenario is not None:
+                    changed[written.scenario.name] = written.scenario
+                yield from ((line, clean) for line in _named_lines(draft, written))
+        except MockLLMError as error:
+            yield Line(captured.source, "skipped", str(error)), None
+
+    def _looked_for(self, line: Line, captured: Captured) -> Line:
+        """The line with the reason why the recorded request does not find its recording, and with
+        what was redacted."""
+        line = replace(line, redacted=_redacted(captured))
+        written = self._competing.by_name.get(line.scenario)
+        if written is None or line.turn is None or line.turn >= len(written.turns):
+            return line
+        others = self._competing.of(written)
+        return replace(line, not_found=not_found_after_write(others, captured, written, line.turn))
+
+
+def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResult:
+    """Writes the exchanges of a group one after the other, up to an obstacle."""
+    whole = GroupResult(0)
+    for one in group:
+        result = write((one,))
+        whole = GroupResult(
+            whole.handled + result.handled,
+            whole.lines + result.lines,
+            {**whole.scenarios, **result.scenarios},
+            result.obstacle,
+        )
+        if whole.obstacle:
+            break
+    return whole
+
+
+def _completed(captured: Captured) -> Captured:
+    """The exchange; not cut where the client left after the end marker of the stream."""
+    if captured.cut not in ("client", "stalled"):
+        return captured
+    protocol = detected(captured).protocol
+    if protocol is not None and complete(captured, protocol):
+        return replace(captured, cut="")
+    return captured
+
+
+def _redacted(captured: Captured) -> tuple[tuple[str, int], ...]:
+    """How many secrets were replaced in an exchange, by kind."""
+    with suppress(WireError):  # what cannot be decompressed is counted as it stands
+        captured = captured.plain()
+    heads = (value for _, value in (*captured.request_headers, *captured.headers))
+    bodies = (captured.request_body.decode("latin-1"), captured.body.decode("latin-1"))
+    return tuple(sorted(placeholder_kinds((captured.url, *heads, *bodies)).items()))
+
+
+def _named_lines(draft: Draft, written: Draft) -> Iterator[Line]:
+    """The lines of a draft, with the name that its scenario was written under."""
+    for line in draft.report:
+        if draft.scenario is None or written.scenario is None:
+            yield line
+        else:
+            name, old = written.scenario.name, draft.scenario.name
+            description = line.description.replace(f" of {old}", f" of {name}", 1)
+            yield replace(line, scenario=name, description=description)
+
+
+def lost(source: str, why: str) -> Line:
+    """The line of an exchange that could not be written."""
+    return Line(source, "skipped", f"{source}: {why}", lost=True)
