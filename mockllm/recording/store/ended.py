@@ -52,6 +52,7 @@ class EndedExchanges:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         with alone(folder):  # or another recorder takes this one for dead: it has no lock yet
             paths = sorted(folder.glob(f"{_PREFIX}*"))
             locks = [lock(path / f"{_ENDED}{_LOCK}", wait=False) for path in paths]
@@ -78,11 +79,12 @@ class EndedExchanges:
 
     def close(self) -> None:
         """Ends the log: nothing is missing."""
-        self._log.close()  # before the folders go: Windows removes no open file
-        for path, held in self._dead:
-            unlock(held)
-            shutil.rmtree(path, ignore_errors=True)
-        shutil.rmtree(self.path, ignore_errors=True)
+        with alone(self._folder):  # or another recorder takes them for dead
+            self._log.close()  # before the folders go: Windows removes no open file
+            for path, held in self._dead:
+                unlock(held)
+                shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 class WrittenExchanges:

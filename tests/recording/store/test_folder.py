@@ -2,10 +2,8 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,7 +14,6 @@ from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
-from mockllm.recording.store.pending import Pending
 from mockllm.replay.call import Call
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
@@ -230,77 +227,6 @@ def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
     with pytest.raises(ScenarioError, match="too long"):
         write(folder, answer(MORE, "x" * 1000))
     assert all_texts(path) == {"hello": ["hi"]}
-
-
-# Pending exchanges
-
-
-def bodies(pending):
-    """The pending exchanges, as bodies; they are removed."""
-    found = []
-    for captured, file in pending.left():
-        found.append((captured.request_body, captured.body))
-        file.unlink()
-    return found
-
-
-def test_pending_exchanges_are_recovered(path):
-    """The pending exchanges of a killed recorder are recovered once, whole and in order. Those of a
-    live one are not touched, and one that was only partly written is dropped."""
-    path.mkdir()
-    killed, alive = Pending(path), Pending(path)
-    sent = [answer(HELLO, "hi"), answer(MORE, "yes")]
-    for exchange in sent:
-        killed.put(exchange)
-    (killed._path / "00000009.jsonl").write_bytes(b'{"mockllm-tape": 1')
-    mine = alive.put(answer([user("else")], "no"))
-    os.close(killed._lock)
-    heir = Pending(path)
-    assert bodies(heir) == [(one.request_body, one.body) for one in sent]
-    assert bodies(heir) == []
-    mine.unlink()
-    for pending in (alive, heir):
-        pending.close()
-    assert [file.name for file in path.iterdir()] == [".recording.lock"]
-
-
-def test_recorders_that_come_and_go_at_the_same_time(path):
-    """Each pending exchange is recovered once, while recorders start and stop at the same time."""
-    path.mkdir()
-    rounds, threads = 40, 4
-
-    def come_and_go(number):
-        recovered = []
-        for turn in range(rounds):
-            pending = Pending(path)
-            recovered += bodies(pending)
-            pending.put(answer([user(f"{number} {turn}")], "hi"))
-            if turn % 2:
-                pending.close()
-            else:
-                os.close(pending._lock)  # as if it were killed
-        return recovered
-
-    with ThreadPoolExecutor(threads) as pool:
-        recovered = [one for found in pool.map(come_and_go, range(threads)) for one in found]
-    heir = Pending(path)
-    recovered += bodies(heir)
-    heir.close()
-
-    found = [json.loads(request)["messages"][0]["content"] for request, _ in recovered]
-    assert sorted(found) == sorted(f"{n} {turn}" for n in range(threads) for turn in range(rounds))
-    assert [file.name for file in path.iterdir()] == [".recording.lock"]
-
-
-def test_unfinished_exchanges_stay_pending(path):
-    """A recorder that stops leaves its unfinished exchanges to the next one."""
-    path.mkdir()
-    first = Pending(path)
-    first.put(answer(HELLO, "hi"))
-    first.close()
-    second = Pending(path)
-    assert len(bodies(second)) == 1
-    second.close()
 
 
 def test_a_file_of_several_scenarios_is_not_rewritten(path):
