@@ -9,7 +9,6 @@ import json
 import pprint
 import re
 import shlex
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -118,88 +117,42 @@ def _example(condition: TextCondition) -> str:
 
 def test_text(scenario: Scenario) -> str:
     """A test that has the conversation of a scenario, over the first API that it plays over."""
+    protocol = next((one for name, one in PROTOCOLS.items() if scenario.plays_over(name)), None)
     if scenario.route is not None:
-        target, body = _route_request(scenario, scenario.route)
-        data = "None" if body is None else "json.dumps(BODY).encode()"
-        head = [] if body is None else [f"BODY = {_literal(body)}", "", ""]
-        lines = [
-            f"    url = mockllm_session.url + {target!r}",
-            f"    headers = {{'content-type': 'application/json', {SCENARIO_HEADER!r}: "
-            f"{scenario.name!r}}}",
-            f"    for statuses in {_literal([_statuses(one) for one in scenario.turns])}:",
-            "        for status in statuses:",
-            f"            sent = Request(url, {data}, headers, method={scenario.route.method!r})",
-            "            sent = send(sent)",
-            f"            assert {_compared(scenario)}",
-        ]
-        return _test(scenario, head, lines)
-    name = next((one for one in PROTOCOLS if scenario.plays_over(one)), None)
-    if name is None:
+        requests = _route_requests(scenario, scenario.route)
+    elif protocol is not None:
+        requests = _api_requests(scenario, protocol)
+    else:
         return ""
-    protocol = PROTOCOLS[name]
-    requests = enumerate(_requests(scenario, protocol))
-    turns = [_turn(scenario, protocol, index, one) for index, one in requests]
-    compared = _compared(scenario)
-    head = [
-        f"HEADERS = {_literal(_headers(scenario, protocol))}",
-        "",
-        "# Path, body, and the statuses of the answers: of the tries that fail, then of the last.",
-        f"TURNS = {_literal(turns)}",
-        "",
-        "",
-    ]
-    lines = [
-        "    for target, body, statuses in TURNS:",
-        "        for status in statuses:",
-        "            url = mockllm_session.url + target",
-        "            sent = send(Request(url, json.dumps(body).encode(), HEADERS))",
-        f"            assert {compared}",
-    ]
-    return _test(scenario, head, lines)
+    headers = {} if protocol is None else protocol.client.headers
+    return _TEST.format(
+        given=_given(scenario),
+        headers=_literal(
+            {"content-type": "application/json", **headers, SCENARIO_HEADER: scenario.name}
+        ),
+        requests=_literal(requests),
+        name=scenario.name.replace("-", "_"),
+    )
 
 
-def _headers(scenario: Scenario, protocol: WireProtocol) -> Mapping[str, str]:
-    given = {"content-type": "application/json", **protocol.client.headers}
-    return {**given, SCENARIO_HEADER: scenario.name}
+_TEST = '''\
+import json
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from mockllm import load, loads
+
+{given}
+
+HEADERS = {headers}
+
+# Method, path, body, and the statuses of the answers: of the tries that fail, then of the last one.
+REQUESTS = {requests}
 
 
-def _turn(scenario: Scenario, protocol: WireProtocol, index: int, one: Captured) -> Any:
-    statuses = _statuses(scenario.turns[index].for_api(protocol.name))
-    return (_target(one), json.loads(one.request_body), statuses)
-
-
-def _compared(scenario: Scenario) -> str:
-    return "status in (None, sent)" if _has_faults(scenario) else "sent == status"
-
-
-def _statuses(turn: TurnSpec) -> list[int | None]:
-    """The statuses of the answers; None for all of a turn with a fault."""
-    if _is_broken(turn):
-        return [None] * (len(turn.attempts) + 1)
-    tries = [one.status if one.status >= 400 else 200 for one in turn.attempts]
-    if turn.answer is not None:
-        return [*tries, turn.answer.status]
-    return [*tries, 200 if turn.http is None else turn.http.status]
-
-
-def _literal(value: Any) -> str:
-    return pprint.pformat(value, width=92, sort_dicts=False)
-
-
-_SEND = '''\
 def send(request):
-    """The status of the answer, which is read to its end."""
-    try:
-        with urlopen(request) as answer:
-            answer.read()
-            return answer.status
-    except HTTPError as error:
-        return error.code
-'''
-
-_SEND_BROKEN = '''\
-def send(request):
-    """The status of the answer; None where a fault breaks it on the way."""
+    """The status of the answer, which is read to its end; None where a fault breaks it."""
     try:
         with urlopen(request, timeout=5) as answer:
             answer.read()
@@ -208,34 +161,56 @@ def send(request):
         return error.code
     except (OSError, HTTPException):
         return None
+
+
+def test_{name}(mockllm_session):
+    mockllm_session.use(SCENARIO)
+    for method, path, body, statuses in REQUESTS:
+        data = None if body is None else json.dumps(body).encode()
+        for status in statuses:
+            request = Request(mockllm_session.url + path, data, HEADERS, method=method)
+            assert send(request) in status
 '''
 
-
-def _test(scenario: Scenario, head: Sequence[str], lines: Sequence[str]) -> str:
-    broken = _has_faults(scenario)
-    imports = ["import json"]
-    if broken:
-        imports += ["from http.client import HTTPException"]
-    imports += ["from urllib.error import HTTPError", "from urllib.request import Request, urlopen"]
-    name = scenario.name.replace("-", "_")
-    send = _SEND_BROKEN if broken else _SEND
-    if scenario.file:
-        imports += ["", "from mockllm import load"]
-        given = [
-            f"FILE = {str(Path(scenario.file).absolute())!r}",
-            f"(SCENARIO,) = [one for one in load(FILE) if one.name == {scenario.name!r}]",
-            "",
-        ]
-        use = "    mockllm_session.use(SCENARIO)"
-    else:
-        use = "    mockllm_session.add(SCENARIO)"
-        given = [f"SCENARIO = {_literal(dump(scenario))}", ""]
-    test = [f"def test_{name}(mockllm_session):", use, *lines]
-    return "\n".join((*imports, "", *given, *head, send, "", *test, ""))
+_Turn = tuple[str, str, Any, list[tuple[int | None, ...]]]
 
 
-def _has_faults(scenario: Scenario) -> bool:
-    return any(_is_broken(turn) for turn in scenario.turns)
+def _given(scenario: Scenario) -> str:
+    """The lines that load a scenario: from its file, or from its text."""
+    if not scenario.file:
+        return f"(SCENARIO,) = loads({_literal(dump(scenario))})"
+    file = str(Path(scenario.file).absolute())
+    chosen = f"(SCENARIO,) = [one for one in load(FILE) if one.name == {scenario.name!r}]"
+    return f"FILE = {file!r}\n{chosen}"
+
+
+def _api_requests(scenario: Scenario, protocol: WireProtocol) -> list[_Turn]:
+    return [
+        ("POST", _target(request), json.loads(request.request_body), _statuses(turn, scenario))
+        for request, turn in zip(
+            _requests(scenario, protocol),
+            [turn.for_api(protocol.name) for turn in scenario.turns],
+            strict=False,
+        )
+    ]
+
+
+def _route_requests(scenario: Scenario, route: RouteSpec) -> list[_Turn]:
+    target, body = _route_request(scenario, route)
+    return [(route.method, target, body, _statuses(turn, scenario)) for turn in scenario.turns]
+
+
+def _statuses(turn: TurnSpec, scenario: Scenario) -> list[tuple[int | None, ...]]:
+    """For each try of a turn, the statuses that its answer may have; None: a fault breaks it."""
+    tries = [one.status if one.status >= 400 else 200 for one in turn.attempts]
+    answer = turn.answer or turn.http
+    statuses = [*tries, 200 if answer is None else answer.status]
+    broken = any(map(_is_broken, scenario.turns))
+    return [(status, None) if broken else (status,) for status in statuses]
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=92, sort_dicts=False)
 
 
 def _is_broken(turn: TurnSpec) -> bool:
