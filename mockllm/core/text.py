@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
-__all__ = ["display", "display_json", "json_bytes", "readable_header", "shorten"]
+__all__ = ["display", "display_json", "json_as_yaml", "json_bytes", "readable_header", "shorten"]
 
 _DISPLAYED = 120
+_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+"""Characters that JSON allows unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
+of a line."""
+
+
+def json_as_yaml(value: Any) -> str:
+    """A value as JSON text in lines, in which YAML reads all strings as JSON does."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def json_bytes(text: str) -> bytes:

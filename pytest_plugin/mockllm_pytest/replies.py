@@ -1,36 +1,24 @@
-"""The scenarios that `MockSession.reply` writes, and mappings as YAML text."""
+"""The scenarios that `MockSession.reply` writes."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.text import json_as_yaml
 from mockllm_pytest.parts import Part
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
 
-__all__ = ["INLINE", "Replies", "as_yaml", "is_inline", "turn_of"]
+__all__ = ["INLINE", "Replies", "is_inline", "turn_of"]
 
 INLINE = "inline"
 """The name of the first scenario that `MockSession.reply` writes."""
 
 Turn = Mapping[str, Any]
 """A turn with the keys of a scenario file."""
-
-# JSON allows these characters unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
-# of a line.
-_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-
-
-def as_yaml(value: Any) -> str:
-    """A value as JSON text that is also YAML."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
-    return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
 
 ANY = "any"
 """The `match` of replies that answer any request."""
@@ -84,7 +72,7 @@ def _scenarios(conversations: Sequence[tuple[Any, list[Turn]]]) -> tuple[Scenari
         }
         for index, (match, turns) in enumerate(conversations)
     ]
-    return loads("\n---\n".join(map(as_yaml, documents)), "<reply>")
+    return loads("\n---\n".join(map(json_as_yaml, documents)), "<reply>")
 
 
 def turn_of(parts: Iterable[Part | str], **keys: Any) -> Turn:

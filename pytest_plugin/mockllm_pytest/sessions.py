@@ -9,9 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.text import json_as_yaml
 from mockllm_pytest.marks import Allowed, Mark, allowed
 from mockllm_pytest.parts import Part
-from mockllm_pytest.replies import INLINE, Replies, as_yaml, turn_of
+from mockllm_pytest.replies import INLINE, Replies, turn_of
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
@@ -198,7 +199,7 @@ class MockSession:
         """
         from mockllm.replay.loading import loads
 
-        text = scenario if isinstance(scenario, str) else as_yaml(scenario)
+        text = scenario if isinstance(scenario, str) else json_as_yaml(scenario)
         return self._add(loads(text, "<add>"))
 
     def _add(self, scenarios: Iterable[Scenario], match: bool = True) -> tuple[Scenario, ...]:

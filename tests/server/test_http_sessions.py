@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from mockllm import ServerOptions
+from mockllm.core.text import json_as_yaml
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
@@ -15,7 +16,7 @@ from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import scalar
-from mockllm.server.control.session_requests import as_yaml, read_session_request
+from mockllm.server.control.session_requests import read_session_request
 from mockllm.server.handler import Handler
 from mockllm.server.options import RecordOptions
 from tests.scenario.strategies import scenarios
@@ -379,14 +380,14 @@ def test_an_object_means_what_its_yaml_means(scenario):
     """A scenario as JSON, with any characters, is the scenario that its YAML describes."""
     (parsed,) = nodes.documents(dump(scenario), "x")
     sent = json.loads(json.dumps(_value(parsed.root)))
-    assert loads(as_yaml(sent)) == loads(dump(scenario))
+    assert loads(json_as_yaml(sent)) == loads(dump(scenario))
 
 
 def test_odd_keys_and_characters_of_objects():
     """Characters that YAML refuses, and values that look like others, keep their meaning."""
     body = {"a": "\u2028\x85\x7f\ufeff\U0001f600", "n": "null", "y": "yes", "": 1e22, "f": 1.0}
     sent = {**OWN, "match": {"body": body}}
-    (scenario,) = loads(as_yaml(json.loads(json.dumps(sent))))
+    (scenario,) = loads(json_as_yaml(json.loads(json.dumps(sent))))
     assert scenario.match is not None
     assert scenario.match.body == body
 

@@ -7,33 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from mockllm.core.text import json_as_yaml
 from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
 from mockllm.server.http.request_target import SESSION_NAME
 
-__all__ = ["SessionRequest", "SessionRequestError", "as_yaml", "read_session_request"]
+__all__ = ["SessionRequest", "SessionRequestError", "read_session_request"]
 
-_KEYS = (
-    "session",
-    "scenarios",
-    "quirks",
-    "match",
-    "served",
-    "fault",
-    "fault_rate",
-    "fault_seed",
-)
-_MATCH_KEYS = ("scenario", "in_order")
-
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-"""Characters that JSON takes as they are, and YAML does not."""
+_SCENARIO = "a scenario: YAML text, or an object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +65,44 @@ class SessionRequestError(RequestError):
         super().__init__("\n".join([f"The session was not made{count}:", *lines]), status=status)
 
 
-@dataclass(slots=True)
-class _Problems:
-    found: list[dict[str, Any]] = field(default_factory=list)
+_Problem = dict[str, Any]
 
-    def add(self, where: str, message: str) -> None:
-        self.found.append({"field": where, "message": message})
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(SESSION_NAME, value) is not None
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+_FLAG = (lambda value: isinstance(value, bool), "true or false")
+_NAME = "the name of a scenario"
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "session": (_is_name, "a name of 1 to 128 letters, digits, '.', '_' and '-'"),
+    "scenarios": (lambda value: isinstance(value, str | dict | list), _SCENARIO),
+    "quirks": (lambda value: isinstance(value, str | list), "a list of names of quirks"),
+    "match": (
+        lambda value: isinstance(value, str | dict),
+        f"{_NAME}, or an object with 'scenario' and 'in_order'",
+    ),
+    "served": _FLAG,
+    "fault": (
+        lambda value: isinstance(value, str) or _is_texts(value),
+        "a text such as 'cut:after=3 events', or a list of them",
+    ),
+    "fault_rate": (
+        lambda value: type(value) in (int, float) and 0 <= value <= 1,
+        "a number from 0 to 1, the share of answers",
+    ),
+    "fault_seed": (lambda value: True, ""),
+}
+"""The fields of a body: whether a value is of the right kind, and what that is."""
+
+_MATCH_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "scenario": (lambda value: isinstance(value, str), f"{_NAME} of the session"),
+    "in_order": _FLAG,
+}
 
 
 def read_session_request(
@@ -96,186 +116,158 @@ def read_session_request(
     Raises:
         RequestError: the body is no JSON object; or a `SessionRequestError` with every problem.
     """
-    fields = parse_object(body) if body.strip() else {}
-    problems = _Problems()
-    _check_keys(fields, _KEYS, "", problems)
-    name = _name(fields.get("session"), problems)
-    before = len(problems.found)
+    problems: list[_Problem] = []
+    fields = _right(parse_object(body) if body.strip() else {}, _FIELDS, "", problems)
+    match = fields.get("match", {})
+    place = "match" if isinstance(match, str) else "match.scenario"
+    match = {"scenario": match} if isinstance(match, str) else match
+    match = _right(match, _MATCH_FIELDS, "match.", problems)
+    before = len(problems)
     scenarios = _scenarios(fields.get("scenarios"), problems)
-    readable = len(problems.found) == before
-    quirks = _quirks(fields.get("quirks"), problems)
+    readable = len(problems) == before
+    quirks = _quirks(fields.get("quirks", []), problems)
     faults = _faults(fields, problems)
-    own = fields.get("scenarios") is not None
-    with_served = _flag(fields.get("served"), "served", not own, problems)
+    own = "scenarios" in fields
+    with_served = fields.get("served", not own)
     if not own and not with_served:
-        problems.add("served", "is false, and 'scenarios' is missing: nothing would answer")
-    known = {one.name: one for one in scenarios}
-    if with_served:
-        known = {**served(), **known}
-    named, in_order = _match(fields.get("match"), known if readable else None, problems)
-    if problems.found:
-        raise SessionRequestError(problems.found)
+        problems.append(
+            _problem("served", "is false, and 'scenarios' is missing: nothing would answer")
+        )
+    named = match.get("scenario")
+    if named is not None and readable:
+        known = {scenario.name: scenario for scenario in scenarios}
+        _check_known(named, place, {**served(), **known} if with_served else known, problems)
+    if problems:
+        raise SessionRequestError(problems)
     if named is None and own and not with_served:
         named = _only(scenarios)
-    setup = any(fields.get(key) is not None for key in _KEYS if key != "session")
-    size = len(body) if setup else 0
+    has_setup = bool(fields.keys() - {"session"})
     return SessionRequest(
-        name, scenarios, quirks, named, in_order, with_served, setup, size, faults
+        fields.get("session"),
+        scenarios,
+        quirks,
+        named,
+        match.get("in_order", False),
+        with_served,
+        has_setup,
+        len(body) if has_setup else 0,
+        faults,
     )
+
+
+def _problem(where: str, message: str) -> _Problem:
+    return {"field": where, "message": message}
+
+
+def _right(
+    given: Mapping[str, Any],
+    known: Mapping[str, tuple[Callable[[Any], bool], str]],
+    where: str,
+    problems: list[_Problem],
+) -> dict[str, Any]:
+    """The fields that have a value of the right kind; the others are problems. A field that is null
+    is absent."""
+    right = {}
+    for name, value in given.items():
+        if name not in known:
+            message = f"is an unknown key; {_hint(name, known)}"
+        elif value is None:
+            continue
+        elif known[name][0](value):
+            right[name] = value
+            continue
+        else:
+            message = f"must be {known[name][1]}, got {json.dumps(value)[:80]}"
+        problems.append(_problem(f"{where}{name}", message))
+    return right
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names[:10]) or 'none'}"
 
 
 def _only(scenarios: tuple[Scenario, ...]) -> str | None:
     """The name of the only scenario, if it has no `match`: it would answer nothing otherwise."""
-    conversations = [one for one in scenarios if one.route is None]
+    conversations = [scenario for scenario in scenarios if scenario.route is None]
     if len(conversations) == 1 and conversations[0].match is None:
         return conversations[0].name
     return None
 
 
-def _check_keys(
-    fields: Mapping[str, Any], known: tuple[str, ...], where: str, problems: _Problems
+def _check_known(
+    name: str, place: str, known: Mapping[str, Scenario], problems: list[_Problem]
 ) -> None:
-    for key in fields:
-        if key not in known:
-            near = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            problems.add(f"{where}{key}", f"is an unknown key; {hint}")
+    if name not in known:
+        message = f"must be {_NAME} of the session, got {json.dumps(name)[:80]}"
+        problems.append(_problem(place, f"{message}; {_hint(name, known)}"))
 
 
-def _name(value: object, problems: _Problems) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, str) and re.fullmatch(SESSION_NAME, value):
-        return value
-    message = "must be a name of 1 to 128 letters, digits, '.', '_' and '-', got "
-    problems.add("session", message + json.dumps(value)[:80])
-    return None
-
-
-def _flag(value: object, where: str, default: bool, problems: _Problems) -> bool:
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        problems.add(where, f"must be true or false, got {json.dumps(value)[:80]}")
-    return value is True
-
-
-def _quirks(value: object, problems: _Problems) -> tuple[str, ...]:
+def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]:
     from mockllm.quirks import find
 
     names = [value] if isinstance(value, str) else value
-    if names is None:
-        return ()
-    if not isinstance(names, list):
-        problems.add("quirks", "must be a list of names of quirks")
-        return ()
     for index, name in enumerate(names):
-        if not isinstance(name, str):
-            problems.add(f"quirks[{index}]", "must be the name of a quirk")
-            continue
-        try:
-            find(name)
-        except UsageError as error:
-            problems.add(f"quirks[{index}]", f"is not known: {error}")
-    return tuple(name for name in names if isinstance(name, str))
+        message = "must be the name of a quirk"
+        if isinstance(name, str):
+            try:
+                find(name)
+            except UsageError as error:
+                message = f"is not known: {error}"
+            else:
+                continue
+        problems.append(_problem(f"quirks[{index}]", message))
+    return tuple(names)
 
 
-def _faults(fields: Mapping[str, Any], problems: _Problems) -> FaultPlan | None:
+def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | None:
     """The faults of a session: a text or a list of texts, a share of its answers, and a seed."""
-    value = fields.get("fault")
-    rate, seed = fields.get("fault_rate", 1), fields.get("fault_seed", "0")
-    if value is None:
-        for key in ("fault_rate", "fault_seed"):
-            if fields.get(key) is not None:
-                problems.add(key, "needs 'fault'")
+    texts = fields.get("fault")
+    if texts is None:
+        needless = [name for name in ("fault_rate", "fault_seed") if name in fields]
+        problems += [_problem(name, "needs 'fault'") for name in needless]
         return None
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
-        problems.add("fault", "must be a text such as 'cut:after=3 events', or a list of them")
-        return None
-    if type(rate) not in (int, float) or not 0 <= rate <= 1:
-        problems.add("fault_rate", "must be a number from 0 to 1, the share of answers")
-        return None
+    rate, seed = fields.get("fault_rate", 1), str(fields.get("fault_seed", "0"))
     try:
-        plan = read_plan(texts, rate=rate, seed=str(seed))
+        plan = read_plan([texts] if isinstance(texts, str) else texts, rate=rate, seed=seed)
     except UsageError as error:
-        problems.add("fault", f"is wrong: {error}")
+        problems.append(_problem("fault", f"is wrong: {error}"))
         return None
     if plan.limit is not None:
-        problems.add("fault", "names a fault of connections, which only a whole server can have")
+        message = "names a fault of connections, which only a whole server can have"
+        problems.append(_problem("fault", message))
     return plan
 
 
-def _match(
-    value: object, known: Mapping[str, Scenario] | None, problems: _Problems
-) -> tuple[str | None, bool]:
-    """The scenario that answers whatever the request says, and whether recordings are played in
-    their order.
-
-    Args:
-        known: the scenarios by their names; None: they cannot be read, so no name is checked.
-    """
-    if isinstance(value, str):
-        return _known_name(value, "match", known, problems), False
-    if value is None:
-        return None, False
-    if not isinstance(value, dict):
-        message = "must be the name of a scenario, or an object with 'scenario' and 'in_order'"
-        problems.add("match", message)
-        return None, False
-    _check_keys(value, _MATCH_KEYS, "match.", problems)
-    name = value.get("scenario")
-    if name is not None:
-        name = _known_name(name, "match.scenario", known, problems)
-    return name, _flag(value.get("in_order"), "match.in_order", False, problems)
-
-
-def _known_name(
-    name: object, where: str, known: Mapping[str, Scenario] | None, problems: _Problems
-) -> str | None:
-    if isinstance(name, str) and (known is None or name in known):
-        return name
-    known = known or {}
-    near = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
-    listed = ", ".join(list(known)[:10]) or "none"
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {listed}"
-    message = f"must be the name of a scenario of the session, got {json.dumps(name)[:80]}; {hint}"
-    problems.add(where, message)
-    return None
-
-
-# Scenarios
-
-
-def _scenarios(value: object, problems: _Problems) -> tuple[Scenario, ...]:
+def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:
     from mockllm.replay.loading import loads_sent
 
     if value is None:
         return ()
+    if value == []:
+        message = "is empty; leave it out to play those of the server"
+        problems.append(_problem("scenarios", message))
+    given = {"scenarios": value}
     if isinstance(value, list):
-        given = [(f"scenarios[{index}]", one) for index, one in enumerate(value)]
-        if not given:
-            problems.add("scenarios", "is empty; leave it out to play those of the server")
-    else:
-        given = [("scenarios", value)]
+        given = {f"scenarios[{index}]": scenario for index, scenario in enumerate(value)}
     texts = []
-    for where, one in given:
-        if isinstance(one, str | dict):
-            texts.append((where, one if isinstance(one, str) else as_yaml(one)))
+    for where, scenario in given.items():
+        if isinstance(scenario, str | dict):
+            text = scenario if isinstance(scenario, str) else json_as_yaml(scenario)
+            texts.append((where, text))
         else:
-            problems.add(where, "must be a scenario: YAML text, or an object")
+            problems.append(_problem(where, f"must be {_SCENARIO}"))
     try:
         return loads_sent(texts)
     except ScenarioError as error:
-        problems.found += map(_located, _in_order(error.problems, [where for where, _ in texts]))
+        places = [where for where, _ in texts]
+        ordered = sorted(error.problems, key=lambda problem: places.index(problem.file))
+        problems += map(_located, ordered)
         return ()
 
 
-def _in_order(found: tuple[Problem, ...], names: list[str]) -> list[Problem]:
-    return sorted(found, key=lambda problem: names.index(problem.file))
-
-
-def _located(problem: Problem) -> dict[str, Any]:
+def _located(problem: Problem) -> _Problem:
     located = asdict(problem)
     return {"field": located.pop("file"), **located}
 
@@ -285,10 +277,3 @@ def _line(problem: Mapping[str, Any]) -> str:
         return f"{problem['field']} {problem['message']}"
     located = (problem[name] for name in ("field", "line", "column", "path", "message"))
     return str(Problem(*located))
-
-
-def as_yaml(scenario: Mapping[str, Any]) -> str:
-    """An object as YAML: its JSON text, indented by two spaces, in which YAML reads all strings as
-    JSON does."""
-    text = json.dumps(scenario, ensure_ascii=False, indent=2)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
