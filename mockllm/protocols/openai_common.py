@@ -16,6 +16,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive, derive_int
 from mockllm.protocols.openai_refusals import invalid_type, kind, missing
 from mockllm.protocols.records import ServiceError
+from mockllm.protocols.service import content_headers, retry_headers
 
 __all__ = [
     "SERVICE_ERRORS",
@@ -114,24 +115,13 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
             tokens=0 if tokens else _LIMIT_TOKENS,
             reset=1.0 if retry_after is None else retry_after,
         )
-    if retry_after is not None:
-        milliseconds = round(retry_after * 1000)
-        headers["retry-after"] = str(-(-milliseconds // 1000))
-        headers["retry-after-ms"] = str(milliseconds)
-    return headers
+    return headers | retry_headers(retry_after)
 
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer; all values are derived from `reply.seed`."""
-    if stream:
-        headers = {
-            "content-type": "text/event-stream; charset=utf-8",
-            "cache-control": "no-cache",
-        }
-    else:
-        headers = {"content-type": "application/json"}
     return (
-        headers
+        content_headers(stream)
         | _identity(reply.seed, "answer")
         | _limits(
             requests=_LIMIT_REQUESTS - 1,

@@ -6,9 +6,19 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mockllm.core.frame import Frame
 from mockllm.core.request import OfferedTool
 
-__all__ = ["function_tool", "json_object", "mapped_text", "mapping", "string", "tool_schema"]
+__all__ = [
+    "encodable",
+    "function_tool",
+    "json_object",
+    "mapped_text",
+    "mapping",
+    "string",
+    "tool_schema",
+    "typed_event",
+]
 
 
 def json_object(text: str | bytes | None) -> dict[str, Any] | None:
@@ -18,6 +28,26 @@ def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def typed_event(frame: Frame) -> dict[str, Any]:
+    """The event's JSON object, with `type` always a string; only a `type` of "" for other data.
+
+    Proxies send the type in the event line only, or put a bare {"error": …} into the stream.
+    """
+    value = json_object(frame.data)
+    if value is None:
+        return {"type": ""}
+    if not isinstance(value.get("type"), str):
+        value["type"] = "error" if value.get("error") else frame.event or ""
+    return value
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates replaced: JSON can escape them, UTF-8 cannot encode them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def mapping(value: object) -> Mapping[str, Any]:

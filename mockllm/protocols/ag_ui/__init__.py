@@ -10,12 +10,11 @@ always streams: the body form is mockllm's own.
 
 from __future__ import annotations
 
-from mockllm.protocols.ag_ui.body import decode_body, encode_body
 from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.created import CREATES, create
-from mockllm.protocols.ag_ui.decoder import Decoder
+from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.detect import DETECTION
-from mockllm.protocols.ag_ui.encoder import Encoder
+from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.env import ENVIRONMENT
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
 from mockllm.protocols.ag_ui.events import EVENTS, FIELDS

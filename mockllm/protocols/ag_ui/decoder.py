@@ -17,11 +17,15 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui.assembly import Assembly, Kind, delta
 from mockllm.protocols.ag_ui.objects import API, json_object, read_usage
+from mockllm.protocols.base import dumps
+from mockllm.protocols.service import no_body
 from mockllm.protocols.values import string
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "decode_body"]
 
 _Value = Mapping[str, Any]
 
@@ -59,6 +63,20 @@ class Decoder:
 
     def _raw(self, frame: Frame) -> ev.Raw:
         return ev.Raw(self._assembly.new_key(), API, frame)
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn of a list of events, `{"events": [...]}`, with one fragment for each part.
+
+    Raises:
+        WireError: the body has no such list.
+    """
+    events = body.get("events")
+    if not isinstance(events, list):
+        raise no_body("an AG-UI body", "`events` (an array)", body)
+    decoder = Decoder()
+    decoded = [event for value in events for event in decoder.decode(Frame(dumps(value)))]
+    return fold(ev.Timed(0, event) for event in [*decoded, *decoder.close()]).whole()
 
 
 _Events = Iterable[ev.Event | None]

@@ -13,6 +13,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.ag_ui.objects import (
     API,
@@ -27,7 +28,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import string
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "encode_body"]
 
 
 class Encoder:
@@ -160,3 +161,13 @@ def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
         return []
     fields = {"subtype": subtype, "entityId": id, "encryptedValue": signature}
     return [frame_of("REASONING_ENCRYPTED_VALUE", **fields)]
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The events of an answer in a list, `{"events": [...]}`, without frames that hold no event.
+
+    This form is mockllm's own, for reading and comparing: AG-UI always streams.
+    """
+    encoder = Encoder(turn, reply)
+    frames = (frame for timed in expand(turn) for frame in encoder.encode(timed.event))
+    return {"events": [value for value in map(json_object, frames) if value is not None]}

@@ -10,6 +10,7 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
+from mockllm.protocols.service import content_headers
 
 __all__ = ["error_body", "error_headers", "headers"]
 
@@ -46,6 +47,4 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
 
 def headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer."""
-    if not stream:
-        return {"content-type": "application/json"}
-    return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+    return content_headers(stream)

@@ -16,7 +16,7 @@ from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
-from mockllm.protocols.values import string
+from mockllm.protocols.values import encodable, string
 
 __all__ = ["options", "parse"]
 
@@ -45,7 +45,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     model = string(props.get("model")) if isinstance(props, dict) else ""
     return Request(
         api=API,
-        model=_sound(model) or _MODEL,
+        model=encodable(model) or _MODEL,
         body=body,
         stream=True,
         messages=history,
@@ -61,17 +61,10 @@ def options(request: Request) -> Options:
     body = request.body
     parent = body.get("parentRunId")
     return Options(
-        _sound(string(body.get("threadId"))) or usual.thread_id,
-        _sound(string(body.get("runId"))) or usual.run_id,
-        _sound(parent) if isinstance(parent, str) else None,
+        encodable(string(body.get("threadId"))) or usual.thread_id,
+        encodable(string(body.get("runId"))) or usual.run_id,
+        encodable(parent) if isinstance(parent, str) else None,
     )
-
-
-def _sound(text: str) -> str:
-    """The text with lone surrogates replaced: JSON can escape them, UTF-8 cannot encode them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tools(value: object) -> tuple[OfferedTool, ...]:

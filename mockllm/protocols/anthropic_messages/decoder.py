@@ -9,7 +9,6 @@ as the API reference asks clients to accept new types of events.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,13 +16,13 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
-from mockllm.errors import WireError
 from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placeholder
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.service import no_body
+from mockllm.protocols.values import mapping, string, typed_event
 
-__all__ = ["HANDLED", "Decoder", "decode_body", "parsed"]
+__all__ = ["HANDLED", "Decoder", "decode_body"]
 
 _Value = Mapping[str, Any]
 
@@ -45,7 +44,7 @@ class Decoder:
         """The events of a frame; none for comments, pings and `[DONE]`, which converters add."""
         if frame.data is None or self.complete or frame.data.strip() in ("", "[DONE]"):
             return []
-        value = parsed(frame)
+        value = typed_event(frame)
         events = _HANDLERS.get(value["type"], _unknown)(self, value, frame)
         if events and not self.started:
             self.started = True
@@ -61,20 +60,6 @@ class Decoder:
         return self.assembly.flush()
 
 
-def parsed(frame: Frame) -> _Value:
-    """The event's JSON object, with `type` always a string; only a `type` of "" for other data."""
-    try:
-        value = json.loads(frame.data or "")
-    except (ValueError, RecursionError):
-        return {"type": ""}
-    if not isinstance(value, dict):
-        return {"type": ""}
-    if not isinstance(value.get("type"), str):
-        # Proxies send the type in the event line only, or a bare {"error": …}.
-        value["type"] = "error" if value.get("error") else frame.event or ""
-    return value
-
-
 def decode_body(body: Mapping[str, Any]) -> Turn:
     """The turn of a message, or of an error body.
 
@@ -87,10 +72,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     elif isinstance(content, list):
         values = _unrolled(body, content)
     else:
-        raise WireError(
-            "a Messages body needs `content` (an array) or `error`, this one has "
-            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
-        )
+        raise no_body("a Messages body", "`content` (an array) or `error`", body)
     decoder = Decoder()
     frames = (Frame(dumps(value), event=value["type"]) for value in values)
     events = [event for frame in frames for event in decoder.decode(frame)]

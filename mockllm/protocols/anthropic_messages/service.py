@@ -12,13 +12,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.seeded import tokens
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
-from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int, dumps
+from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int
 from mockllm.protocols.records import ServiceError
+from mockllm.protocols.service import (
+    content_headers,
+    counted_tokens,
+    looked_up_model,
+    retry_headers,
+)
 
 __all__ = [
     "SERVICE_ERRORS",
@@ -119,11 +124,7 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     headers = {"content-type": "application/json", "request-id": _error_id(error)}
     if error.status == 429:
         headers |= _limits(_reset_time(seed), dict.fromkeys(_LIMITS, 0))
-    if retry_after is not None:
-        milliseconds = round(retry_after * 1000)
-        headers["retry-after"] = str(-(-milliseconds // 1000))
-        headers["retry-after-ms"] = str(milliseconds)
-    return headers
+    return headers | retry_headers(retry_after)
 
 
 def _error_id(error: RequestError) -> str:
@@ -133,13 +134,7 @@ def _error_id(error: RequestError) -> str:
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer; all values are derived from `reply`."""
-    if stream:
-        headers = {
-            "content-type": "text/event-stream; charset=utf-8",
-            "cache-control": "no-cache",
-        }
-    else:
-        headers = {"content-type": "application/json"}
+    headers = content_headers(stream)
     used = {
         "requests": 1,
         "tokens": reply.usage.input + reply.usage.output,
@@ -218,10 +213,8 @@ def model(lookup: Lookup) -> dict[str, Any]:
     Raises:
         RequestError: 404 if it is not served and `lookup.any_model` is false.
     """
-    segments = lookup.target.segments
-    owner = segments.get("owner")
-    name = segments["model"] if owner is None else f"{owner}/{segments['model']}"
-    if name not in lookup.models and not lookup.any_model:
+    name, served = looked_up_model(lookup)
+    if not served:
         raise RequestError(
             f"model: {name} (no scenario answers for it; GET /v1/models lists those that are "
             "served)",
@@ -240,9 +233,4 @@ def count_tokens(lookup: Lookup) -> dict[str, Any]:
     request = parse(lookup.request, lookup.target, False)
     if not isinstance(lookup.request.get("messages"), list):
         raise RequestError("messages: Field required", param="messages")
-    texts = [message.text for message in request.messages]
-    for message in request.messages:
-        texts += [text for call in message.calls for text in (call.name, call.arguments)]
-    for tool in request.tools:
-        texts += [tool.name, tool.description, dumps(tool.parameters)]
-    return {"input_tokens": sum(map(tokens, texts))}
+    return {"input_tokens": counted_tokens(request)}

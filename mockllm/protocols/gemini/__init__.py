@@ -2,11 +2,10 @@
 
 https://ai.google.dev/api/generate-content
 
-`request` (with `contents`, `tools` and `schema`) parses requests; `encoder` and `body` write
-answers, `decoder` reads them, with `partial` for arguments in fragments, `grounding` for
-citations, `runs` and `signatures` for the parts of texts, `server_tools` for tools of the service,
-and `usage`; `errors` has errors and headers, `fields` what both sides share; `losses` lists what
-the API cannot express.
+`request` (with `contents`, `tools` and `schema`) parses requests; `encoder` writes answers,
+`decoder` reads them, with `partial` for arguments in fragments, `grounding` for citations, `runs`
+for the parts of texts and their signatures, `server_tools` for tools of the service; `errors` has
+errors and headers, `fields` what both sides share; `losses` lists what the API cannot express.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from mockllm.core.seeded import tokens
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Operation, Route, WireProtocol
-from mockllm.protocols.gemini.body import encode_body
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.protocols.gemini.detect import DETECTION
-from mockllm.protocols.gemini.encoder import Encoder, response_id
+from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.protocols.gemini.env import ENVIRONMENT
 from mockllm.protocols.gemini.errors import (
     SERVICE_ERRORS,

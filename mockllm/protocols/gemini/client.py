@@ -1,17 +1,92 @@
-"""The requests that a client of Gemini sends, with the model and the method in the path."""
+"""The requests that a client of Gemini sends, with the model and the method in the path.
+
+Gemini 3 refuses a continuation whose first function call of a turn has lost its signature. Every
+model refuses a signature that it did not make:
+https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from mockllm.core.request import OfferedTool
-from mockllm.core.turn import ToolCall
+from mockllm.core.request import OfferedTool, Request
+from mockllm.core.text import display
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
-from mockllm.protocols.gemini.opaque import opaque_mistake
 from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
+
+_NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+"""What a client sends for a call that no model made, according to the documentation."""
+
+_DUMMIES = frozenset(
+    form
+    for text in _NO_SIGNATURE
+    for form in (text, base64.b64encode(text.encode()).decode().rstrip("="))
+)
+
+
+def _opaque_mistake(request: Request, turn: Turn) -> str | None:
+    """Why the service refuses the signatures of the calls in the latest turn; None if it does not.
+
+    Only signatures that the scenario gives to a call are compared.
+    """
+    calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+    parts = list(_latest_calls(request))
+    if [call.name for call in calls] != [_name(part) for part in parts]:
+        return None  # which call is which is not certain
+    for number, (call, part) in enumerate(zip(calls, parts, strict=True)):
+        if not call.signature:
+            continue
+        sent = part.get("thoughtSignature", part.get("thought_signature"))
+        if sent is None and number == 0 and "gemini-3" in request.model:
+            return (
+                f"the call of {call.name!r} was streamed with a thought signature and is sent back "
+                "without; a client sends back the signature of a call, which Gemini 3 requires"
+            )
+        if sent is not None and not _is_valid(sent, call.signature):
+            return (
+                f"the thought signature of the call of {call.name!r} is sent back as "
+                f"{display(sent)}, but was streamed as {display(signature_of(call.signature))}; a "
+                "client sends back signatures unchanged"
+            )
+    return None
+
+
+def _is_valid(sent: object, streamed: str) -> bool:
+    if not isinstance(sent, str):
+        return False
+    if sent.rstrip("=") in _DUMMIES:
+        return True
+    return _plain(sent) == _plain(signature_of(streamed))
+
+
+def _plain(value: str) -> str:
+    """Base64 without the differences between its alphabets: SDKs decode and encode the value."""
+    return value.replace("-", "+").replace("_", "/").rstrip("=")
+
+
+def _name(part: Mapping[str, Any]) -> object:
+    call = part.get("functionCall", part.get("function_call"))
+    return call.get("name") if isinstance(call, Mapping) else None
+
+
+def _latest_calls(request: Request) -> Iterator[Mapping[str, Any]]:
+    """The parts with the calls of the last turn of the model in a history."""
+    contents = request.body.get("contents")
+    latest: list[Any] = []
+    for content in reversed(contents if isinstance(contents, list) else []):
+        role = content.get("role") if isinstance(content, Mapping) else None
+        if role == "model":
+            parts = content["parts"] if isinstance(content.get("parts"), list) else []
+            latest = [*parts, *latest]
+        elif latest:
+            break
+    return (part for part in latest if isinstance(part, Mapping) and _name(part) is not None)
 
 
 def _first_request(model: str, user: str) -> Json:
@@ -61,5 +136,5 @@ CLIENT = Client(
     headers={"x-goog-api-key": "mock-key"},
     arguments_are_values=True,
     may_lack_call_ids=lambda _: True,
-    opaque_mistake=opaque_mistake,
+    opaque_mistake=_opaque_mistake,
 )

@@ -19,7 +19,6 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Text, Turn
-from mockllm.errors import WireError
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.fields import (
     API,
@@ -29,6 +28,7 @@ from mockllm.protocols.gemini.fields import (
     compact,
     json_value,
     read_finish,
+    read_usage,
     wire,
 )
 from mockllm.protocols.gemini.grounding import cites_of, merged
@@ -42,7 +42,7 @@ from mockllm.protocols.gemini.server_tools import (
     read_call,
     read_result,
 )
-from mockllm.protocols.gemini.usage import read_usage
+from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string
 
 __all__ = ["Decoder", "decode_body"]
@@ -303,10 +303,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
         WireError: it is neither.
     """
     if not body.keys() & {"promptFeedback", "error", *_METADATA}:
-        raise WireError(
-            "a Gemini body needs `candidates`, `promptFeedback` or `error`, this one has "
-            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
-        )
+        raise no_body("a Gemini body", "`candidates`, `promptFeedback` or `error`", body)
     decoder = Decoder()
     events = [*decoder.decode(Frame(wire(body))), *decoder.close()]
     turn = fold(ev.Timed(0, event) for event in events)

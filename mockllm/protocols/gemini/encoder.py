@@ -9,18 +9,20 @@ Google's formatting (`fields.wire`), and lines end in CRLF (`PROTOCOL.line_end`)
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
+    CALLS_MESSAGE,
     NO_JSON,
     SAFETY_RATINGS,
     Options,
@@ -32,15 +34,15 @@ from mockllm.protocols.gemini.fields import (
     read_finish,
     wire,
     write_finish,
+    write_usage,
 )
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
-from mockllm.protocols.gemini.runs import Kind
+from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
-from mockllm.protocols.gemini.signatures import Signatures
-from mockllm.protocols.gemini.usage import write_usage
+from mockllm.protocols.values import mapping
 
-__all__ = ["Encoder", "response_id"]
+__all__ = ["Encoder", "encode_body", "response_id"]
 
 _Json = dict[str, Any]
 
@@ -99,7 +101,7 @@ class Encoder:
             case ev.Raw(api="gemini", frame=frame):
                 late = self._late()
                 if has_part(frame):
-                    self._signatures.runs.end()
+                    self._signatures.sent(None)
                 return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
                 return [Frame(raw="\r\n]")] if self._options.array else []
@@ -120,14 +122,14 @@ class Encoder:
 
     def _delta(self, kind: Kind, text: str, signature: str = "") -> list[Frame]:
         late = self._late()
-        deque(self._signatures.runs.delta(kind, text, signature), maxlen=0)
+        self._signatures.sent(kind, signature)
         thought = {"thought": True} if kind == "thought" else {}
         weight = len(text) if kind == "text" else 0
         return [*late, self._part({"text": text, **thought, **_signed(signature)}, weight)]
 
     def _late(self) -> list[Frame]:
         """The signature that ends a text, before something else follows it."""
-        signature, _ = self._signatures.flush()
+        signature = self._signatures.flush()
         return [self._part({"text": "", **_signed(signature)})] if signature else []
 
     # Frames
@@ -197,7 +199,7 @@ class Encoder:
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
         signature = self._signatures.of_call(call)
-        self._signatures.runs.end()
+        self._signatures.sent(None)
         value = {"functionCall": {"name": call.name, **fields}}
         if self._options.ids and call.id:
             value["functionCall"]["id"] = call.id
@@ -211,7 +213,7 @@ class Encoder:
                 found = [one for one in (call_part(tool), result_part(tool)) if one is not None]
                 late = self._late() if found else []
                 if found:
-                    self._signatures.runs.end()
+                    self._signatures.sent(None)
                 return [*late, *map(self._part, found)]
         return []
 
@@ -288,3 +290,76 @@ def _alone(turn: Turn) -> set[int]:
         if not left[index]:
             running.discard(index)
     return alone
+
+
+# The body
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The body of an answer that is not streamed: all chunks of the stream joined.
+
+    The body of a turn with an error is the error.
+    """
+    options = replace(reply.options, array=False, partial=False)
+    encoder = Encoder(turn, replace(reply, options=options))
+    values = [
+        json_value(frame.data or "")
+        for item in expand(turn)
+        for frame in encoder.encode(item.event)
+    ]
+    body = _joined([value for value in values if isinstance(value, dict)])
+    if "candidates" in body:
+        first = {**body["candidates"][0], **_only_in_bodies(turn, options)}
+        more = [{**first, "index": index} for index in range(1, options.candidates)]
+        body["candidates"] = [first, *more]
+    return body
+
+
+def _only_in_bodies(turn: Turn, options: Options) -> _Json:
+    """The fields of a candidate that streams do not have."""
+    if options.vertex:
+        return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
+    calls = any(arguments_of(call) is not None for call in with_functions(turn).tool_calls)
+    return {"finishMessage": CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
+
+
+def _joined(chunks: Iterable[_Json]) -> _Json:
+    candidate: _Json = {}
+    parts: list[_Json] = []
+    body: _Json = {}
+    for chunk in chunks:
+        if "error" in chunk:
+            return {"error": chunk["error"]}
+        candidates = chunk.pop("candidates", None)
+        if isinstance(candidates, list) and candidates:
+            fields = dict(mapping(candidates[0]))
+            content = mapping(fields.pop("content", None))
+            _append(parts, content.get("parts"))
+            candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
+            candidate |= fields
+        body |= chunk
+    if not candidate:
+        return body
+    filled = [part for part in parts if part != {"text": ""}]
+    if "content" in candidate:
+        # An empty answer has one empty text, unless the limit ended it.
+        keep_empty = parts and candidate.get("finishReason") != "MAX_TOKENS"
+        own = {"parts": filled or parts} if filled or keep_empty else {}
+        candidate["content"] = {**own, "role": "model"}
+    return {"candidates": [candidate], **body}
+
+
+def _append(parts: list[_Json], more: object) -> None:
+    """Adds parts, joining text to the text of the same kind before it."""
+    for part in more if isinstance(more, list) else ():
+        last = parts[-1] if parts else {}
+        if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
+            parts[-1] = {**last, "text": last["text"] + part["text"]}
+        else:
+            parts.append(part)
+
+
+def _plain(part: object) -> bool:
+    """Whether a part has a text and nothing else but `thought`."""
+    fields = mapping(part)
+    return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}

@@ -1,4 +1,4 @@
-"""What both directions of Gemini share: options, Google's JSON format, finish reasons.
+"""What both directions of Gemini share: options, Google's JSON format, finish reasons, usage.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
@@ -11,10 +11,12 @@ import base64
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mockllm.core import events as ev
+from mockllm.core.events import Usage
 from mockllm.core.frame import Frame
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
@@ -34,9 +36,11 @@ __all__ = [
     "has_part",
     "json_value",
     "read_finish",
+    "read_usage",
     "signature_of",
     "wire",
     "write_finish",
+    "write_usage",
 ]
 
 API = "gemini"
@@ -213,3 +217,51 @@ def has_part(frame: Frame) -> bool:
 def blocked_reason(value: str) -> str | None:
     """The `blockReason` in the result of `write_finish`; None for a finish reason."""
     return value.removeprefix(BLOCKED) if value.startswith(BLOCKED) else None
+
+
+# Usage
+
+
+def write_usage(usage: Usage, visible: int, *, vertex: bool) -> dict[str, Any]:
+    """The object in a chunk.
+
+    Args:
+        visible: the tokens of the visible answer so far.
+        vertex: in the form of Vertex AI, which names the kind of traffic; the Gemini API names the
+            service tier.
+    """
+    thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
+    details = _details(visible) if vertex and visible else []
+    return {
+        "promptTokenCount": usage.input,
+        **({"candidatesTokenCount": visible} if visible else {}),
+        "totalTokenCount": usage.input + visible + usage.reasoning,
+        **({"cachedContentTokenCount": usage.cached} if usage.cached else {}),
+        **({"trafficType": "ON_DEMAND"} if vertex else {}),
+        "promptTokensDetails": _details(usage.input),
+        **({"candidatesTokensDetails": details} if details else {}),
+        **thoughts,
+        **({} if vertex else {"serviceTier": "standard"}),
+    }
+
+
+def _details(count: int) -> list[dict[str, Any]]:
+    return [{"modality": "TEXT", "tokenCount": count}]
+
+
+def read_usage(value: object) -> Usage | None:
+    """The tokens in the object. Tool use counts as input, thoughts as output: Gemini counts them
+    beside `promptTokenCount` and `candidatesTokenCount`."""
+    if not isinstance(value, Mapping) or not value:
+        return None
+    prompt, tool_use, visible, thoughts, cached = (
+        count if type(count := value.get(name)) is int else 0
+        for name in (
+            "promptTokenCount",
+            "toolUsePromptTokenCount",
+            "candidatesTokenCount",
+            "thoughtsTokenCount",
+            "cachedContentTokenCount",
+        )
+    )
+    return Usage(prompt + tool_use, visible + thoughts, thoughts, cached)

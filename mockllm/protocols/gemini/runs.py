@@ -1,10 +1,12 @@
-"""The keys of the parts of a stream: texts and thoughts have no boundaries on the wire.
+"""Which texts and thoughts are one part, as they have no boundaries on the wire.
 
 Consecutive texts are one part, and so are consecutive thoughts. A signature on a text that is not
-empty begins a part, one on an empty text ends the part before it.
+empty begins a part, one on an empty text ends the part before it:
+https://ai.google.dev/gemini-api/docs/thought-signatures
 
-Decoder, encoder and projection share this, so that they agree on what belongs together. Only that
-may live here.
+`Runs` is how the decoder reads this, `Signatures` how the encoder writes it. The service signs a
+call in its part, a text in its first part, or in an empty part after it. It never signs thoughts:
+the signature of reasoning is sent with the next call that has none, else at the end.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mockllm.core import events as ev
+from mockllm.core.turn import Part, Text, ToolCall
+from mockllm.protocols.gemini.fields import signature_of
 
-__all__ = ["Kind", "Runs"]
+__all__ = ["Kind", "Runs", "Signatures"]
 
 Kind = Literal["text", "thought"]
 
@@ -75,3 +79,73 @@ class Runs:
     def _sign(self, signature: str) -> Iterator[ev.Event]:
         self._signed = True
         yield ev.Signature(self._key, signature)
+
+
+# Signatures
+
+
+class Signatures:
+    """The signatures of one turn that are still to be sent.
+
+    `late` ends the text that was sent last, and is due before anything else; `pending` is that of
+    reasoning.
+    """
+
+    def __init__(self) -> None:
+        self.late: str | None = None
+        self.pending: str | None = None
+        self._kind: Kind | None = None
+        self._signed = False
+        self._seen: dict[int, int] = {}
+        self._placed: set[int] = set()
+
+    def sent(self, kind: Kind | None, signature: str = "") -> None:
+        """Notes what was sent: a text, a thought, or something else."""
+        if kind != self._kind or signature:
+            self._kind, self._signed = kind, bool(signature)
+
+    def of_fragment(self, index: int, part: Part, text: str) -> str:
+        """The signature to send with a fragment of a part; "" for none.
+
+        A signature on an empty last fragment is kept until something else is sent.
+        """
+        self._seen[index] = self._seen.get(index, 0) + 1
+        if not isinstance(part, Text) or part.signature is None or index in self._placed:
+            return ""
+        ends = not part.fragments[-1]
+        if ends and self._seen[index] < len(part.fragments):
+            return ""
+        if not (text or ends):
+            return ""
+        self._placed.add(index)
+        signature = signature_of(part.signature)
+        if not ends:
+            return signature
+        if self.late is None and self._kind == "text" and not self._signed:
+            self.late = signature
+        else:
+            self.pending = signature
+        return ""
+
+    def of_reasoning(self, value: str) -> None:
+        """Keeps the signature of reasoning until it can be sent."""
+        if value:
+            self.pending = signature_of(value)
+
+    def of_call(self, call: ToolCall) -> str:
+        """The signature to send with a call, its own or that of the reasoning before it."""
+        if call.signature:
+            return signature_of(call.signature)
+        signature, self.pending = self.pending, None
+        return signature or ""
+
+    def flush(self) -> str:
+        """The signature that is due before anything else; "" for none."""
+        signature, self.late = self.late, None
+        if signature:
+            self.sent(None)
+        return signature or ""
+
+    def last(self) -> list[str]:
+        """The signatures that are sent at the end."""
+        return [one for one in (self.late, self.pending) if one is not None]

@@ -33,6 +33,7 @@ from mockllm.protocols.openai_common import (
     error_body,
     error_headers,
 )
+from mockllm.protocols.service import looked_up_model
 
 __all__ = ["LOSSES", "PROTOCOL", "Decoder", "Encoder", "Options", "project"]
 
@@ -46,10 +47,8 @@ def _models(lookup: Lookup) -> dict[str, Any]:
 
 
 def _model(lookup: Lookup) -> dict[str, Any]:
-    segments = lookup.target.segments
-    owner = segments.get("owner")
-    name = segments["model"] if owner is None else f"{owner}/{segments['model']}"
-    if name not in lookup.models and not lookup.any_model:
+    name, served = looked_up_model(lookup)
+    if not served:
         raise RequestError(
             f"The model '{name}' does not exist: no scenario answers for it. GET /v1/models lists "
             "those that are served.",

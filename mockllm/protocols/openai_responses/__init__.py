@@ -29,8 +29,7 @@ from mockllm.protocols.openai_responses.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_responses.input import deleted, input_items
 from mockllm.protocols.openai_responses.losses import LOSSES, project
 from mockllm.protocols.openai_responses.normalize import NORMALISATION
-from mockllm.protocols.openai_responses.numbers import numbered
-from mockllm.protocols.openai_responses.objects import API, item_of, response_id, token_of
+from mockllm.protocols.openai_responses.objects import API, item_of, numbered, response_id, token_of
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.stored import STORED_ANSWERS
 

@@ -7,14 +7,13 @@ Citations of files have no address. Their `url` names the file: `file_citation:F
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Cite
 from mockllm.core.turn import Text
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["ANNOTATIONS", "annotations_of", "citation", "ends", "projected"]
+__all__ = ["ANNOTATIONS", "annotations_of", "citation", "ends"]
 
 ANNOTATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
 """The types of annotations with a neutral form."""
@@ -92,9 +91,3 @@ def _annotation(cite: Cite, start: int, end: int) -> dict[str, Any]:
 def _count(value: object) -> int | None:
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if whole else None  # type: ignore[return-value]
-
-
-def projected(part: Text) -> tuple[Cite, ...]:
-    """The citations that a client reads from the annotations of a text."""
-    values: list[Mapping[str, Any]] = [*annotations_of(part)]
-    return tuple(citation(0, value, part.text) for value in values)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from mockllm.protocols.base import dumps
 
-__all__ = ["END", "canonical", "code_deltas", "code_of", "code_text", "escaped", "opened"]
+__all__ = ["END", "code_deltas", "code_of", "code_text", "escaped", "opened"]
 
 _BEGIN = '{"code":"'
 END = '"}'
@@ -52,16 +52,6 @@ def code_deltas(fragments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if fragments and not reading.begun:
         deltas[-1] = _code_in("".join(fragments))
     return tuple((delta,) if delta else () for delta in deltas)
-
-
-def canonical(fragments: Sequence[str]) -> tuple[str, ...]:
-    """The fragments that the deltas of the wire are read as."""
-    if not fragments:
-        return ()
-    deltas = [delta for some in code_deltas(fragments) for delta in some]
-    if not deltas:
-        return (code_text(""),)
-    return (opened(deltas[0]), *map(escaped, deltas[1:]), END)
 
 
 def code_of(fragments: Sequence[str]) -> str | None:

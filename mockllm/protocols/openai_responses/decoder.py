@@ -10,7 +10,6 @@ Events without a neutral form are kept as `Raw`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
-from mockllm.errors import WireError
 from mockllm.protocols.openai_responses.assembly import Assembly
 from mockllm.protocols.openai_responses.citations import ANNOTATIONS
 from mockllm.protocols.openai_responses.items import (
@@ -34,9 +32,10 @@ from mockllm.protocols.openai_responses.items import (
 )
 from mockllm.protocols.openai_responses.objects import INCOMPLETE
 from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.service import no_body
+from mockllm.protocols.values import mapping, string, typed_event
 
-__all__ = ["Decoder", "decode_body", "understands"]
+__all__ = ["Decoder", "decode_body"]
 
 _REASONS: dict[str, ev.FinishReason] = {
     "max_output_tokens": "length",
@@ -64,7 +63,7 @@ class Decoder:
         """The events of a frame; none for comments and for `[DONE]`, which some servers add."""
         if frame.data is None or frame.data.strip() == "[DONE]":
             return []
-        value = _parsed(frame)
+        value = typed_event(frame)
         # OpenAI sends `response.failed` after `error`; it has the usage.
         if self.complete and not (self.failed and value["type"] == "response.failed"):
             return []
@@ -91,10 +90,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
         WireError: it is neither.
     """
     if not isinstance(body.get("output"), list) and not body.get("error"):
-        raise WireError(
-            "a Responses body needs `output` (an array) or `error`, this one has "
-            f"{', '.join(map(repr, body)) or 'no fields'}; is it a body of this API?"
-        )
+        raise no_body("a Responses body", "`output` (an array) or `error`", body)
     decoder = Decoder()
     value = {"type": "", "response": body}
     events = [*_begin(decoder, value)]
@@ -103,25 +99,6 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     else:
         events += _end(decoder, value)
     return fold(ev.Timed(0, event) for event in events)
-
-
-def understands(frame: Frame) -> bool:
-    """Whether a frame is read as neutral events, or has no content; others are kept as `Raw`."""
-    return frame.data is None or frame.data.strip() == "[DONE]" or _known(_parsed(frame))
-
-
-def _parsed(frame: Frame) -> _Value:
-    """The event's JSON object, with `type` always a string; only a `type` of "" for other data."""
-    try:
-        value = json.loads(frame.data or "")
-    except (ValueError, RecursionError):
-        return {"type": ""}
-    if not isinstance(value, dict):
-        return {"type": ""}
-    if not isinstance(value.get("type"), str):
-        # Proxies put a bare {"error": …} into the stream.
-        value["type"] = "error" if value.get("error") else frame.event or ""
-    return value
 
 
 def _known(value: _Value) -> bool:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.core.request import Request
 from mockllm.core.seeded import derive, tokens
 from mockllm.core.target import Target
 from mockllm.core.turn import TokenUsage
@@ -19,23 +18,15 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_responses.objects import response_id, usage_object
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.records import FallbackRoute
+from mockllm.protocols.service import counted_tokens
 
 __all__ = ["FALLBACK_ROUTES"]
 
 
 def _input_tokens(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     """The number of tokens of instructions, messages, calls, results and tools."""
-    counted = _counted(parse(body, target, False))
+    counted = counted_tokens(parse(body, target, False))
     return {"object": "response.input_tokens", "input_tokens": counted}
-
-
-def _counted(request: Request) -> int:
-    texts = [message.text for message in request.messages]
-    for message in request.messages:
-        texts += [text for call in message.calls for text in (call.name, call.arguments)]
-    for tool in request.tools:
-        texts += [tool.name, tool.description, dumps(tool.parameters)]
-    return sum(map(tokens, texts))
 
 
 def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
@@ -50,7 +41,7 @@ def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     content = "gAAAAA" + derive(seed, "encrypted", length=82)
     users = [message.text for message in request.messages if message.role == "user"]
     reply = Reply(seed, token, request.model, None)
-    usage = TokenUsage(_counted(request), tokens(content))
+    usage = TokenUsage(counted_tokens(request), tokens(content))
     return {
         "id": response_id(token),
         "object": "response.compaction",

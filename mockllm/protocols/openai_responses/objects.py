@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core.events import StreamError
@@ -29,6 +29,7 @@ __all__ = [
     "incomplete_reason",
     "item_of",
     "logprobs",
+    "numbered",
     "own_id",
     "response_id",
     "response_object",
@@ -246,3 +247,14 @@ def complete_error(error: StreamError) -> StreamError:
     """The error with type and code, which the service always sends."""
     type = error.type or "server_error"
     return StreamError(error.message, type, error.code or type)
+
+
+def numbered(frames: list[Frame], before: int) -> list[Frame]:
+    """Events with the numbers that they have after so many others."""
+    found = []
+    for number, frame in enumerate(frames, before):
+        value = json.loads(frame.data or "null")
+        if isinstance(value, dict) and "sequence_number" in value:
+            frame = replace(frame, data=dumps({**value, "sequence_number": number}))
+        found.append(frame)
+    return found

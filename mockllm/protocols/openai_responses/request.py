@@ -23,7 +23,7 @@ from mockllm.protocols.openai_responses.tools import (
     output_schema,
     tool_choice,
 )
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import encodable, mapping, string
 
 __all__ = ["options", "parse"]
 
@@ -207,7 +207,7 @@ def options(request: Request) -> Options:
         echo.pop("conversation", None)
     include = body.get("include")
     return Options(
-        _sound(dumps(echo)) if echo else "{}",
+        encodable(dumps(echo)) if echo else "{}",
         mapping(body.get("stream_options")).get("include_obfuscation") is not False,
         isinstance(include, list) and "reasoning.encrypted_content" in include,
     )
@@ -222,13 +222,6 @@ def _fit(name: str, value: object) -> bool:
     except RequestError:
         return False
     return True
-
-
-def _sound(text: str) -> str:
-    """The text with lone surrogates replaced: JSON can escape them, UTF-8 cannot encode them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _echoed_tools(tools: list[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from mockllm.protocols.anthropic_messages.blocks import (
     signature_of,
     write_stop,
 )
-from mockllm.protocols.anthropic_messages.decoder import HANDLED, parsed
+from mockllm.protocols.anthropic_messages.decoder import HANDLED
 from mockllm.protocols.anthropic_messages.encoder import Opening, Openings
 from mockllm.protocols.anthropic_messages.server_tools import (
     is_result,
@@ -31,7 +31,7 @@ from mockllm.protocols.anthropic_messages.server_tools import (
     server_id,
 )
 from mockllm.protocols.custom_calls import with_functions
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import mapping, string, typed_event
 
 __all__ = ["project"]
 
@@ -132,7 +132,7 @@ class _Decoded:
         """Whether a frame of this protocol is kept as a frame."""
         if frame.data is None or frame.data.strip() in ("", "[DONE]"):
             return False
-        value = parsed(frame)
+        value = typed_event(frame)
         index = value.get("index")
         index = index if isinstance(index, int) else -1
         match value["type"]:

@@ -27,7 +27,7 @@ from mockllm.protocols.gemini.server_tools import (
     read_result,
     result_part,
 )
-from mockllm.protocols.gemini.signatures import Signatures
+from tests.protocols.projections.gemini_signatures import Signatures
 
 __all__ = ["project"]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mockllm.core import events as ev
+from mockllm.core.frame import Frame
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,
@@ -18,9 +20,9 @@ from mockllm.core.turn import (
     Turn,
     beats,
 )
-from mockllm.protocols.openai_responses.citations import projected as projected_citations
-from mockllm.protocols.openai_responses.code import canonical, code_deltas
-from mockllm.protocols.openai_responses.decoder import understands
+from mockllm.protocols.openai_responses.citations import annotations_of, citation
+from mockllm.protocols.openai_responses.code import END, code_deltas, code_text, escaped, opened
+from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.layout import own_ids, sequence
 from mockllm.protocols.openai_responses.objects import (
     API,
@@ -58,14 +60,35 @@ def project(turn: Turn) -> Turn:
     )
 
 
+def _citations(part: Text) -> tuple[ev.Cite, ...]:
+    """The citations that a client reads from the annotations of a text."""
+    values: list[Mapping[str, Any]] = [*annotations_of(part)]
+    return tuple(citation(0, value, part.text) for value in values)
+
+
+def _is_unread(frame: Frame) -> bool:
+    """Whether a frame has content that has no neutral form."""
+    return any(isinstance(event, ev.Raw) for event in Decoder().decode(frame))
+
+
+def canonical(fragments: Sequence[str]) -> tuple[str, ...]:
+    """The fragments that the deltas of the wire are read as."""
+    if not fragments:
+        return ()
+    deltas = [delta for some in code_deltas(fragments) for delta in some]
+    if not deltas:
+        return (code_text(""),)
+    return (opened(deltas[0]), *map(escaped, deltas[1:]), END)
+
+
 def _survives(part: Part) -> bool:
-    return not isinstance(part, Opaque) or (part.api == API and not understands(part.frame))
+    return not isinstance(part, Opaque) or (part.api == API and _is_unread(part.frame))
 
 
 def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
     match part:
         case Text():
-            return replace(part, citations=projected_citations(part), signature=None)
+            return replace(part, citations=_citations(part), signature=None)
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
