@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
+from tests.cases import choose_cases
 from tests.sampling import is_left_out
 from tests.timeouts import GIVE_UP
 
@@ -90,7 +91,16 @@ class _Workers:
         found.append(getattr(node, "workeroutput", {}).get("left_out", 0))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--case",
+        metavar="TEXT",
+        help="of tests that go through many cases, try those with this text in their names",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    choose_cases(config.getoption("--case"))
     if config.pluginmanager.hasplugin("dsession"):
         config.pluginmanager.register(_Workers())
 

@@ -29,6 +29,7 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.compilation.stream import stream
 from mockllm.replay.loading import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
+from tests.cases import for_all
 from tests.protocols.projections import PROJECTIONS
 from tests.strategies import every_part, turns
 
@@ -87,7 +88,7 @@ CASES = [
 ]
 # An error inside a stream is an HTTP error where nothing is streamed.
 WHOLE = [case for case in CASES if case.turn.error is None]
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_case = for_all("case", CASES, ids=lambda case: case.id)
 
 
 def decoded(protocol: WireProtocol, parts: list[bytes]) -> Turn:
@@ -171,7 +172,7 @@ def test_any_splitting_gives_the_same_turn(case, data):
     assert decoded(case.protocol, parts) == decoded(case.protocol, [whole])
 
 
-@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.id)
+@for_all("case", WHOLE, ids=lambda case: case.id)
 def test_stream_and_body_have_the_same_turn(case):
     """Law 4: streamed or not, an answer has the same text, calls, ending and usage."""
     body = case.protocol.decode_body(case.protocol.encode_body(case.turn, case.reply))

@@ -11,13 +11,14 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
 from mockllm.scenario.model import ParallelPart, ToolPart
+from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))
 SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER])}
-every = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
+every = for_all("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 
 
 def play(name, position=0, api="chat"):
@@ -38,7 +39,7 @@ def test_names_are_file_names():
     assert len(FILES) >= 16
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@for_all("file", FILES, ids=lambda file: file.stem)
 def test_each_file_begins_with_a_comment(file):
     """The first line sets the schema for editors; a comment about the file follows."""
     lines = file.read_text(encoding="utf-8").splitlines()
@@ -71,7 +72,7 @@ def test_one_request_means_one_scenario(scenario):
 
 
 @every
-@pytest.mark.parametrize("api", APIS)
+@for_all("api", APIS)
 def test_every_turn_resolves(scenario, api):
     """Every turn resolves for every API, and survives being played."""
     for position, spec in enumerate(scenario.turns):

@@ -8,6 +8,7 @@ import pytest
 
 import mockllm as package
 from mockllm.errors import ScenarioError
+from tests.cases import for_all
 
 COMMANDS = ("demo", "init", "list", "run", "schema", "serve", "show", "validate")
 
@@ -41,7 +42,7 @@ def test_version(mockllm):
     assert mockllm("--version").stdout == f"mockllm, version {package.__version__}\n"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("arguments", "fragments"),
     [
         (["serv"], ["No such command 'serv'", "(see mockllm --help)"]),

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from mockllm.cli import main
+from tests.cases import for_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -33,7 +34,7 @@ def test_examples_parse(mockllm, example, tmp_path, monkeypatch):
         assert not context.args
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_all("command", COMMANDS)
 def test_every_command_has_an_example(command):
     """Every command has an example on the page."""
     assert any(example.split()[1] == command for example in EXAMPLES)

@@ -9,6 +9,7 @@ from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.cases import for_all
 from tests.cli.conftest import post
 
 NAMES = ("secret-numbers", "unicode", "reasoning", "auto", "keepalive", "stream-error")
@@ -37,8 +38,8 @@ def sent(server, protocol, scenario, **fields):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("api", PROTOCOLS)
+@for_all("name", NAMES)
+@for_all("api", PROTOCOLS)
 def test_the_output_is_what_the_server_sends(mockllm, server, name, api):
     """The output is the body that a client receives, byte for byte, streamed or not."""
     scenario = server.server.player.served.by_name[name]

@@ -12,6 +12,7 @@ from conformance.entries import CLIENTS, ROOT, chosen, entries
 from mockllm.checking import Policy
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
+from tests.cases import for_all
 
 ENTRIES = entries()
 
@@ -23,7 +24,7 @@ def test_there_are_many_clients() -> None:
     assert len({entry.language for entry in ENTRIES}) >= 2
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.slug)
+@for_all("entry", ENTRIES, ids=lambda entry: entry.slug)
 def test_an_entry_is_whole(entry) -> None:
     """Names are unique, and the command names an adapter that exists and its function."""
     assert [one.name for one in ENTRIES].count(entry.name) == 1

@@ -10,6 +10,7 @@ from conformance.entries import Entry, entries
 from conformance.measure import measure, played
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results_file import read_results
+from tests.cases import for_all
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +18,7 @@ _CASES = 6
 """Of each client: what takes time is its start."""
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.slug)
+@for_all("entry", entries(), ids=lambda entry: entry.slug)
 def test_a_part_is_as_published(entry: Entry) -> None:
     """The first plain sample, and some quirks, other ones for each client, have the same verdicts
     and costs as in the file."""

@@ -11,6 +11,7 @@ from conformance.entries import RESULTS, ROOT, entries
 from conformance.page import OVERVIEW, PAGE, page, published
 from mockllm.conformance.site import overview_page
 from mockllm.quirks import QUIRKS, find
+from tests.cases import for_all
 
 FILES = sorted(RESULTS.glob("*.json"))
 MEASURED = dict(zip((path.stem for path in FILES), published(), strict=True))
@@ -23,7 +24,7 @@ def test_each_client_has_its_file() -> None:
     assert {path.stem for path in FILES} == {entry.slug for entry in entries()}
 
 
-@pytest.mark.parametrize("slug", MEASURED)
+@for_all("slug", MEASURED)
 def test_a_file_says_what_was_measured_and_when(slug: str) -> None:
     """Date, version of the client, language, entry point, adapter and how it was measured."""
     results = MEASURED[slug]
@@ -38,14 +39,14 @@ def test_a_file_says_what_was_measured_and_when(slug: str) -> None:
     assert {"cases", "streams"} <= set(results.arguments)
 
 
-@pytest.mark.parametrize("slug", MEASURED)
+@for_all("slug", MEASURED)
 def test_no_mistake_is_one_of_the_adapter(slug: str) -> None:
     """An exception that the adapter raised says nothing about the client."""
     adapter = [one.case for one in MEASURED[slug].cases if one.verdict == "adapter"]
     assert adapter == []
 
 
-@pytest.mark.parametrize("slug", MEASURED)
+@for_all("slug", MEASURED)
 def test_each_form_of_each_quirk_was_played(slug: str) -> None:
     """Every quirk of the API is there, or is left out with a reason."""
     results = MEASURED[slug]
@@ -59,7 +60,7 @@ def test_each_form_of_each_quirk_was_played(slug: str) -> None:
         assert not one.quirk or find(one.quirk)
 
 
-@pytest.mark.parametrize("slug", MEASURED)
+@for_all("slug", MEASURED)
 def test_a_mistake_has_its_evidence(slug: str) -> None:
     """A mistake has its cost, what differs, what came out, and a command that shows it again."""
     for one in MEASURED[slug].cases:
@@ -70,7 +71,7 @@ def test_a_mistake_has_its_evidence(slug: str) -> None:
             assert any(one.case in line for line in one.reproduce), one.case
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_all("path", FILES, ids=lambda path: path.stem)
 def test_a_file_is_small_and_of_no_machine(path: Path) -> None:
     """A file has no path of the machine that measured, and no port."""
     text = path.read_text("utf-8")

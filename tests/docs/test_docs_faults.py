@@ -18,6 +18,7 @@ from mockllm.replay.loading import load
 from mockllm.scenario.faults import FAULTS, TABLES, parse_faults
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 PAGE = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
@@ -87,7 +88,7 @@ def check(folder: Path, line: str, shown: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [pytest.param(one, id=one[:60]) for one in blocks("console")])
+@for_all("block", [pytest.param(one, id=one[:60]) for one in blocks("console")])
 def test_a_block(folder: Path, url: str, block: str) -> None:
     """The commands of a block have the output that the page shows."""
     if "curl" in block and shutil.which("curl") is None:
@@ -118,7 +119,7 @@ def test_every_value_is_on_the_page() -> None:
                 assert re.search(rf"`(?:\w+=)?{one}`", PAGE), f"{name}: {one!r} of {key}"
 
 
-@pytest.mark.parametrize("text", re.findall(r"(?:x-mockllm-fault: |--fault ')([^'`]+)['`]", PAGE))
+@for_all("text", re.findall(r"(?:x-mockllm-fault: |--fault ')([^'`]+)['`]", PAGE))
 def test_the_faults_of_the_page_can_be_read(text: str) -> None:
     """Each fault in a command of the page is one."""
     assert parse_faults(text)

@@ -11,6 +11,7 @@ from mockllm.replay.loading import loads
 from mockllm.replay.routes import RouteCall, RoutePlayer
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.tapes.load import load_tape
+from tests.cases import for_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -26,7 +27,7 @@ def blocks(info):
     ]
 
 
-@pytest.mark.parametrize("source", blocks("yaml"))
+@for_all("source", blocks("yaml"))
 def test_every_example_loads(source):
     """A reader can paste any complete example into a file and serve it."""
     assert loads(source)

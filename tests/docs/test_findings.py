@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def test_every_script_is_on_the_page() -> None:
     assert sorted(PRINTED) == SCRIPTS == sorted(PACKAGES)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@for_all("name", SCRIPTS)
 def test_script_is_small_and_alone(name: str) -> None:
     """A script has at most 25 lines of code, imports nothing of mockllm, and its bytes are on the
     page."""

@@ -13,6 +13,7 @@ import pytest
 from mockllm.checking import Outcome
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import RULES
+from tests.cases import for_all
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "resilience.md").read_text(encoding="utf-8")
@@ -38,7 +39,7 @@ def test_the_page_has_the_rules() -> None:
     assert set(re.findall(r"\| \[`([\w-]+)`\]\(#\1\) \|", PAGE)) == set(RULES)
 
 
-@pytest.mark.parametrize("rule", sorted(REPORTS))
+@for_all("rule", sorted(REPORTS))
 def test_a_rule_has_two_reports(rule: str) -> None:
     """Two public reports at least, each with one sentence about it."""
     urls = [report["url"] for report in REPORTS[rule]]
@@ -49,7 +50,7 @@ def test_a_rule_has_two_reports(rule: str) -> None:
         assert report["what"].endswith(".")
 
 
-@pytest.mark.parametrize("rule", sorted(REPORTS))
+@for_all("rule", sorted(REPORTS))
 def test_the_page_has_the_reports(rule: str) -> None:
     """The section of a rule lists its reports, in their order, and says why and how."""
     text = section(rule)

@@ -10,6 +10,7 @@ from mockllm import dump, loads
 from mockllm.errors import UsageError
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.faults import FAULTS, OF_SERVERS, parse_faults
+from tests.cases import for_all
 from tests.scenario.strategies import all_faults, places
 
 
@@ -19,7 +20,7 @@ def test_a_text_is_read_back(faults: tuple[Fault, ...]) -> None:
     assert parse_faults(faults_text(faults)) == faults
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS.keys() - OF_SERVERS - {"duplicate", "reorder"}))
+@for_all("name", sorted(FAULTS.keys() - OF_SERVERS - {"duplicate", "reorder"}))
 def test_yaml_is_read_back(name: str) -> None:
     """Each fault is written into a scenario and read again."""
     parameters = {"cut": "after=1 event", "drip": "rate=10", "burst": "pause=1s"}

@@ -15,6 +15,7 @@ from mockllm.faults.events import seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.server.thread import ServerThread
+from tests.cases import for_all
 from tests.faults.playing import Received, ask, connect, journal, receive, request_bytes, served
 from tests.timeouts import GIVE_UP
 
@@ -31,7 +32,7 @@ def events(api: str, answer: Received) -> int:
     return len(seen_events(PROTOCOLS[api], answer.body))
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("end", "ended", "whole"),
     [
         ("close", "closed", False),
@@ -40,7 +41,7 @@ def events(api: str, answer: Received) -> int:
         ("orderly", "complete", True),
     ],
 )
-@pytest.mark.parametrize("api", APIS)
+@for_all("api", APIS)
 def test_a_cut_after_events(
     server: ServerThread, api: str, end: str, ended: str, whole: bool
 ) -> None:
@@ -57,8 +58,8 @@ def test_a_cut_after_events(
     assert not entry.complete
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("stream", [True, False])
+@for_all("api", APIS)
+@for_all("stream", [True, False])
 def test_a_cut_after_bytes(server: ServerThread, api: str, stream: bool) -> None:
     """So many bytes of the body arrive."""
     plain = ask(server, api, stream=stream)
@@ -103,8 +104,8 @@ def test_a_refused_connection(server: ServerThread, end: str, ended: str) -> Non
     assert (entry.fault, entry.status, entry.bytes_sent) == (f"refuse:end={end}", 0, 0)
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("kind", ["overloaded", "rate_limit", "server_error"])
+@for_all("api", APIS)
+@for_all("kind", ["overloaded", "rate_limit", "server_error"])
 def test_an_error_in_a_stream(server: ServerThread, api: str, kind: str) -> None:
     """The service's own error comes after the events, in a stream that HTTP completes."""
     failed = ask(server, api, f"error:after=2 events,kind={kind}")
@@ -156,8 +157,8 @@ def test_bodies_of_errors(server: ServerThread, body: str, kind: str | None, beg
     assert bool(answer.body) is bool(begins)
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("what", ["json", "content-type", "html", "error", "gzip", "empty"])
+@for_all("api", APIS)
+@for_all("what", ["json", "content-type", "html", "error", "gzip", "empty"])
 def test_garbled(server: ServerThread, api: str, what: str) -> None:
     """Status 200, and not what it promises."""
     plain = ask(server, api)

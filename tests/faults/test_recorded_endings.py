@@ -14,8 +14,8 @@ import pytest
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.replay.loading import load
-from mockllm.server import copying
 from mockllm.server.options import RecordOptions, ServerOptions
+from mockllm.server.recording import copying
 from mockllm.server.thread import ServerThread
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape

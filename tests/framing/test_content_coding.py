@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 from mockllm.framing.content_coding import Decompressor, UnpackBounds, codings, decompressed
+from tests.cases import for_all
 
 
 def raw_deflate(data):
@@ -38,7 +39,7 @@ PACKED = {
     "br": ("br", brotli),
     "zstd": ("zstd", zstd),
 }
-every_coding = pytest.mark.parametrize(("coding", "pack"), PACKED.values(), ids=PACKED)
+every_coding = for_all(("coding", "pack"), PACKED.values(), ids=PACKED)
 in_members = pytest.mark.parametrize(
     ("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd)], ids=["gzip", "zstd"]
 )
@@ -111,7 +112,7 @@ def test_a_body_that_ends_early(coding, pack, size):
 
 
 @every_coding
-@pytest.mark.parametrize("text", ["data: plain\n\n", '{"a":1}', "[1,2,3]", "a", "{}"])
+@for_all("text", ["data: plain\n\n", '{"a":1}', "[1,2,3]", "a", "{}"])
 def test_data_in_another_coding(coding, pack, text):
     """Text under the name of a coding is an error that names its source, also where its bytes could
     be the beginning of compressed data."""

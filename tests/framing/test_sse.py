@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mockllm.core.frame import Frame
 from mockllm.errors import SSEError, StreamFormatError
 from mockllm.framing.sse import LINE_ENDS, SSEDecoder, decode, encode
+from tests.cases import for_all
 
 BOM = b"\xef\xbb\xbf"
 
@@ -63,7 +64,7 @@ STREAMS = {
         [Frame("\ufffd \ufffd \ufffd \ufffd\ufffd\ufffd ok")],
     ),
 }
-streams = pytest.mark.parametrize(("stream", "frames"), STREAMS.values(), ids=STREAMS.keys())
+streams = for_all(("stream", "frames"), STREAMS.values(), ids=STREAMS.keys())
 
 one_line = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n"), max_size=9)
 ids = one_line.filter(lambda text: "\0" not in text)
@@ -132,7 +133,7 @@ def test_cut_in_two_at_every_byte(stream, frames):
 
 
 @streams
-@pytest.mark.parametrize("line_end", [b"\r\n", b"\r"])
+@for_all("line_end", [b"\r\n", b"\r"])
 def test_line_ends_are_equivalent(stream, frames, line_end):
     """LF, CRLF and CR mean the same."""
     other = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", line_end)
@@ -166,7 +167,7 @@ def test_decode_is_the_inverse_of_encode_at_any_cuts(frames, line_end, cuts):
     assert not decoder.pending
 
 
-@pytest.mark.parametrize("char", [*"\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\x1f\0\ufeff"])
+@for_all("char", [*"\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\x1f\0\ufeff"])
 def test_only_cr_and_lf_end_lines(char):
     """Other Unicode line breaks stay inside the data."""
     assert decode(f"data: a{char}b\n\n".encode()) == [Frame(f"a{char}b")]
@@ -247,7 +248,7 @@ def test_id_counts_when_its_event_is_complete():
     assert decoder.last_event_id == "2"
 
 
-@pytest.mark.parametrize("value", ["", "1.5", "-1", "+1", "1e3", " 5", "5 ", "x", "\u0665", "²"])
+@for_all("value", ["", "1.5", "-1", "+1", "1e3", " 5", "5 ", "x", "\u0665", "²"])
 def test_retry_accepts_digits_only(value):
     """A reconnection time that is not ASCII digits is ignored."""
     assert decode(f"retry: {value}\ndata: x\n\n".encode()) == [Frame("x")]

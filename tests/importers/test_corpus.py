@@ -16,6 +16,7 @@ from mockllm.replay.call import Call
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.tapes.conversion import detected
+from tests.cases import for_all
 from tests.importers.corpus import needs_corpus, recorded_files, title
 from tools.accumulators import BREAKS, CLIENT_CALLS
 from tools.sdks import playing
@@ -31,8 +32,8 @@ def is_stream(one):
     return "event-stream" in one.header("content-type")
 
 
-every_exchange = pytest.mark.parametrize("source", EXCHANGES, ids=IDS.get)
-every_stream = pytest.mark.parametrize(
+every_exchange = for_all("source", EXCHANGES, ids=IDS.get)
+every_stream = for_all(
     "source", [name for name, one in EXCHANGES.items() if is_stream(one)], ids=IDS.get
 )
 every_whole_answer = pytest.mark.parametrize(

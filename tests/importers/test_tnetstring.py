@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mockllm.errors import WireError
 from mockllm.importers.tnetstring import MAX_DEPTH, IncompleteError, loads, values
+from tests.cases import for_all
 from tests.importers.tnetstrings import dumps
 
 SCALARS = (
@@ -53,13 +54,13 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("data", EXAMPLES)
+@for_all("data", EXAMPLES)
 def test_examples(data):
     """Every type is read as its value."""
     assert loads(data) == EXAMPLES[data]
 
 
-@pytest.mark.parametrize("data", INVALID)
+@for_all("data", INVALID)
 def test_malformed_data(data):
     """Malformed data are an error with their offset."""
     with pytest.raises(WireError, match=INVALID[data]) as caught:

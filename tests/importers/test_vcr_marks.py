@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.importers.vcr_marks import convert
+from tests.cases import for_all
 
 MARKS = {
     "@pytest.mark.vcr": "@pytest.mark.mockllm_recorded",
@@ -64,7 +65,7 @@ NOTES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("source", NOTES)
+@for_all("source", NOTES)
 def test_what_is_not_converted(source):
     """What has no counterpart is listed, with its line and what to do."""
     (note,) = convert(source).notes

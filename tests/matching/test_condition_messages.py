@@ -18,6 +18,7 @@ from mockllm.matching.conditions import (
 )
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Expect, Match, TextCondition
+from tests.cases import for_all
 
 
 @pytest.mark.parametrize(("expected", "actual"), [(1, True), (0, False), (True, 1), (False, 0)])
@@ -27,13 +28,13 @@ def test_a_boolean_is_no_number(expected: Any, actual: Any) -> None:
     assert check_partial("body", {"a": [{"b": expected}]}, {"a": [{"b": actual}]}) == message
 
 
-@pytest.mark.parametrize("value", [True, False, 0, 1, 1.0, "a", None, [], {}, [1], {"a": [None]}])
+@for_all("value", [True, False, 0, 1, 1.0, "a", None, [], {}, [1], {"a": [None]}])
 def test_a_value_contains_itself(value: Any) -> None:
     """Equal values of one kind match."""
     assert check_partial("body", value, value) is None
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("expected", "actual", "message"),
     [
         ({"a": 1}, {"a": 1, "b": 2}, None),

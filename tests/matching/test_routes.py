@@ -12,6 +12,7 @@ from mockllm.errors import NoMatchError
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 
 JSON = {"content-type": "application/json"}
 
@@ -40,7 +41,7 @@ def chosen(found: RouteIndex, *args: object, **headers: str) -> list[tuple[str, 
     return [(scenario.name, turn) for scenario, turn in turns]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("route", "sent", "fits"),
     [
         ("POST /v1/embeddings", "POST /v1/embeddings", True),

@@ -12,6 +12,7 @@ from mockllm.matching import index as module
 from mockllm.matching.index import ScenarioIndex, _SubstringIndex, mint_token
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, Scenario, TextCondition, TextPart, TurnSpec
+from tests.cases import for_all
 
 TURNS = (TurnSpec(reply=(TextPart("x"),)),)
 
@@ -54,7 +55,7 @@ GRAMS = [f"nospace{n}atall" for n in range(40)]
 SHORT = ["q1", "zz9"]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "right"),
     [
         ("say the word7 here now", ["the word7 here"]),

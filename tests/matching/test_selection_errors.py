@@ -10,6 +10,7 @@ from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.naming import split_model
 from mockllm.matching.select import Selection, select
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 
 SERVED = ScenarioIndex(
     loads(
@@ -301,7 +302,7 @@ turns:
 RESULT = Message("tool", "x", call_id="call_1")
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("calls", "agree"),
     [
         ([("call_1", "f"), ("call_2", "f"), ("call_3", "g")], True),

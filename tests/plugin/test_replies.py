@@ -10,9 +10,10 @@ import mockllm_pytest
 from mockllm.scenario.document import TABLES
 from mockllm_pytest import parts
 from mockllm_pytest.sessions import MockSession
+from tests.cases import for_all
 
 
-@pytest.mark.parametrize("kind", [name for name in TABLES if name.endswith("_part")])
+@for_all("kind", [name for name in TABLES if name.endswith("_part")])
 def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
     """The function of a part accepts every key that the part has in a file."""
     name = kind.removesuffix("_part")

@@ -14,6 +14,7 @@ from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.ag_ui import PROTOCOL
 from mockllm.protocols.ag_ui.objects import Options
+from tests.cases import for_all
 
 Json = dict[str, Any]
 ANSWER = "msg_" + "a" * 24
@@ -197,7 +198,7 @@ STRICTER = ("tools[0].name must be", "tools[0].parameters must be", "toolCallId 
 """Refused input that the official types, which are laxer here, accept."""
 
 
-@pytest.mark.parametrize(("value", "message"), ILL_TYPED, ids=[m for _, m in ILL_TYPED])
+@for_all(("value", "message"), ILL_TYPED, ids=[m for _, m in ILL_TYPED])
 def test_ill_typed_input_is_refused(value: Any, message: str) -> None:
     """Input of another type gets 422, with its path in the message."""
     with pytest.raises(RequestError) as caught:
@@ -228,7 +229,7 @@ def test_impossible_histories_are_refused(value: Any, message: str) -> None:
     assert (caught.value.status, caught.value.code) == (400, "invalid_history")
 
 
-@pytest.mark.parametrize("value", [v for v, _ in ILL_TYPED[1:] + IMPOSSIBLE])
+@for_all("value", [v for v, _ in ILL_TYPED[1:] + IMPOSSIBLE])
 def test_lenient_parsing_refuses_nothing(value: Any) -> None:
     """Input that is not checked is read as far as possible."""
     assert isinstance(parse(value, strict=False), Request)

@@ -20,6 +20,7 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.protocols.anthropic_messages import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json, event, read
 
 CALL = {"type": "tool_use", "id": "toolu_A", "name": "f", "input": {}}
@@ -67,8 +68,8 @@ def test_start_has_id_and_model() -> None:
     assert decoder.decode(BEGIN) == [Start("msg_1", "m")]
 
 
-@pytest.mark.parametrize("position", range(len(PLAIN) + 1))
-@pytest.mark.parametrize(
+@for_all("position", range(len(PLAIN) + 1))
+@for_all(
     "frame",
     [
         Frame('{"type": "ping"}', event="ping"),
@@ -106,7 +107,7 @@ def test_padding_and_order_of_fields_do_not_matter() -> None:
     assert read(*spaced) == HELLO
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("given_frames", "expected"),
     [
         ([start(CALL), arguments(""), stop()], ToolCall("f", "toolu_A")),

@@ -9,6 +9,7 @@ import pytest
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json
 from tests.protocols.test_anthropic_request import (
     TOOL,
@@ -235,9 +236,7 @@ REFUSED: list[tuple[str, Json, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"), [pytest.param(v, message, id=name) for name, v, message in REFUSED]
-)
+@for_all(("value", "message"), [pytest.param(v, message, id=name) for name, v, message in REFUSED])
 def test_refused(value: Json, message: str) -> None:
     """A strict request is refused with the service's message and the path; a lenient one is
     accepted."""

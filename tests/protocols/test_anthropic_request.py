@@ -15,6 +15,7 @@ from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json
 from tests.strategies import json_values
 
@@ -204,7 +205,7 @@ ACCEPTED: list[tuple[str, Json]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [pytest.param(v, id=name) for name, v in ACCEPTED])
+@for_all("value", [pytest.param(v, id=name) for name, v in ACCEPTED])
 def test_accepted(value: Json) -> None:
     """Requests that the service accepts are accepted."""
     assert parsed(value).model == "m"

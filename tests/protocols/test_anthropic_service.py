@@ -13,6 +13,7 @@ from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import PROTOCOL
 from mockllm.protocols.base import Lookup, Reply
+from tests.cases import for_all
 from tests.protocols.strict import problems
 
 
@@ -29,7 +30,7 @@ def test_headers_of_an_answer() -> None:
     assert PROTOCOL.headers(reply, False)["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("status", "type"),
     [
         (400, "invalid_request_error"),

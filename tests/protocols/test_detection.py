@@ -1,12 +1,11 @@
 """Detection: the protocol of a recorded exchange, by the end of its path."""
 
-import pytest
-
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
+from tests.cases import for_all
 
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
 VERTEX = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers"
@@ -49,7 +48,7 @@ def captured(url, method="POST", body=b"{}"):
     return Captured(method, url, (), body, 200, (), ())
 
 
-@pytest.mark.parametrize("url", SPOKEN)
+@for_all("url", SPOKEN)
 def test_detected_protocols(url):
     """Services with another's API behind a path prefix of their own are detected as that API."""
     name, target = SPOKEN[url]
@@ -72,7 +71,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("url", OTHERS)
+@for_all("url", OTHERS)
 def test_undetected_exchanges(url):
     """An exchange without a model, or over an unsupported API, is skipped with a reason."""
     found = detected(captured(url))

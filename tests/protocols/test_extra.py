@@ -21,6 +21,7 @@ from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import apply_to_body, content, difference
 from mockllm.protocols.field_patch import merged, patch_of, patched
 from mockllm.protocols.normalisation import answer_in, in_envelope, normalized, value_of
+from tests.cases import for_all
 from tests.strategies import every_part, json_values, turns
 from tests.test_laws import usual_request
 
@@ -289,8 +290,8 @@ def test_text_is_copied_and_not_repeated() -> None:
     assert normalized(CHAT, after) == normalized(CHAT, changed(frames, renamed)[2:5])
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
-@pytest.mark.parametrize("streamed", [True, False])
+@for_all("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+@for_all("streamed", [True, False])
 def test_a_changed_text_is_no_extra(protocol: WireProtocol, streamed: bool) -> None:
     """An extra never holds text of the model, though it could give the recorded frames."""
     if protocol.name == "agui" and not streamed:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, ToolCall
 from mockllm.protocols.gemini.partial import Writer, cut, parse_path
+from tests.cases import for_all
 from tests.protocols.test_gemini_decoder import STOP, call, chunk, read
 from tests.strategies import json_values, texts
 
@@ -87,7 +88,7 @@ def test_an_out_of_order_fragment_is_kept() -> None:
     assert turn.parts[1] == Opaque("gemini", Frame(json.dumps(back)))
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("path", "steps"),
     [
         ("$.a.b[0]", ("a", "b", 0)),

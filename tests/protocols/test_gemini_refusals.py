@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.test_gemini_requests import HELLO, history, parsed, with_tools
 from tests.strategies import json_values, texts
 
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 ANSWERED = [{"name": "f", "response": {}}]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("body", "param", "message"),
     [
         ({}, "contents", "* GenerateContentRequest.contents: contents is not specified"),

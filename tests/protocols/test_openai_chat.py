@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from openai.types.chat import ChatCompletionChunk
 
 from mockllm.core.events import Cite, StreamError
@@ -14,6 +13,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_chat import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.strict import problems
 from tests.protocols.test_openai_chat_laws import USAGE, decoded, frames, replayed, reply
 
@@ -218,14 +218,14 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@for_all("name", STREAMS)
 def test_stream_has_exactly_the_bytes_of_the_service(name: str) -> None:
     """Each kind of answer is streamed as by the service, key by key."""
     turn, expected = STREAMS[name]
     assert data(turn) == expected
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@for_all("name", STREAMS)
 def test_samples_survive(name: str) -> None:
     """A sample stream decodes to the projection of its turn."""
     turn, _ = STREAMS[name]
@@ -299,7 +299,7 @@ def test_foreign_finish_reasons() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_all(
     "name", [name for name in STREAMS if name not in ("error", "frames of this API and of another")]
 )
 def test_sample_chunks_are_strictly_typed(name: str) -> None:

@@ -10,6 +10,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat import PROTOCOL, Options
+from tests.cases import for_all
 from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
 
 
@@ -87,7 +88,7 @@ ONE_CALL: dict[str, list[Json]] = {
 }
 
 
-@pytest.mark.parametrize("name", ONE_CALL)
+@for_all("name", ONE_CALL)
 def test_every_form_of_one_call(name: str) -> None:
     """Every form decodes to the same call."""
     assert called(*ONE_CALL[name]) == [A]

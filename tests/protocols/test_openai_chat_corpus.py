@@ -18,6 +18,7 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.framing import sse
 from mockllm.protocols.openai_chat import PROTOCOL
+from tests.cases import for_all
 from tests.strategies import json_values, texts
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "chat"
@@ -125,7 +126,7 @@ def accumulated(chunks: list[Json]) -> Json:
     return total
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@for_all("path", STREAMS)
 def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
     """The decoded turn of a recorded stream equals the sum of its chunks."""
     decoder = PROTOCOL.decoder()
@@ -151,7 +152,7 @@ def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
     assert decoder.complete == (expected["finish"] is not None or done or failed)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@for_all("path", STREAMS)
 def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     """A recorded stream in parts of seven bytes decodes to the same frames."""
     stream = path.read_bytes()
@@ -160,7 +161,7 @@ def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     assert [f for part in parts for f in decoder.decode(part)] == sse.decode(stream)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@for_all("path", STREAMS)
 def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
     """A recorded stream has one start, before any text, and at most one usage."""
     decoder = PROTOCOL.decoder()

@@ -12,6 +12,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat import PROTOCOL
+from tests.cases import for_all
 
 Json = dict[str, Any]
 
@@ -219,7 +220,7 @@ KEPT: dict[str, Frame] = {
 }
 
 
-@pytest.mark.parametrize("name", KEPT)
+@for_all("name", KEPT)
 def test_unknown_frames_are_kept(name: str) -> None:
     """A frame that the decoder cannot read is kept after the parts, and decoding goes on."""
     got = turn(KEPT[name], chunk({"content": "a"}), KEPT[name], chunk({}, "stop"))

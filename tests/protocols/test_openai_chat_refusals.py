@@ -9,6 +9,7 @@ import pytest
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat import PROTOCOL
+from tests.cases import for_all
 from tests.protocols.test_openai_chat_requests import (
     TOOL,
     USER,
@@ -239,7 +240,7 @@ REFUSED: list[tuple[str, Json, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("value", "param", "code"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
 def test_refused(value: Json, param: str, code: str | None) -> None:
@@ -251,7 +252,7 @@ def test_refused(value: Json, param: str, code: str | None) -> None:
     assert PROTOCOL.error_body(error)["error"]["type"] == "invalid_request_error"
 
 
-@pytest.mark.parametrize("value", [case[1] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@for_all("value", [case[1] for case in REFUSED], ids=[case[0] for case in REFUSED])
 def test_lenient_parsing_accepts_all_of_them(value: Json) -> None:
     """Without strictness none of these is refused."""
     assert PROTOCOL.parse(value, NO_TARGET, False).api == "chat"

@@ -16,6 +16,7 @@ from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat import PROTOCOL, Options
 from tests import strategies
+from tests.cases import for_all
 from tests.protocols.test_openai_chat_corpus import chunks, entries, objects
 from tests.protocols.test_openai_chat_decoder import USED, Json, calls, chunk, entry
 
@@ -92,7 +93,7 @@ RESTS: dict[str, tuple[Json, Json]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RESTS)
+@for_all("name", RESTS)
 def test_unread_fields_are_kept(name: str) -> None:
     """Each unknown field beside known ones is kept as a chunk of its own."""
     given_, expected = RESTS[name]

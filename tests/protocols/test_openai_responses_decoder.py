@@ -25,6 +25,7 @@ from mockllm.core.turn import (
 from mockllm.framing import sse
 from mockllm.protocols.openai_responses import PROTOCOL, Decoder
 from tests import strategies
+from tests.cases import for_all
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "responses"
 RECORDED = sorted(CORPUS.glob("*/response.sse"))
@@ -91,7 +92,7 @@ def recorded(path: Path) -> tuple[Turn, dict[str, Any], list[sse.Frame]]:
     return fold(events), json.loads(frames[-1].data or "")["response"], frames
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+@for_all("path", RECORDED, ids=lambda path: path.parent.name)
 def test_a_recorded_stream_equals_its_response(path: Path) -> None:
     """Text, reasoning, calls, usage and finish equal those of the response in the last event."""
     turn, response, _ = recorded(path)
@@ -105,7 +106,7 @@ def test_a_recorded_stream_equals_its_response(path: Path) -> None:
     assert turn.reasoning == body.reasoning or not body.reasoning
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+@for_all("path", RECORDED, ids=lambda path: path.parent.name)
 def test_recorded_hosted_frames_are_kept(path: Path) -> None:
     """Frames of hosted tools are all kept, verbatim and in their order."""
     turn, response, frames = recorded(path)
@@ -127,7 +128,7 @@ def test_recorded_hosted_frames_are_kept(path: Path) -> None:
 PLAIN = Turn((CALL_A,), "tool_calls")
 
 
-@pytest.mark.parametrize(
+@for_all(
     "events",
     [
         pytest.param([A_DONE, completed()], id="item done alone"),

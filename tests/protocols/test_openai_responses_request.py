@@ -18,6 +18,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.openai_responses import PROTOCOL, deleted, input_items
 from tests import strategies
+from tests.cases import for_all
 from tests.protocols import strict
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
@@ -46,7 +47,7 @@ def test_a_short_request() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("item", "message"),
     [
         ({"role": "user", "content": "a"}, Message("user", "a")),
@@ -326,7 +327,7 @@ REFUSALS: list[tuple[dict[str, Any], str | None, str | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "param", "code", "message"), REFUSALS, ids=str)
+@for_all(("change", "param", "code", "message"), REFUSALS, ids=str)
 def test_refusals(
     change: dict[str, Any], param: str | None, code: str | None, message: str
 ) -> None:

@@ -19,6 +19,7 @@ from mockllm.protocols.openai_responses import PROTOCOL, Decoder
 from mockllm.protocols.openai_responses.items import KINDS as ITEMS
 from mockllm.protocols.openai_responses.server_tools import BY_KIND
 from tests import strategies
+from tests.cases import for_all
 from tests.protocols.strict import problems
 from tests.protocols.test_openai_responses import REPLY, TOKEN, in_a_body, played, read, values
 
@@ -219,7 +220,7 @@ CALLS = {
         [],
     ),
 }
-every_call = pytest.mark.parametrize("name", CALLS)
+every_call = for_all("name", CALLS)
 
 
 def streamed(call: ServerTool | ToolCall) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.gemini import QUIRKS as GEMINI
 from mockllm.replay.compilation.resolve import resolve
 from tests import strategies
+from tests.cases import for_all
 from tests.quirks.event_laws import assert_plays, named, read, sent, summary
 from tests.quirks.playing import decoded_turn, plain, play
 
@@ -142,8 +143,8 @@ _PARTS = strategies.parts | strategies.tool_calls(well_formed=False)
 ODD_TURNS = {api: strategies.turns(_PARTS | _odd(api)) for api in ODD}
 TURNS = strategies.turns(_PARTS)
 
-forms = pytest.mark.parametrize(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
-read_forms = pytest.mark.parametrize(
+forms = for_all(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
+read_forms = for_all(
     ("api", "quirk", "variant"), READ, ids=[named(quirk, variant) for _, quirk, variant in READ]
 )
 few = settings(max_examples=12)
@@ -190,9 +191,9 @@ def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Va
 
 
 @pytest.mark.slow
+@forms
 @few
 @given(st.data())
-@forms
 def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
     """No turn makes a variant fail, whatever frames it has; times stay sorted."""
     assert_plays(data.draw(ODD_TURNS[api]), api, quirk, variant)
@@ -210,9 +211,9 @@ def test_every_odd_frame_plays(api: str) -> None:
 
 
 @pytest.mark.slow
+@read_forms
 @few
 @given(st.data())
-@read_forms
 def test_any_turn_decodes_to_the_declared_turn(
     api: str, quirk: Quirk, variant: Variant, data: st.DataObject
 ) -> None:

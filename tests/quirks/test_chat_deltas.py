@@ -10,6 +10,7 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.chat.deltas import QUIRKS
 from mockllm.quirks.samples import INTERLEAVED, TEXT_AND_TWO_CALLS
+from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import (
     A1,
@@ -143,7 +144,7 @@ def _table() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
     """Each variant turns its sample into exactly these events."""
     quirk, _, variant = name.partition(":")

@@ -21,6 +21,7 @@ from mockllm.quirks.samples import (
     ZERO,
 )
 from mockllm.scenario.model import Scenario
+from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import (
     A1,
@@ -44,7 +45,7 @@ from tests.strategies import opaques, parts, turns
 
 QUIRKS = (*ENVELOPE, *EVENTS)
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
-EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
 
 CALLS = chunk("{}", '"tool_calls"')
 SAFE = (
@@ -183,7 +184,7 @@ def _table() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
     """Each variant turns its sample into exactly these events."""
     quirk, _, variant = name.partition(":")
@@ -276,7 +277,7 @@ def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
     laws.leaves_the_unknown(variant)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("name", "scenario"),
     [
         ("chat-two-calls-one-chunk", CALL),

@@ -13,13 +13,14 @@ from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.finish import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS
 from mockllm.scenario.model import Scenario
+from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, chunk, sent, usage
 from tests.quirks.playing import plain, play
 from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
-EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
 CALLED = [
     chunk(
         '{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_A1",'
@@ -78,7 +79,7 @@ def _table() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
     """Each variant turns its sample into exactly these events."""
     quirk, _, variant = name.partition(":")

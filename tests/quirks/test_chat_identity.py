@@ -13,6 +13,7 @@ from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.identity import QUIRKS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TEXT
+from tests.cases import for_all
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, ROLE, first, then
@@ -20,7 +21,7 @@ from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
-EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
 
 A1 = r'"id":"call_A1","type":"function","function":{"name":"get_weather","arguments":""}'
 B2 = r'"id":"call_B2","type":"function","function":{"name":"get_time","arguments":""}'
@@ -179,7 +180,7 @@ def _table() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
+@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
     """Each variant turns its sample into exactly these events."""
     quirk, _, variant = name.partition(":")

@@ -16,6 +16,7 @@ from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.responses import QUIRKS as RESPONSES
 from mockllm.replay.compilation.resolve import resolve
+from tests.cases import for_all
 from tests.quirks.event_laws import assert_plays, named, odd_turns, read, sent, summary
 from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import turns
@@ -85,8 +86,8 @@ IDLE = {
 UNREAD = {"resp-legacy-names"}
 READ = [form for form in FORMS if form[1].prose.right != "error" and form[1].name not in UNREAD]
 
-forms = pytest.mark.parametrize(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
-read_forms = pytest.mark.parametrize(
+forms = for_all(("api", "quirk", "variant"), FORMS, ids=list(BY_NAME))
+read_forms = for_all(
     ("api", "quirk", "variant"), READ, ids=[named(quirk, variant) for _, quirk, variant in READ]
 )
 few = settings(max_examples=12)
@@ -122,18 +123,18 @@ def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Va
 
 
 @pytest.mark.slow
+@forms
 @few
 @given(st.data())
-@forms
 def test_any_turn_plays(api: str, quirk: Quirk, variant: Variant, data: st.DataObject) -> None:
     """No turn makes a variant fail, whatever frames it has; times stay sorted."""
     assert_plays(data.draw(odd_turns(api)), api, quirk, variant)
 
 
 @pytest.mark.slow
+@read_forms
 @few
 @given(st.data())
-@read_forms
 def test_any_turn_decodes_to_the_declared_turn(
     api: str, quirk: Quirk, variant: Variant, data: st.DataObject
 ) -> None:

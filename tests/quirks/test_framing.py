@@ -11,6 +11,7 @@ from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
+from tests.cases import for_all
 from tests.quirks.playing import decoded_turn, events, plain, play
 
 APIS = tuple(PROTOCOLS)
@@ -186,8 +187,8 @@ def test_unicode_line_separators():
     assert rb"l\u000b\f\u001c\u001d\u001eo" in body("sse-unicode-line-separators:controls")
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("name", ["", ":line-separator", ":next-line", ":controls"])
+@for_all("api", APIS)
+@for_all("name", ["", ":line-separator", ":next-line", ":controls"])
 def test_separators_are_part_of_the_text(api, name):
     """The text that a client decodes has the separators in it."""
     quirk = NAMED["sse-unicode-line-separators"]

@@ -26,6 +26,7 @@ from mockllm.quirks.samples import TEXT
 from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Wire
+from tests.cases import for_all
 from tests.quirks.playing import decoded_turn, frames, plain, play
 from tests.strategies import opaques, parts, turns
 
@@ -101,7 +102,7 @@ OWN = {  # these services send this without the quirk
 }
 
 
-@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+@for_all(("quirk", "variant", "api"), CELLS)
 def test_every_variant_changes_its_sample(quirk, variant, api):
     """No variant has the bytes of the plain sample."""
     before, after = plain(quirk.sample, api), play(quirk, variant, api)

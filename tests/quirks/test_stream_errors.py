@@ -17,6 +17,7 @@ from mockllm.quirks.stream_errors import QUIRKS
 from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Wire
+from tests.cases import for_all
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 from tests.strategies import opaques, parts, turns
 
@@ -129,7 +130,7 @@ def test_every_quirk_of_the_group_is_there():
     }
 
 
-@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+@for_all(("quirk", "variant", "api"), CELLS)
 def test_every_variant_decodes_to_the_declared_turn(quirk, variant, api):
     """A lenient decoder reads the error and the text before it; it keeps an error of an unknown
     shape whole."""
@@ -176,7 +177,7 @@ odd_frames = st.sampled_from(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("quirk", "variant", "api"), CELLS)
+@for_all(("quirk", "variant", "api"), CELLS)
 @settings(max_examples=15)
 @given(data=st.data())
 def test_every_turn_can_be_played(quirk, variant, api, data):

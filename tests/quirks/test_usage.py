@@ -13,13 +13,14 @@ from mockllm.protocols.openai_chat import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.usage import QUIRKS
 from mockllm.quirks.samples import TEXT
+from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, sent, usage
 from tests.quirks.playing import plain, play
 from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
-EACH = pytest.mark.parametrize(("quirk", "variant"), laws.each_variant(QUIRKS))
+EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
 
 
 def spent(each: str, output: int) -> str:
@@ -72,7 +73,7 @@ def test_usage_is_reported_without_being_requested(quirk: Quirk, variant: Varian
     assert not any(b'"usage"' in part.data for part in laws.streamed(HELLO, Options()))
 
 
-@pytest.mark.parametrize(
+@for_all(
     "turn",
     [
         Turn((Text(("Hel", "lo")),), "stop"),

@@ -14,6 +14,7 @@ from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import LONG_TEXT, NOT_OFFERED, SAMPLES
 from mockllm.replay.compilation.http_answer import HttpAnswer
+from tests.cases import for_all
 from tests.quirks.playing import plain, play
 
 SMALL = tuple(sample for sample in (*SAMPLES.values(), NOT_OFFERED) if sample is not LONG_TEXT)
@@ -54,7 +55,7 @@ def _received(api: str) -> dict[tuple[tuple[object, ...], ...], list[str]]:
     return received
 
 
-@pytest.mark.parametrize(("quirk", "variant", "api"), FORMS)
+@for_all(("quirk", "variant", "api"), FORMS)
 def test_a_variant_changes_its_sample(quirk: Quirk, variant: Variant, api: str) -> None:
     """The stream of its own sample differs from the plain one in bytes, writes, headers or end."""
     sample = quirk.sample_of(variant)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mockllm.redaction.assignments import assigned
+from tests.cases import for_all
 
 
 def found(text: str) -> list[tuple[str, str]]:
     return [(kind, text[slice(*span)]) for kind, span in assigned(text)]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "secret"),
     [
         ("Server=db;Uid=app;Pwd=hunter;", "hunter"),
@@ -33,7 +34,7 @@ def test_a_password_that_is_a_word(text: str, secret: str) -> None:
     assert found(text) == [("password or key", secret)]
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [
         "the password: should contain a digit",

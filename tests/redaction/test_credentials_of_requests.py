@@ -15,11 +15,12 @@ from mockllm.redaction.credentials import (
     with_parameters,
 )
 from mockllm.tapes.captured import Captured
+from tests.cases import for_all
 
 KEY = "sk-proj-Abcdefghijklmnop1234"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("name", "value", "secret"),
     [
         ("Authorization", "x", True),
@@ -49,7 +50,7 @@ def test_a_value_that_holds_a_credential(value: str, secret: bool) -> None:
     assert holds_credential(value) == secret
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("name", "value", "secret"),
     [
         ("limit", "10", False),
@@ -70,7 +71,7 @@ def test_a_parameter(name: str, value: str, secret: bool) -> None:
     assert parameter_is_secret(name, value) == secret
 
 
-@pytest.mark.parametrize(
+@for_all(
     "name",
     ["$.xgafv", "$alt", "after", "after_id", "alt", "api-version", "background", "before",
      "before_id", "beta", "deployment", "force", "include", "include[]", "include_obfuscation",
@@ -107,7 +108,7 @@ def test_secret_parameters_are_replaced() -> None:
     assert with_parameters("", hidden) == ""
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("value", "words"),
     [
         ("abcdefg1", ["abcdefg1"]),
@@ -247,7 +248,7 @@ def test_credentials_of_a_url() -> None:
     assert list(credentials_of(captured("https://odd.test/v1"))) == []
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("url", "clean"),
     [
         ("https://odd.test/v1/chat?alt=sse", "https://odd.test/v1/chat?alt=sse"),

@@ -6,6 +6,7 @@ import pytest
 
 from mockllm.redaction.channels import Channel
 from mockllm.redaction.document_strings import Document, document
+from tests.cases import for_all
 
 MARK = "\ufeff"
 
@@ -49,7 +50,7 @@ def test_names_and_numbers_on_request() -> None:
     assert kinds(read('{"a": 1}', every=True)) == [("name", "a"), ("number", "1")]
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text", ["", "plain", "12", '"x"', "  ", MARK, "{no json", "(data: x)", "xdata: {}", "{}x"]
 )
 def test_what_is_no_document(text: str) -> None:
@@ -186,7 +187,7 @@ def test_items_that_are_named_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_all(
     "name",
     ["content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning",
      "reasoning_content", "refusal", "summary_text", "input", "partial"],
@@ -197,7 +198,7 @@ def test_the_fields_that_hold_fragments(name: str) -> None:
     assert channels(read(text)) == [(["a", "b"], True, True)]
 
 
-@pytest.mark.parametrize(
+@for_all(
     "name",
     ["id", "object", "model", "type", "role", "name", "event", "status", "finish_reason",
      "stop_reason", "item_id", "response_id", "call_id", "messageId", "toolCallId",

@@ -17,6 +17,7 @@ from mockllm import ServerOptions, ServerThread, loads
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.server.options import RecordOptions
+from tests.cases import for_all
 from tests.cli.conftest import Program
 from tests.timeouts import GIVE_UP
 
@@ -246,7 +247,7 @@ def recorded_output(tmp_path_factory):
     return Output(journal, *[Path(log.name).read_text() for log in logs], files)
 
 
-@pytest.mark.parametrize(("case", "secrets"), SECRETS, ids=[str(case)[:60] for case, _ in SECRETS])
+@for_all(("case", "secrets"), SECRETS, ids=[str(case)[:60] for case, _ in SECRETS])
 def test_secrets_are_nowhere(recorded_output, case, secrets):
     """No secret of a header or a target is in the journal, in a log or in a recording."""
     left = [

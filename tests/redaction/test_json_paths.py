@@ -6,6 +6,7 @@ import pytest
 
 from mockllm.errors import UsageError
 from mockllm.redaction.json_paths import compiled
+from tests.cases import for_all
 
 
 def finds(path: str, *steps: str | int) -> bool:
@@ -15,7 +16,7 @@ def finds(path: str, *steps: str | int) -> bool:
     return pattern.search("".join(f"\x1f{step}" for step in steps)) is not None
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("path", "found", "not_found"),
     [
         ("$.user", [("user",), ("user", "name"), ("user", 0)], [("users",), ("a", "user")]),
@@ -54,7 +55,7 @@ def test_several_paths() -> None:
     assert compiled([]) is None
 
 
-@pytest.mark.parametrize(
+@for_all(
     "path",
     ["", "$", "a", ".a", "a.b", "$a", "$.", "$..", "$.a.", "$.a[", "$.a[x]", "$.a[-1]", "$[a]",
      "$.a b", "$.1", "$.a[0", "$['a]", "$.a?", "x.a", "@.a",

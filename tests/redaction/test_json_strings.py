@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.redaction.broken_json import completed
 from mockllm.redaction.json_strings import Field, Reader, StringValue
+from tests.cases import for_all
 
 
 def read(source: str, *, every: bool = False, base: int = 0) -> list[StringValue] | None:
@@ -230,7 +231,7 @@ def test_the_fields_that_identify_an_item(name: str) -> None:
     assert ids(f'{{"{name}": null, "x": "y"}}') == [("",)]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "whole"),
     [
         ('{"a": "b', '{"a": "b"}'),
@@ -259,9 +260,7 @@ def test_json_that_breaks_off(text: str, whole: str) -> None:
     assert Reader().read(whole) is not None
 
 
-@pytest.mark.parametrize(
-    "text", ["", "no", "{}", '{"a": "b"}', '"a"', '{"a": tr', "[1 2", "}", '{"a" "b"', "]["]
-)
+@for_all("text", ["", "no", "{}", '{"a": "b"}', '"a"', '{"a": tr', "[1 2", "}", '{"a" "b"', "]["])
 def test_what_cannot_be_completed(text: str) -> None:
     """What is whole, and what is no JSON so far."""
     assert completed(text) is None

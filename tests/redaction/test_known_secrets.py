@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.redaction.known_secrets import MIN_MATCH, KnownSecrets
+from tests.cases import for_all
 
 LONG = "abcdefghijklmnopqrstuvwxyz"
 
@@ -15,8 +16,8 @@ def find(text: str, *secrets: str) -> list[tuple[str, tuple[int, int]]]:
     return list(KnownSecrets(secrets).find(text))
 
 
-@pytest.mark.parametrize("start", range(14))
-@pytest.mark.parametrize("before", [0, 1, 5, 6, 11])
+@for_all("start", range(14))
+@for_all("before", [0, 1, 5, 6, 11])
 def test_any_twelve_characters_are_found(start: int, before: int) -> None:
     """At any position of the text and of the secret."""
     part = LONG[start : start + 12]
@@ -54,7 +55,7 @@ def test_what_is_found_is_in_both(secret: str, noise: str, at: int) -> None:
         assert text[start:end] in secret
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("secret", "text", "spans"),
     [
         ("pass1word", "my pass1word!", [(3, 12)]),

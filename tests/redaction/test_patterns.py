@@ -18,6 +18,7 @@ from mockllm.redaction.randomness import (
     looks_generated,
     looks_random,
 )
+from tests.cases import for_all
 
 
 def credentials(text: str) -> list[tuple[str, str]]:
@@ -45,7 +46,7 @@ def test_the_candidates_of_a_text() -> None:
     assert found == [one for one in PATTERNS if one in found]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "found"),
     [
         ('api_key = "abcdef1"', "abcdef1"),
@@ -91,7 +92,7 @@ def test_several_values_after_their_names() -> None:
     assert [one for _, one in credentials("x" * 40 + "_password=abcdefg1")] == ["abcdefg1"]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "part"),
     [
         ("see sk-Abcdefgh1", "sk-Abcdefgh1"),
@@ -113,7 +114,7 @@ def test_a_part_of_a_key_at_the_end(text: str, part: str | None) -> None:
     assert (None if span is None else text[slice(*span)]) == part
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "found"),
     [
         ("eve@corp.io", ["eve@corp.io"]),
@@ -165,7 +166,7 @@ def test_what_looks_random(value: str, random: bool) -> None:
     assert looks_random(value) == random
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("value", "both", "generated", "password"),
     [
         ("abc123", True, True, True),

@@ -6,6 +6,7 @@ import pytest
 
 from mockllm.redaction.detector import Detector, kinds
 from mockllm.redaction.personal import PERSONAL
+from tests.cases import for_all
 
 ON = Detector(frozenset(("phone", "iban", "card", "ssn")))
 
@@ -14,7 +15,7 @@ def found(text: str, detector: Detector = ON) -> list[tuple[str, str]]:
     return [(kind, text[slice(*span)]) for kind, span in detector.find(text)]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "kind", "secret"),
     [
         ("call +41 44 668 18 00 now", "phone", "+41 44 668 18 00"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from mockllm.redaction.placeholders import (
     spread_out,
     wildcards,
 )
+from tests.cases import for_all
 
 
 def test_secrets_are_numbered_by_first_appearance() -> None:
@@ -41,7 +41,7 @@ def test_an_address_is_the_same_in_any_case() -> None:
     assert placeholders.known[0] == "eve@corp.io"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("secret", "expected"),
     [
         ("x" * 10, "REDACTED-1"),
@@ -64,7 +64,7 @@ def test_the_form_of_a_placeholder(secret: str, expected: str) -> None:
     assert len(expected) >= len(secret)
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
+@for_all("prefix", PREFIXES)
 def test_the_beginning_of_a_key_stays(prefix: str) -> None:
     """It says whose key it is, and is no secret; the longest one that fits counts."""
     placeholder = Placeholders().give(prefix + "0" * 30)
@@ -92,7 +92,7 @@ def test_a_copy_goes_on_by_itself() -> None:
     assert second.give("a") == "REDACTED-1"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "whole", "spans"),
     [
         ("REDACTED", True, []),
@@ -115,7 +115,7 @@ def test_what_is_a_placeholder(text: str, whole: bool, spans: list[tuple[int, in
     assert placeholder_spans(text) == spans
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "sizes", "parts"),
     [
         ("abcdef", [1, 1], ["abc", "def"]),
@@ -144,7 +144,7 @@ def test_parts_join_to_the_text(text: str, sizes: list[int]) -> None:
         assert all(parts)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("ends", "filled", "expected"),
     [
         ([0, 5], [True, True], [1, 5]),

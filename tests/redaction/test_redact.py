@@ -10,6 +10,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.redaction.redact import Redactor, Rules, rules_from
 from mockllm.tapes.captured import Captured
+from tests.cases import for_all
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 
@@ -40,7 +41,7 @@ def delta(text, index=0):
     return {"choices": [{"index": index, "delta": {"content": text}}]}
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [
         "Der schnelle braune Fuchs: 100% sicher, a@b, @home, x = 5; key: value",
@@ -67,7 +68,7 @@ def test_ordinary_text_stays(text):
     assert redactor.pattern(text) is None
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "clean"),
     [
         ("mail a.b+c@corp.co.uk!", "mail hidden-1@mail.example!"),
@@ -239,7 +240,7 @@ def test_content_length_of_an_answer_that_was_cut():
     assert clean.header("content-length") == str(1000 + len(clean.body) - len(reply))
 
 
-@pytest.mark.parametrize("at", range(1, 70, 3))
+@for_all("at", range(1, 70, 3))
 def test_streams_that_break_off(at):
     """A secret at the end of a stream that breaks off is hidden, wherever it is cut."""
     body = sse(delta("the key is " + KEY[:9]), delta(KEY[9:]))

@@ -4,6 +4,7 @@ import pytest
 
 from mockllm.redaction.credentials import header_is_secret, parameter_is_secret
 from mockllm.redaction.redact import Redactor
+from tests.cases import for_all
 
 
 def is_redacted(name, value):
@@ -45,7 +46,7 @@ def test_other_names(name):
     assert not is_redacted(name, "a1b2c3d4e5f6g7h8")
 
 
-@pytest.mark.parametrize(
+@for_all(
     "name",
     [
         "next_page_token",
@@ -71,7 +72,7 @@ def test_names_that_only_end_like_a_secret(name):
     assert not header_is_secret(f"x-{name}", "value") or name == "Key"
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("name", "secret"),
     [
         ("x-key", True),
@@ -115,7 +116,7 @@ def test_names_of_headers(name, secret):
     assert header_is_secret(name, "value") is secret
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("name", "value", "secret"),
     [
         ("alt", "sse", False),

@@ -16,6 +16,7 @@ from mockllm.redaction.gitleaks_rules import GITLEAKS
 from mockllm.redaction.patterns import PATTERNS, candidates, credentials_in
 from mockllm.redaction.personal import PERSONAL
 from mockllm.redaction.randomness import entropy
+from tests.cases import for_all
 
 HEX = "0123456789abcdef"
 ALNUM = string.ascii_letters + string.digits
@@ -50,8 +51,8 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("around", ["{}", "my key is {}, keep it", '("{}")', "a={}\n", "x/{}."])
+@for_all("kind", KEYS)
+@for_all("around", ["{}", "my key is {}, keep it", '("{}")', "a={}\n", "x/{}."])
 def test_the_key_of_a_service(kind: str, around: str) -> None:
     """All of it is found, whatever stands beside it, and nothing else."""
     text = around.format(KEYS[kind])
@@ -59,7 +60,7 @@ def test_the_key_of_a_service(kind: str, around: str) -> None:
     assert found == {KEYS[kind]}
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@for_all("kind", KEYS)
 def test_no_key_inside_a_word(kind: str) -> None:
     """After a letter or digit it is a part of something else."""
     text = f"Z{KEYS[kind]}"
@@ -74,7 +75,7 @@ def test_webhooks_and_addresses_with_keys() -> None:
     assert [dsn[slice(*span)] for kind, span in credentials_in(dsn)] == [drawn(32, HEX)]
 
 
-@pytest.mark.parametrize("rule", GITLEAKS, ids=[rule[0] for rule in GITLEAKS])
+@for_all("rule", GITLEAKS, ids=[rule[0] for rule in GITLEAKS])
 @pytest.mark.slow
 def test_a_rule_of_gitleaks_finds_what_it_describes(rule: tuple[str, str, float, str]) -> None:
     """Its triggers lead to it, and the expression finds whatever has its form."""

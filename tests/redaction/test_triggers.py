@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.redaction.triggers import Triggers, has_long_run
+from tests.cases import for_all
 
 TRIGGERS = Triggers(
     [(0, ("ghp_",)), (1, ("AKIA", "ASIA")), (2, ("SK",)), (3, (":AA",)), (4, ("hvs.", "lin_api_"))],
@@ -16,7 +16,7 @@ RUN = "abcdefgh_1234567"
 FILL = "Plain words and no more. " * 200
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "found"),
     [
         ("ghp_", [0]),

@@ -3,12 +3,12 @@
 import base64
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockllm.redaction.finder import Finder, Found
 from mockllm.redaction.windows import LONGEST_WHOLE, WindowedSearch, WindowSizes
+from tests.cases import for_all
 
 SMALL = WindowSizes(zone=16, before=6, after=12, at_end=2)
 WORD = re.compile(r"(?<![a-z])k[0-9]+")
@@ -50,8 +50,8 @@ KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"
 FILL = "and then it went on, "
 
 
-@pytest.mark.parametrize("near", range(-40, 41, 8))
-@pytest.mark.parametrize("border", [1 << 15, (1 << 15) + (1 << 14), 1 << 16, LONGEST_WHOLE])
+@for_all("near", range(-40, 41, 8))
+@for_all("border", [1 << 15, (1 << 15) + (1 << 14), 1 << 16, LONGEST_WHOLE])
 def test_a_key_at_a_border_of_windows(near: int, border: int) -> None:
     """It is found once and whole wherever it lies."""
     at = border + near

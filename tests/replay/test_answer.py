@@ -22,6 +22,7 @@ from mockllm.replay.compilation.http_answer import (
 )
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import ErrorSpec, Http
+from tests.cases import for_all
 
 PARTS = [TimedBytes(0, b"abc"), TimedBytes(5, b"x" * 17)]
 HEADERS = [("content-type", "text/event-stream"), ("x-a", "é")]
@@ -169,7 +170,7 @@ def text_of(answer: HttpAnswer) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("status", "message"),
     [
         (400, "The request was malformed."),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.errors import RequestError
 from mockllm.replay.body import parse_object
+from tests.cases import for_all
 
 NUMBERS = st.one_of(
     st.integers(),
@@ -34,7 +35,7 @@ def test_what_is_read_is_what_json_reads(value: object, ascii_only: bool, indent
     assert repr(parse_object(body)) == repr(json.loads(body))
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [
         '{"a": 1, "a": 2}',
@@ -57,7 +58,7 @@ def test_odd_json_is_read_as_json_reads_it(text: str) -> None:
     assert repr(parse_object(body)) == repr(json.loads(body))
 
 
-@pytest.mark.parametrize(
+@for_all(
     "body",
     [
         *(b"", b"{", b"{}x", b"[]", b"null", b'"{}"', b"1", b"{'a': 1}", b'{"a": 01}'),

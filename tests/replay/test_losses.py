@@ -13,6 +13,7 @@ from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, TokenUsage
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from mockllm.replay.losses import Loss, _differences, find_losses
+from tests.cases import for_all
 
 TEXT = Text(("a", "b"), (Cite(0, "u"),), logprobs=True)
 THOUGHT = Reasoning(("r",), "sig", summary=True)
@@ -67,7 +68,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("parts", "expected"), PARTS)
+@for_all(("parts", "expected"), PARTS)
 def test_differences_of_parts(parts: tuple[Part, ...], expected: list[str]) -> None:
     """Each kind of difference has a message of its own."""
     assert differences(with_parts(*parts)) == expected

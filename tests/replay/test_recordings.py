@@ -24,6 +24,7 @@ from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, TurnSpec
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
+from tests.cases import for_all
 
 TURN = loads("scenario: s\nturns: [{reply: {text: Hi}}]")[0].turns[0]
 EVENTS = (("content-type", "text/event-stream"),)
@@ -167,7 +168,7 @@ def test_the_answer_of_a_tape() -> None:
     assert own.headers == (("access-control-allow-origin", "here"),)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("change", "expected"),
     [
         ({}, (True, False, "complete")),

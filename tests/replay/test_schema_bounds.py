@@ -16,6 +16,7 @@ from mockllm.errors import RequestError
 from mockllm.replay.auto.autoreply import auto_parts, sample_notes
 from mockllm.replay.auto.schema_sample import MAX_BYTES, UnsatisfiableError, bounded_sample, sample
 from mockllm.scenario.model import ToolPart
+from tests.cases import for_all
 from tests.replay.hostile_schemas import GIVES_UP, HAS_NO_VALUE, MANY_STEPS
 
 
@@ -27,7 +28,7 @@ def _request(schema: dict[str, Any]) -> Request:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GIVES_UP)
+@for_all("name", GIVES_UP)
 def test_what_asks_for_too_much_is_cut(name: str) -> None:
     """The value has the form that was asked for as far as the bounds allow, and a reason."""
     found = bounded_sample(GIVES_UP[name])
@@ -38,7 +39,7 @@ def test_what_asks_for_too_much_is_cut(name: str) -> None:
         sample(GIVES_UP[name])
 
 
-@pytest.mark.parametrize("name", HAS_NO_VALUE)
+@for_all("name", HAS_NO_VALUE)
 def test_what_has_no_value_says_why(name: str) -> None:
     """Nothing is fetched, and no error of a library is raised."""
     schema, message = HAS_NO_VALUE[name]

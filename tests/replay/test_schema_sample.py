@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
+from tests.cases import for_all
 
 SCHEMAS = [
     {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -51,7 +52,7 @@ SCHEMAS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+@for_all("schema", SCHEMAS, ids=str)
 def test_a_sample_satisfies_its_schema(schema):
     """The value is valid and always the same."""
     value = sample(schema)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
+from tests.cases import for_all
 
 
 def checked(schema: Any, expected: Any) -> None:
@@ -38,7 +39,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "expected"), KINDS)
+@for_all(("schema", "expected"), KINDS)
 def test_a_value_of_each_kind(schema: Any, expected: Any) -> None:
     """The smallest value of the first type; `const` and the values of `enum` as they are."""
     checked(schema, expected)
@@ -78,7 +79,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "expected"), NUMBERS)
+@for_all(("schema", "expected"), NUMBERS)
 def test_a_number_within_bounds(schema: Any, expected: Any) -> None:
     """1, 0 or the step where they fit, else the value nearest to a bound, else the middle."""
     checked(schema, expected)
@@ -114,7 +115,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "expected"), TEXTS)
+@for_all(("schema", "expected"), TEXTS)
 def test_a_text_within_bounds(schema: Any, expected: str) -> None:
     """`text` as often as it takes, cut to the length; for a pattern one of a few usual forms."""
     checked(schema, expected)
@@ -137,7 +138,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@for_all("name", FORMATS)
 def test_a_text_of_each_format(name: str) -> None:
     """Every format of the specification has a value that nothing real has."""
     checked({"type": "string", "format": name}, FORMATS[name])
@@ -162,7 +163,7 @@ OBJECTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), OBJECTS)
+@for_all(("schema", "expected"), OBJECTS)
 def test_an_object(schema: Any, expected: Any) -> None:
     """What is required, in the order of the properties, and more where a number is demanded."""
     checked(schema, expected)
@@ -193,7 +194,7 @@ ARRAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), ARRAYS)
+@for_all(("schema", "expected"), ARRAYS)
 def test_an_array(schema: Any, expected: Any) -> None:
     """What is demanded and no more; where the items have to differ they are counted on."""
     checked(schema, expected)
@@ -228,7 +229,7 @@ COMBINED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), COMBINED)
+@for_all(("schema", "expected"), COMBINED)
 def test_combined_schemas(schema: Any, expected: Any) -> None:
     """`allOf` is merged; of `anyOf` and `oneOf` the first branch that gives a valid value."""
     checked(schema, expected)
@@ -292,7 +293,7 @@ PROBLEMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "message"), PROBLEMS)
+@for_all(("schema", "message"), PROBLEMS)
 def test_what_has_no_value(schema: Any, message: str) -> None:
     """The message has the part of the schema that the last value tried does not satisfy."""
     with pytest.raises(UnsatisfiableError) as caught:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import cycle, groupby
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.stream import _segments
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 
 SCENARIO = """
 scenario: timed
@@ -43,8 +43,8 @@ def by_time(body: tuple[TimedBytes, ...]) -> dict[int, bytes]:
     return {at: b"".join(part.data for part in found) for at, found in grouped}
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
-@pytest.mark.parametrize("segments", ["1", "100000", "[40, 1, 7]", "{random: [1, 50]}"])
+@for_all("api", PROTOCOLS)
+@for_all("segments", ["1", "100000", "[40, 1, 7]", "{random: [1, 50]}"])
 def test_segments_never_mix_due_times(api: str, segments: str) -> None:
     """However long a segment may be, it has no byte of an event that is due at another time."""
     events = by_time(parts(api))

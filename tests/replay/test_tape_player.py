@@ -31,6 +31,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
+from tests.cases import for_all
 from tests.server.test_server import http_chunks
 from tests.timeouts import GIVE_UP
 
@@ -398,7 +399,7 @@ def test_the_results_of_a_continued_recording_are_checked(
     assert [one.invariant for one in found] == broken
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("then", "now", "status"),
     [
         ({"tools": []}, {"tools": []}, 200),

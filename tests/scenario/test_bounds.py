@@ -12,6 +12,7 @@ import yaml
 from mockllm.errors import ScenarioError
 from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import MAX_DEPTH, documents
+from tests.cases import for_all
 from tests.scenario.documents import part, turn
 
 pytestmark = pytest.mark.slow
@@ -49,8 +50,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
-@pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ("values", "merges")])
+@for_all("parser", PARSERS, ids=lambda parser: parser.__name__)
+@for_all("name", [name for name in HOSTILE if name not in ("values", "merges")])
 def test_bounds_hold_with_either_parser(name: str, parser: type) -> None:
     """Depth and aliases are bounded with each of PyYAML's parsers."""
     text, message = HOSTILE[name]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.model import RandomSplit, Split
+from tests.cases import for_all
 from tests.scenario.strategies import rules
 from tests.strategies import texts
 
@@ -22,7 +22,7 @@ def test_fragments_join(text: str, split: Split, seed: str) -> None:
     assert fragments(text, split, seed) == found
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "split", "expected"),
     [
         ("Hello, big world", "words", ("Hello,", " big", " world")),

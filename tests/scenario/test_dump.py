@@ -14,6 +14,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value
 from mockllm.scenario.yamltext import write
+from tests.cases import for_all
 from tests.scenario.strategies import scenarios
 from tests.strategies import json_values, texts
 
@@ -95,14 +96,14 @@ def test_canonical_text() -> None:
     assert dump(loads(SECRET)[0]) == SECRET
 
 
-@pytest.mark.parametrize("text", ["yes", "no", "null", "5", "1e3", "0x1f", "<<", "~", "", "a: b"])
+@for_all("text", ["yes", "no", "null", "5", "1e3", "0x1f", "<<", "~", "", "a: b"])
 def test_text_that_looks_like_something_else_is_quoted(text: str) -> None:
     """Text that a YAML reader could read as another type is quoted."""
     assert write([text]) == f"['{text}']\n"
 
 
 @pytest.mark.skipif(not SHIPPED, reason="the shipped scenarios are not beside the tests")
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@for_all("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_scenarios_survive(path: Path) -> None:
     """Every shipped scenario is the same after dumping and loading."""
     for scenario in load([path]):

@@ -13,6 +13,7 @@ from mockllm.scenario.durations import (
     read_duration,
     read_percent,
 )
+from tests.cases import for_all
 
 
 @given(st.integers(0, MAX_DURATION))
@@ -46,9 +47,7 @@ def test_durations(text: str, microseconds: int) -> None:
     assert read_duration(text) == microseconds
 
 
-@pytest.mark.parametrize(
-    "text", ["", "5", "1h", "-1s", "1e3s", "s", "1,5s", "٣s", "0.1us", "2000m"]
-)
+@for_all("text", ["", "5", "1h", "-1s", "1e3s", "s", "1,5s", "٣s", "0.1us", "2000m"])
 def test_no_durations(text: str) -> None:
     """A value without a unit, with another unit or out of range is refused."""
     with pytest.raises(ValueError):

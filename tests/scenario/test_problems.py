@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mockllm.errors import Problem, ScenarioError
 from mockllm.replay.loading import loads
 from mockllm.scenario.nodes import Mapping, Node, Scalar, documents
+from tests.cases import for_all
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
@@ -32,7 +33,7 @@ def printed_problems(text: str, name: str = "greet.yaml") -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "problems"),
     [row[1:] for row in SHAPE + SEMANTICS],
     ids=[row[0] for row in SHAPE + SEMANTICS],
@@ -45,9 +46,7 @@ def test_problems_are_exact(text: str, problems: list[str]) -> None:
 
 
 @without_c
-@pytest.mark.parametrize(
-    ("text", "problems"), [row[1:] for row in YAML], ids=[row[0] for row in YAML]
-)
+@for_all(("text", "problems"), [row[1:] for row in YAML], ids=[row[0] for row in YAML])
 def test_problems_of_broken_yaml_are_exact(text: str, problems: list[str]) -> None:
     """Broken YAML has exactly these problems."""
     assert printed_problems(text) == [f"greet.yaml:{problem}" for problem in problems]
@@ -65,9 +64,7 @@ def located(node: Node) -> object:
 
 
 @without_c
-@pytest.mark.parametrize(
-    "text", [row[1] for row in SHAPE + SEMANTICS], ids=[row[0] for row in SHAPE + SEMANTICS]
-)
+@for_all("text", [row[1] for row in SHAPE + SEMANTICS], ids=[row[0] for row in SHAPE + SEMANTICS])
 def test_parsers_agree(text: str) -> None:
     """PyYAML's parser in Python gives the same trees as the one in C."""
     slow, fast = (
@@ -86,7 +83,7 @@ def refused(text: str) -> bool:
     return any(one.notes or not isinstance(one.root, Mapping) for one in found) or not found
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [row[1] for row in YAML if row[0] not in ("lone", "empty doc")],
     ids=[row[0] for row in YAML if row[0] not in ("lone", "empty doc")],
@@ -138,7 +135,7 @@ def test_all_problems_at_once() -> None:
     assert lines == [1, 5, 5, 6, 6, 9, 11, 14]
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [
         part("text: yes"),

@@ -18,6 +18,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.nodes import documents
 from mockllm.scenario.reading import Findings, json_value
+from tests.cases import for_all
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
@@ -57,7 +58,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@for_all("name", TABLES)
 def test_keys_agree(name: str) -> None:
     """Every mapping of the language has the same keys in the schema and in the loader."""
     definition = DEFINITIONS[name]
@@ -73,7 +74,7 @@ def test_definitions_are_all_used() -> None:
     assert referred == set(SCHEMA["$defs"])
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
+@for_all("name", DEFINITIONS)
 def test_everything_is_described(name: str) -> None:
     """Each mapping and each key has a description for editors."""
     definition = DEFINITIONS[name]
@@ -90,15 +91,13 @@ def test_examples_are_examples() -> None:
             assert VALIDATOR.evolve(schema={**schema, "$defs": SCHEMA["$defs"]}).is_valid(example)
 
 
-@pytest.mark.parametrize("text", [row[1] for row in SHAPE], ids=[row[0] for row in SHAPE])
+@for_all("text", [row[1] for row in SHAPE], ids=[row[0] for row in SHAPE])
 def test_bad_shapes_are_refused(text: str) -> None:
     """The schema refuses every shape that the loader refuses."""
     assert not accepted(text)
 
 
-@pytest.mark.parametrize(
-    "text", [row[1] for row in SEMANTICS[:-1]], ids=[row[0] for row in SEMANTICS[:-1]]
-)
+@for_all("text", [row[1] for row in SEMANTICS[:-1]], ids=[row[0] for row in SEMANTICS[:-1]])
 def test_contradictions_are_beyond_a_schema(text: str) -> None:
     """The schema accepts documents whose problem involves several values."""
     assert accepted(text)
@@ -113,7 +112,7 @@ def test_dumped_scenarios_are_accepted(scenario: Scenario) -> None:
 
 
 @pytest.mark.skipif(not SHIPPED, reason="the shipped scenarios are not beside the tests")
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@for_all("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_scenarios_are_accepted(path: Path) -> None:
     """Every shipped scenario satisfies the schema."""
     assert accepted(path.read_text())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mockllm.scenario.model import TextFile
 from mockllm.scenario.yamltext import Flow, FlowMap, write
+from tests.cases import for_all
 from tests.scenario.pyyaml_text import pyyaml_text
 
 ODD = (
@@ -59,7 +60,7 @@ def test_the_text_of_any_value(value: object) -> None:
     assert write(value) == pyyaml_text(value)
 
 
-@pytest.mark.parametrize("text", ODD, ids=ascii)
+@for_all("text", ODD, ids=ascii)
 def test_the_text_of_odd_strings(text: str) -> None:
     """A string that YAML could read as something else is the same alone, as an item, as a key, as a
     value, and on one line."""

@@ -17,6 +17,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 TEXT = "scenario: s\nmatch: {user: hello}\nturns:\n- {reply: [{text: hi}], repeat: true}\n"
@@ -112,8 +113,8 @@ def test_a_name_of_a_session_is_checked(server: Served, name: bytes) -> None:
 HALF = '"party \\ud83c"'
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("api", [name for name in PROTOCOLS if name != "echo"])
+@for_all("stream", [False, True])
+@for_all("api", [name for name in PROTOCOLS if name != "echo"])
 def test_half_an_emoji_is_echoed_as_json_has_it(server: Served, api: str, stream: bool) -> None:
     """`'party 🎉'.slice(0, 7)`: the answer is UTF-8, and its JSON has the same half."""
     protocol = PROTOCOLS[api]

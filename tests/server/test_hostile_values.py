@@ -14,6 +14,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.control.routes import Control
 from mockllm.server.handler import Handler
+from tests.cases import for_all
 from tests.conftest import Served
 
 ECHO = "{scenario: any, match: any, turns: [{reply: [{auto: true}]}]}"
@@ -57,8 +58,8 @@ class Raw:
         self.text = text
 
 
-@pytest.mark.parametrize("number", [DIGITS, f"-{DIGITS}", "NaN", "-Infinity", "1e400"])
-@pytest.mark.parametrize("api", PROTOCOLS)
+@for_all("number", [DIGITS, f"-{DIGITS}", "NaN", "-Infinity", "1e400"])
+@for_all("api", PROTOCOLS)
 def test_a_number_that_cannot_be_read(served: Served, api: str, number: str) -> None:
     """The request is refused as one whose body is not JSON, by each API in its own form."""
     answer = send(served, api, temperature=Raw(number))

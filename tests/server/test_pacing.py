@@ -22,6 +22,7 @@ from mockllm.server.http.arrival import age
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.pacing import Paced, Pacer
 from mockllm.server.http.sending import WATER
+from tests.cases import for_all
 from tests.server.recording.recorded_server import PATH
 from tests.timeouts import GIVE_UP
 
@@ -302,7 +303,7 @@ def test_a_client_that_does_not_read_holds_up_no_other(serve: Any) -> None:
     assert rest.count(b"x" * 50_000) == 160
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("turn", "expected"),
     [
         ("reply: {text: a}", False),

@@ -10,6 +10,7 @@ from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing.path_templates import path_routes
+from tests.cases import for_all
 
 ROOMS = "/api/v1/rooms/{room}/agui/{thread}/{run}"
 SCENARIOS = """
@@ -122,7 +123,7 @@ def test_a_request_to_another_path_is_advised(serve):
     assert "--path agui=/agents/run" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("api", "template", "message"),
     [
         ("agui", "agents", "must begin with '/'"),

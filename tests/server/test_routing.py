@@ -7,12 +7,13 @@ import pytest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.detection import detect
 from mockllm.server.routing.routes import Routes
+from tests.cases import for_all
 
 ROUTES = Routes(PROTOCOLS.values())
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda one: one.name)
-@pytest.mark.parametrize("prefix", ["", "/api", "/a/b/c"])
+@for_all("protocol", PROTOCOLS.values(), ids=lambda one: one.name)
+@for_all("prefix", ["", "/api", "/a/b/c"])
 def test_a_prefix_changes_nothing(protocol, prefix):
     """Every path of every API leads to the same operation below any prefix, the first time and
     again."""

@@ -21,6 +21,7 @@ from mockllm.core.turn import Opaque, TokenUsage
 from mockllm.framing.sse import decode
 from mockllm.protocols.base import Reply
 from tests import test_laws as laws
+from tests.cases import for_all
 from tests.sixth_protocol import echo_projection
 from tests.sixth_protocol.echo import PROTOCOL
 from tests.sixth_protocol.echo.acts import API, act_of, frame_of
@@ -43,16 +44,16 @@ OWN_FRAMES = st.sampled_from(
 ANY_FRAMES = st.builds(Opaque, st.sampled_from(["chat", "gemini"]), st.builds(Frame, texts))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@for_all("case", CASES, ids=lambda case: case.id)
 def test_a_stream_decodes_to_its_turn(case):
     """Law 2, over every shipped scenario that plays over every protocol."""
-    laws.test_a_stream_decodes_to_its_turn(case)
+    laws.test_a_stream_decodes_to_its_turn.check(case)
 
 
-@pytest.mark.parametrize("case", WHOLE, ids=lambda case: case.id)
+@for_all("case", WHOLE, ids=lambda case: case.id)
 def test_stream_and_body_have_the_same_turn(case):
     """Law 4."""
-    laws.test_stream_and_body_have_the_same_turn(case)
+    laws.test_stream_and_body_have_the_same_turn.check(case)
 
 
 @given(turns(parts | OWN_FRAMES | ANY_FRAMES))

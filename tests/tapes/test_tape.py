@@ -17,6 +17,7 @@ from mockllm.tapes.conversion import captured_of, tape_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
+from tests.cases import for_all
 from tests.strategies import json_values, texts
 
 APIS = tuple(PROTOCOLS)
@@ -137,7 +138,7 @@ CHUNK = 'must be a chunk, [microseconds, "text"] or [microseconds, {"base64": ".
 LINES = dump_tape(TAPE).split(b"\n")
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("data", "problem"),
     [
         (b"", "1:1: is no line of JSON: expecting value at character 1"),

@@ -10,6 +10,7 @@ import pytest
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
+from tests.cases import for_all
 from tests.tools.streams import CHAT, CORPUS, chat, responses, write
 from tools.accumulators import ClientOutcome
 from tools.corpus import examine, main, recordings
@@ -133,7 +134,7 @@ def recorded() -> list:
     ]
 
 
-@pytest.mark.parametrize("one", recorded())
+@for_all("one", recorded())
 def test_recorded_streams_decode_as_the_client_does(one) -> None:
     """Every stream decodes to what the official client accumulates, except for its faults."""
     found = examine(one)

@@ -15,6 +15,7 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import CALL, REASONING_AND_CALL, TEXT, TEXT_AND_CALL, TWO_SAME, ZERO
+from tests.cases import for_all
 
 
 def _turn_of(chunks: tuple[bytes, ...], api: str) -> Turn:
@@ -24,8 +25,8 @@ def _turn_of(chunks: tuple[bytes, ...], api: str) -> Turn:
     return fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
 
 
-@pytest.mark.parametrize("sample", [TEXT, TEXT_AND_CALL, REASONING_AND_CALL, TWO_SAME])
-@pytest.mark.parametrize("api", PROTOCOLS)
+@for_all("sample", [TEXT, TEXT_AND_CALL, REASONING_AND_CALL, TWO_SAME])
+@for_all("api", PROTOCOLS)
 def test_a_reader_that_discards_the_last_event_is_tolerated(api, sample) -> None:
     """sse-no-final-blank: the tolerated outcome is that of a reader that follows the
     specification; where the event had the finish, the reader reports a cut."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from mockllm.checking.cases.case import Events, decoded_once
 from mockllm.checking.cases.compile import case
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import LONG_TEXT, TEXT
+from tests.cases import for_all
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -59,8 +59,8 @@ def test_events_are_decoded_when_they_are_needed() -> None:
     assert calls == [1]
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
-@pytest.mark.parametrize("quirk", ["", "sse-huge-event:300-kb", "sse-huge-event:1-mb"])
+@for_all("api", PROTOCOLS)
+@for_all("quirk", ["", "sse-huge-event:300-kb", "sse-huge-event:1-mb"])
 def test_a_huge_event_comes_in_several_reads(api, quirk: str) -> None:
     """No read is longer than 16 KB, and the reads join to the bytes of the answer."""
     huge = case(TEXT if quirk else LONG_TEXT, api, quirk=quirk)

@@ -16,13 +16,14 @@ from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario, TextPart
 from mockllm.scenario.shipped import shipped_scenarios
+from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)
 LEVELS = ("payloads", "bytes")
 SOME = load([shipped_scenarios()])[:3]
 
-every_api = pytest.mark.parametrize("api", APIS)
-every_level = pytest.mark.parametrize("level", LEVELS)
+every_api = for_all("api", APIS)
+every_level = for_all("level", LEVELS)
 
 
 def _names(api, scenarios=(), **options) -> list[str]:

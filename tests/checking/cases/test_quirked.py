@@ -8,9 +8,10 @@ from mockllm.checking.cases.build import changes
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.protocols import PROTOCOLS
+from tests.cases import for_all
 
-every_api = pytest.mark.parametrize("api", PROTOCOLS)
-every_level = pytest.mark.parametrize("level", ["payloads", "bytes"])
+every_api = for_all("api", PROTOCOLS)
+every_level = for_all("level", ["payloads", "bytes"])
 
 
 def _names(api, **options) -> list[str]:

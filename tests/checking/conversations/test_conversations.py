@@ -19,6 +19,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.sessions.session import Session
+from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOOK,
@@ -49,12 +50,12 @@ from tests.checking.conversations.request_bodies import AssistantMessage, body, 
 
 APIS = tuple(PROTOCOLS)
 
-every_api = pytest.mark.parametrize("api", APIS)
-strict_and_lenient = pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])
+every_api = for_all("api", APIS)
+strict_and_lenient = for_all("strict", [True, False], ids=["strict", "lenient"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.__name__)
+@for_all("bad", BAD, ids=lambda bad: bad.__name__)
 @every_api
 @strict_and_lenient
 def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
@@ -216,7 +217,7 @@ def test_one_answer_for_three_requests(api):
     assert "with the same body" in third.message
 
 
-@pytest.mark.parametrize(
+@for_all(
     "text",
     [
         HELLO.replace("Hello.}", "Hello.}, repeat: true"),
@@ -303,7 +304,7 @@ BAD_TOOLS = [
 ]
 
 
-@pytest.mark.parametrize(("api", "fields"), BAD_TOOLS)
+@for_all(("api", "fields"), BAD_TOOLS)
 @strict_and_lenient
 def test_an_invalid_tool_offer_is_reported_once(api, fields, strict):
     """A bad tool name, schema or choice is one violation, however often it is sent."""

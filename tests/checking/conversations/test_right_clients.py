@@ -16,6 +16,7 @@ from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
 from mockllm.scenario.shipped import shipped_scenarios
+from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BOOK,
     BOTH,
@@ -55,8 +56,8 @@ from tests.checking.conversations.request_bodies import (
 
 APIS = tuple(PROTOCOLS)
 
-every_api = pytest.mark.parametrize("api", APIS)
-strict_and_lenient = pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])
+every_api = for_all("api", APIS)
+strict_and_lenient = for_all("strict", [True, False], ids=["strict", "lenient"])
 
 
 @every_api
@@ -96,7 +97,7 @@ def calls_and_results(scenario, position, api):
 
 @pytest.mark.slow
 @every_api
-@pytest.mark.parametrize("scenario", load([shipped_scenarios()]), ids=lambda one: one.name)
+@for_all("scenario", load([shipped_scenarios()]), ids=lambda one: one.name)
 def test_a_client_that_plays_a_shipped_scenario_breaks_no_invariant(api, scenario):
     """A client that plays a shipped scenario to its end breaks no invariant."""
     conversation, protocol = Conversation(scenario, api), PROTOCOLS[api]
@@ -193,7 +194,7 @@ def test_interleaved_correct_clients_break_no_invariant(api, interleaving):
 
 
 @every_api
-@pytest.mark.parametrize("sent_back", [True, False])
+@for_all("sent_back", [True, False])
 def test_malformed_calls_may_be_left_out(api, sent_back):
     """A call whose arguments do not parse may be sent back in any form, or left out."""
     broken, fine = call("number", "call_x", "{}"), call("number", "call_y", '{"of":"bob"}')
@@ -314,7 +315,7 @@ ALL = frozenset(("extra-request", "text-in-history"))
 
 
 @every_api
-@pytest.mark.parametrize("text", ["I will look.", "  I will look", "I will", "Looking."])
+@for_all("text", ["I will look.", "  I will look", "I will", "Looking."])
 def test_text_that_is_sent_back_in_any_form(api, text):
     """Clients trim and shorten the text of a turn with calls; only its absence is reported."""
     conversation = Conversation(LOOK, api)
@@ -373,7 +374,7 @@ def test_a_conversation_that_began_elsewhere(api):
 
 
 @every_api
-@pytest.mark.parametrize(
+@for_all(
     "fields",
     [
         {"ended": 1.9},
@@ -447,7 +448,7 @@ GATEWAY = FAILS.replace("scenario: fails", "scenario: fails\nids: any").replace(
 
 @every_api
 @strict_and_lenient
-@pytest.mark.parametrize("positions", [True, False], ids=["positions", "ids"])
+@for_all("positions", [True, False], ids=["positions", "ids"])
 def test_a_gateway_with_ids_of_its_own(api, strict, positions):
     """With `ids: any` calls are known by order and name, and results by position or by the ids of
     the scenario."""

@@ -9,6 +9,7 @@ import pytest
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.cuts import CUT_RULES, check_cuts, cut_text, examine_cuts
+from tests.cases import for_all
 from tests.checking.cuts.clients import (
     CORRECT,
     MUTANTS,
@@ -56,8 +57,8 @@ def test_the_reference_for_bytes_passes(api):
     }
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("mutant", MUTANTS)
+@for_all("api", APIS)
+@for_all("mutant", MUTANTS)
 def test_a_mistake_breaks_its_rule_and_no_other(mutant, api):
     """The rules that a mistake breaks are exactly those that it is about."""
     expected = MUTANTS[mutant]
@@ -66,8 +67,8 @@ def test_a_mistake_breaks_its_rule_and_no_other(mutant, api):
     assert broken(examine_cuts(partial(mutant, api), api=api)) == expected
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("client", CORRECT)
+@for_all("api", APIS)
+@for_all("client", CORRECT)
 def test_a_correct_client_is_not_accused(client, api):
     """Where good designs differ, none is wrong."""
     assert broken(examine_cuts(partial(client, api), api=api)) == set()

@@ -10,6 +10,7 @@ from mockllm.checking.cuts.prefixes import prefix_at, prefixes
 from mockllm.checking.cuts.samples import kit_samples_of
 from mockllm.checking.outcome import Trouble
 from mockllm.protocols import PROTOCOLS
+from tests.cases import for_all
 
 CRASH = Trouble("KeyError: 'finish'", crash=True, raised="client.py:3 in close")
 (CASE,) = (case for case in kit_samples_of("chat") if case.scenario.name == "cut-call")
@@ -58,7 +59,7 @@ def test_no_reports(outcome, reason):
 ORDER = Call("order", {"city": "Paris", "count": 12}, "call_A1")
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("outcome", "wrong"),
     [
         ({}, False),

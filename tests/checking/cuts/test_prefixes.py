@@ -18,6 +18,7 @@ from mockllm.checking.judging.difference import call_key
 from mockllm.checking.judging.running import drive
 from mockllm.checking.outcome import Call
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 from tests.checking.cuts.clients import BrokenBytes
 
 APIS = tuple(REFERENCES)
@@ -46,8 +47,8 @@ def test_content_is_complete_from_the_event_that_the_api_defines(api):
     assert END_OF_CONTENT[api] not in body[: first - len(found.rest)].decode()
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("level", ["payloads", "bytes"])
+@for_all("api", APIS)
+@for_all("level", ["payloads", "bytes"])
 def test_prefixes_are_real_and_never_complete(api, level):
     """Each has the first bytes of the stream, and none has the whole content."""
     for case in kit_samples_of(api):

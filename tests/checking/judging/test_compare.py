@@ -26,6 +26,7 @@ from mockllm.checking.judging.compare import judge
 from mockllm.checking.reports.check import report_text
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_TWO_CALLS, ZERO
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 from tests.checking.naive import Naive
 
 TEXT_CASE = case(TEXT, "chat")
@@ -273,8 +274,8 @@ class Small:
 MALFORMED_POLICIES = ["error", "skip", "keep", "fail"]
 
 
-@pytest.mark.parametrize("policy", MALFORMED_POLICIES)
-@pytest.mark.parametrize("behaviour", MALFORMED_POLICIES)
+@for_all("policy", MALFORMED_POLICIES)
+@for_all("behaviour", MALFORMED_POLICIES)
 def test_a_client_deals_with_malformed_arguments_as_its_policy_says(
     policy: str, behaviour: str
 ) -> None:

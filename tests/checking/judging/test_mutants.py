@@ -17,6 +17,7 @@ from mockllm.quirks.samples import TWO_CALLS
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Api
 from mockllm.scenario.shipped import shipped_scenarios
+from tests.cases import for_all
 from tests.checking.mutants import MUTANTS, Mutant
 from tests.checking.mutants.declared import ESCAPED, TOLERATED
 from tests.checking.mutants.declared import EXACT as EXACT_MODULES
@@ -56,7 +57,7 @@ def _sample() -> list[Mutant]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", EXACT, ids=str)
+@for_all("mutant", EXACT, ids=str)
 def test_a_mutant_breaks_the_declared_invariants(mutant: Mutant) -> None:
     """The report has exactly the invariants that the mutant declares."""
     report = _report(mutant)
@@ -65,14 +66,14 @@ def test_a_mutant_breaks_the_declared_invariants(mutant: Mutant) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", [one for one in _sample() if str(one) not in LISTED], ids=str)
+@for_all("mutant", [one for one in _sample() if str(one) not in LISTED], ids=str)
 def test_a_mutant_of_the_sample_is_caught(mutant: Mutant) -> None:
     """The kit accuses a mutant that is not listed as escaped or tolerated."""
     assert not _report(mutant).good
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LISTED)
+@for_all("name", LISTED)
 def test_a_listed_mutant_is_not_caught(name: str) -> None:
     """A mutant that the kit catches leaves `ESCAPED` and `TOLERATED`."""
     report = _report(NAMES[name])

@@ -18,6 +18,7 @@ from mockllm.checking.judging.received import received
 from mockllm.checking.judging.report import Report
 from mockllm.checking.reports.check import report_text
 from mockllm.quirks.samples import TEXT_AND_CALL
+from tests.cases import for_all
 
 CASE = case(TEXT_AND_CALL, "chat")
 RIGHT = CASE.expected
@@ -126,30 +127,30 @@ def _is_judged(got: Outcome) -> None:
             assert len(one.description.encode()) < 20_000
 
 
-@pytest.mark.parametrize("value", ODD, ids=_type_name)
-@pytest.mark.parametrize("name", FIELDS)
+@for_all("value", ODD, ids=_type_name)
+@for_all("name", FIELDS)
 def test_any_value_of_a_field_is_judged(name: str, value: Any) -> None:
     """No value of a field makes the kit raise: not NaN, a cycle, or a value without a `repr`."""
     _is_judged(replace(RIGHT, **{name: value}))
     _is_judged(replace(RIGHT, **{name: (value,)}))
 
 
-@pytest.mark.parametrize("value", ODD, ids=_type_name)
-@pytest.mark.parametrize("name", CALL_FIELDS)
+@for_all("value", ODD, ids=_type_name)
+@for_all("name", CALL_FIELDS)
 def test_any_value_in_a_call_is_judged(name: str, value: Any) -> None:
     """No name, id or arguments of a call make the kit raise."""
     _is_judged(replace(RIGHT, tool_calls=(replace(CALL, **{name: value}),)))
 
 
-@pytest.mark.parametrize("value", ODD, ids=_type_name)
-@pytest.mark.parametrize("name", ["input", "output", "reasoning", "cached"])
+@for_all("value", ODD, ids=_type_name)
+@for_all("name", ["input", "output", "reasoning", "cached"])
 def test_any_number_of_tokens_is_judged(name: str, value: Any) -> None:
     """No value in `Usage` makes the kit raise."""
     _is_judged(replace(RIGHT, usage=Usage(**{name: value})))
 
 
-@pytest.mark.parametrize("value", ODD, ids=_type_name)
-@pytest.mark.parametrize("name", [one.name for one in fields(Trouble)])
+@for_all("value", ODD, ids=_type_name)
+@for_all("name", [one.name for one in fields(Trouble)])
 def test_any_value_in_an_error_is_judged(name: str, value: Any) -> None:
     """No message, kind or index of an error makes the kit raise."""
     _is_judged(replace(RIGHT, errors=(replace(Trouble("an error"), **{name: value}),)))
@@ -193,7 +194,7 @@ WRONG_TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("values", "field", "type_name", "invariant"), WRONG_TYPES)
+@for_all(("values", "field", "type_name", "invariant"), WRONG_TYPES)
 def test_a_value_of_a_wrong_type_is_a_named_difference(
     values: dict[str, Any], field: str, type_name: str, invariant: str
 ) -> None:

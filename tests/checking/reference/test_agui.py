@@ -9,6 +9,7 @@ import pytest
 from examples.accumulators import AGUIAccumulator
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
+from tests.cases import for_all
 from tests.checking.reference.playing import basic, basic_delta, by_events
 
 A1 = Call("get_weather", {"city": "Paris"}, "c1")
@@ -123,7 +124,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_all("name", REFUSED)
 def test_what_the_protocol_forbids_is_an_error(name):
     """Each such stream has one error and no finish."""
     run = by_events("agui", [RUN, *REFUSED[name], DONE])

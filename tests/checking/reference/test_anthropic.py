@@ -9,6 +9,7 @@ import pytest
 from examples.accumulators import AnthropicAccumulator
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
+from tests.cases import for_all
 from tests.checking.reference.playing import basic, basic_delta, by_events
 
 A1 = Call("get_weather", {"city": "Paris"}, "toolu_A1")
@@ -114,7 +115,7 @@ CALLS: dict[str, tuple[list[Any], list[Call]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_all("name", CALLS)
 def test_calls_are_kept_separate(name):
     """However a server sends its blocks, calls surface complete, in order, and each once."""
     events, calls = CALLS[name]

@@ -8,6 +8,7 @@ import pytest
 
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
+from tests.cases import for_all
 from tests.checking.reference.chunks import PARIS, STOP, TOOLS, a1, called, chunk
 from tests.checking.reference.playing import by_events
 
@@ -73,7 +74,7 @@ HELLO: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELLO)
+@for_all("name", HELLO)
 def test_text_adds_up(name):
     """The text is Hello and the finish reason `stop`, whatever surrounds them."""
     run = by_events("chat", HELLO[name])

@@ -9,6 +9,7 @@ import pytest
 from examples.accumulators import ChatAccumulator
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
+from tests.cases import for_all
 from tests.checking.reference.chunks import (
     A1,
     B2,
@@ -143,7 +144,7 @@ CALLS: dict[str, tuple[list[Any], list[Call]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_all("name", CALLS)
 def test_calls_are_kept_separate(name):
     """However a server identifies its calls, they surface complete, in order, and each once."""
     chunks, calls = CALLS[name]

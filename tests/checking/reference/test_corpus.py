@@ -8,6 +8,7 @@ import pytest
 
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
+from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 from tests.tools.streams import CORPUS
 from tools.corpus import Recording, decoded, recordings
@@ -29,7 +30,7 @@ def recorded() -> dict[str, Recording]:
     return {f"{one.api}/{one.name}": one for one in recordings(CORPUS)}
 
 
-every_recording = pytest.mark.parametrize("name", sorted(recorded()))
+every_recording = for_all("name", sorted(recorded()))
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded streams are not on this machine")

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import pytest
-
 from examples.accumulators import AGUIAccumulator, AnthropicAccumulator, GeminiAccumulator
 from examples.accumulators.values import mapping, sequence
 from mockllm.checking import Case, Delta, Outcome, Probe, examine
@@ -16,6 +14,7 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
 from mockllm.scenario.model import Api
+from tests.cases import for_all
 
 Object = Mapping[str, Any]
 
@@ -224,7 +223,7 @@ FOUND: list[tuple[Api, type[Probe], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("api", "probe", "invariant"), FOUND, ids=[f"{api}-{one.__name__}" for api, one, _ in FOUND]
 )
 def test_the_bug_is_found(api: Api, probe: type[Probe], invariant: str) -> None:

@@ -16,6 +16,7 @@ from mockllm.checking.probes import Delta
 from mockllm.core.turn import Text, Turn
 from mockllm.framing.sse import SSEDecoder
 from mockllm.quirks.samples import UNICODE
+from tests.cases import for_all
 from tests.checking.reference.playing import basic_delta, by_bytes, cut_at, sent
 
 HELLO = Outcome("Hello", finish="stop")
@@ -68,7 +69,7 @@ FRAMINGS = {
 }
 
 
-@pytest.mark.parametrize("name", FRAMINGS)
+@for_all("name", FRAMINGS)
 def test_framing_does_not_change_the_outcome(name):
     """The outcome is the same for every framing, whole and byte by byte."""
     data = FRAMINGS[name].encode()
@@ -113,8 +114,8 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "gemini", "agui"])
-@pytest.mark.parametrize("name", BODIES)
+@for_all("api", ["chat", "responses", "anthropic", "gemini", "agui"])
+@for_all("name", BODIES)
 def test_an_error_is_found_in_every_form(name, api):
     """An error is read as an event, as the whole body, and after events, over every API."""
     outcome = by_bytes(api, [BODIES[name].encode()]).outcome

@@ -17,6 +17,7 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
+from tests.cases import for_all
 from tests.checking.reference.playing import Run, by_events
 
 VARIATIONS = (PLAIN, Variation(split=(1,)), Variation(split=(2, 1), group=2), Variation(group=3))
@@ -25,7 +26,7 @@ SCENARIOS = [
     for api in PROTOCOLS
     for scenario in kit_scenarios(api)
 ]
-every_scenario = pytest.mark.parametrize(("api", "scenario"), SCENARIOS)
+every_scenario = for_all(("api", "scenario"), SCENARIOS)
 
 
 def played(one: Case) -> Run:

@@ -15,13 +15,14 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
+from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 
 pytestmark = pytest.mark.slow
 
 ODD = Variation(line_end="cr", bom=True, multiline=True, comments=1, group=3, cut=(1, 7, 3))
 
-every_scenario = pytest.mark.parametrize(
+every_scenario = for_all(
     ("api", "scenario"),
     [
         pytest.param(api, single(scenario, position), id=f"{api}-{scenario.name}-{position}")

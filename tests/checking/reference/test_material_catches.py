@@ -12,13 +12,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import pytest
-
 from examples.accumulators import ChatAccumulator
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
+from tests.cases import for_all
 
 
 @cache
@@ -172,7 +171,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@for_all("name", MUTANTS)
 def test_the_material_finds_it(name: str) -> None:
     """Without any quirk or variation, a scenario of the kit fails the accumulator."""
     assert examine(MUTANTS[name], kit()).failures

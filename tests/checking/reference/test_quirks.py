@@ -15,6 +15,7 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, Quirk, Variant
 from mockllm.replay.compilation.resolve import resolve
+from tests.cases import for_all
 from tests.checking.reference.playing import (
     Run,
     by_bytes,
@@ -43,7 +44,7 @@ def _in_events(variant: Variant) -> bool:
     return variant.bytes is None and variant.content_type is None
 
 
-every_case = pytest.mark.parametrize(("quirk", "variant", "api"), CASES)
+every_case = for_all(("quirk", "variant", "api"), CASES)
 
 
 def expected_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
@@ -89,7 +90,7 @@ def test_the_outcome_of_a_quirk_in_bytes(quirk, variant, api):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@for_all(
     ("quirk", "variant", "api"),
     [case for case in CASES if _in_events(case.values[1])],
 )

@@ -9,6 +9,7 @@ import pytest
 from examples.accumulators import ResponsesAccumulator
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
+from tests.cases import for_all
 from tests.checking.reference.items import (
     A1,
     CREATED,
@@ -85,7 +86,7 @@ HELLO: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELLO)
+@for_all("name", HELLO)
 def test_text_adds_up_in_the_order_of_items(name):
     """Text is joined in the order of items, whatever events surround it."""
     outcome = by_events("responses", [CREATED, *HELLO[name], end(message("Hello"))]).outcome

@@ -18,6 +18,7 @@ from mockllm.replay.faults.fault_mistakes import fault_mistakes
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.faults import parse_faults
+from tests.cases import for_all
 
 CASES = {case.name.partition("/")[2]: case for case in fault_cases("chat")}
 CLOSED = {"tasks": 0, "threads": 0, "connections": 0}
@@ -65,7 +66,7 @@ LATE = outcome(answered=False)
 GONE = requests(client_gone=True)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("rule", "case", "judged", "expected"),
     [
         ("cut-reported", "cut-in-text-close", (ONE, outcome(BEGIN, error="network")), "right"),

@@ -12,6 +12,7 @@ from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case
 from mockllm.conformance.http_cases import HttpRunner
 from mockllm.quirks.samples import CALL_AT_LIMIT, SAMPLES
+from tests.cases import for_all
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def test_all_are_clients() -> None:
     assert KNOWN_DIFFERENCES.keys() <= {entry.name for entry in NODE_CLIENTS}
 
 
-@pytest.mark.parametrize("entry", NODE_CLIENTS, ids=lambda entry: entry.slug)
+@for_all("entry", NODE_CLIENTS, ids=lambda entry: entry.slug)
 def test_plain_samples(entry: Entry) -> None:
     """The outcome of a plain sample is the expected one, except for known differences."""
     if entry.missing:

@@ -17,6 +17,7 @@ from mockllm.cli import main
 from mockllm.conformance.results import CaseResult, Results
 from mockllm.conformance.results_file import read_results
 from mockllm.replay.loading import loads
+from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 FAULTY = [sys.executable, str(Path(__file__).with_name("faulty_runner.py"))]
@@ -267,7 +268,7 @@ def test_whole_clients(check: Check) -> None:
     assert all("--http" in one.reproduce[0] for one in results.cases)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("words", "runner", "message"),
     [
         ((), [], "which runner? mockllm check ... -- CMD"),

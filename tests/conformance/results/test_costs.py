@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from mockllm.checking import Call, Case, Outcome, Policy, Trouble, Usage, case
 from mockllm.checking.cases.variation import Variation
 from mockllm.checking.judging.compare import judge
@@ -14,6 +12,7 @@ from mockllm.conformance.costs import cost_of, group_of
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.prose import TOPICS
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME
+from tests.cases import for_all
 
 
 def cost(one: Case, got: Outcome) -> str | None:
@@ -29,7 +28,7 @@ PLAIN = case(CALL, "chat")
 RIGHT = PLAIN.expected
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("changes", "expected"),
     [
         ({}, None),

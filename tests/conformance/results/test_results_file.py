@@ -19,6 +19,7 @@ from mockllm.conformance.results_file import (
     write_results,
 )
 from mockllm.errors import UsageError
+from tests.cases import for_all
 from tests.conformance.results import generated
 
 SCHEMA = Draft202012Validator(
@@ -112,7 +113,7 @@ def _with_case(**fields: object) -> str:
     return _changed(cases=[{"case": "c", "group": "g", "verdict": "right", **fields}])
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("text", "message"),
     [
         ("{", "x.json is no results file: not JSON"),

@@ -23,6 +23,7 @@ from mockllm.conformance.messages import (
 )
 from mockllm.conformance.schemas import runner_schema
 from mockllm.quirks.samples import CALL
+from tests.cases import for_all
 
 
 def valid(kind):
@@ -102,7 +103,7 @@ def test_what_mockllm_sends_is_in_the_schema(level):
     valid("case").validate(message)
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("value", "field"),
     [
         ({"text": 3}, "text: must be a text or null, not 3"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.conformance.self_test import self_test
+from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ def test_a_good_runner_has_no_problem(level):
     assert self_test(RUNNER, "chat", level, limit=GIVE_UP) == []
 
 
-@pytest.mark.parametrize(
+@for_all(
     ("fault", "problem"),
     [
         ("no-hello", "there is no hello: the program has ended with exit code 0"),

@@ -10,6 +10,7 @@ from mockllm.recording.drafting.lines import LIVE
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import FramePart, ReasoningPart, TextPart, ToolPart
+from tests.cases import for_all
 from tests.recording.exchanging import JSON, asks, exchange, user
 
 USAGE = {"prompt_tokens": 31, "completion_tokens": 32, "total_tokens": 63}
@@ -153,9 +154,9 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("where", ["name", "text", "arguments", "reasoning"])
-@pytest.mark.parametrize("answer", [body, stream])
+@for_all("odd", ODD)
+@for_all("where", ["name", "text", "arguments", "reasoning"])
+@for_all("answer", [body, stream])
 def test_odd_characters_lose_nothing_else(answer, where, odd):
     """Whatever a name, a text, arguments or reasoning has: the other parts, finish and usage are
     written, and the turn can be loaded."""

@@ -18,6 +18,7 @@ from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Http, Match, RouteSpec, TextCondition
 from mockllm.tapes.model import digest
+from tests.cases import for_all
 from tests.recording.exchanging import (
     JSON,
     answer,
@@ -143,8 +144,8 @@ def test_the_same_conversation_twice():
     assert drafted(answer(hello, "one"), answer(hello, "two")).keys() == {"hello", "hello-2"}
 
 
-@pytest.mark.parametrize("name", ["look" * 20, "look up", "", "\u2028"])
-@pytest.mark.parametrize("id", ["call_1", "a\nb", ""])
+@for_all("name", ["look" * 20, "look up", "", "\u2028"])
+@for_all("id", ["call_1", "a\nb", ""])
 def test_malformed_calls_in_a_history(name, id):
     """A scenario can be loaded whatever calls the client's history contains."""
     history = [user("hello"), model(None, (id, name, "{}")), result(id, "1")]

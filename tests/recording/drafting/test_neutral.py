@@ -21,6 +21,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Scenario, UsageSpec
 from mockllm.tapes.conversion import detected, request_of
 from mockllm.tapes.model import digest
+from tests.cases import for_all
 from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
 from tests.recording.exchanging import JSON, asks, exchange, user
 
@@ -183,7 +184,7 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@for_all("name", STREAMS)
 def test_the_yaml_alone_plays_the_stream(name):
     """A stream with fields of its service is neutral, and the YAML without the tape plays it."""
     one = exchange(asks(user("hi")), [*chunks(*STREAMS[name]), b"data: [DONE]\n\n"])

@@ -18,6 +18,7 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
+from tests.cases import for_all
 from tests.strategies import every_part, opaques, tool_calls, turns
 from tests.tools.streams import CORPUS
 from tools.corpus import decoded, recordings
@@ -107,7 +108,7 @@ def test_the_order_of_interleaved_calls(order: tuple[int, ...], written: str) ->
     assert again(turn) == turn
 
 
-@pytest.mark.parametrize(
+@for_all(
     "turn",
     [
         Turn((), "stop"),
