@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from conformance.entries import FAULT_RESULTS, ROOT
 from conformance.published import WITHHELD
-from mockllm.checking.resilience.model import RULES
-from mockllm.conformance.fault_results import RuleResult
-from mockllm.conformance.results import Results
+from mockllm.checking.rules import RESILIENCE
+from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
 from mockllm.conformance.results_file import read_results
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.protocols import PROTOCOLS
@@ -57,7 +56,7 @@ _HEAD = """\
 was used as its documentation recommends, with the retries and the timeout of the case wherever it
 has an option for them, and with the documented way of reading a stream. `✓`: kept in every case
 that was judged. `✖`: broken in so many of the judged cases. `–`: not judged. `·`: does not apply.
-`?`: a mistake was seen; it is published when a server without mockllm has shown it, too.
+`?`: a mistake was seen with mockllm; it is published once a server without mockllm has shown it.
 
 How to read it:
 
@@ -95,16 +94,15 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
 
 
 def _broken(results: Results) -> int:
-    return sum(one.verdict == "wrong" for one in results.rules)
+    return sum(rule_verdict(cases) == "wrong" for cases in results.rules.values())
 
 
 def _matrix(results: Sequence[Results]) -> Iterator[str]:
     numbers = " | ".join(f"{number}" for number in range(1, len(results) + 1))
     yield f"| rule | {numbers} |"
     yield "|---" * (len(results) + 1) + "|"
-    verdicts = [{one.rule: one for one in two.rules} for two in results]
-    for rule in RULES:
-        marks = [_mark(one[rule]) for one in verdicts]
+    for rule in RESILIENCE:
+        marks = [_mark(one.rules[rule]) for one in results]
         yield f"| `{rule}` | {' | '.join(marks)} |"
     yield ""
     for number, one in enumerate(results, 1):
@@ -112,27 +110,30 @@ def _matrix(results: Sequence[Results]) -> Iterator[str]:
         yield f"{number}. {client.name} ({client.language}), {client.version}"
 
 
-def _mark(rule: RuleResult) -> str:
-    if rule.reason == WITHHELD:
+def _mark(cases: Sequence[CaseResult]) -> str:
+    if any(one.reason == WITHHELD for one in cases):
         return "?"
     shown = {"right": "✓", "not judged": "–", "not applicable": "·"}
-    return shown.get(rule.verdict) or f"✖ {rule.wrong} of {rule.judged}"
+    wrong = sum(one.failed for one in cases)
+    judged = wrong + sum(map(passes, cases))
+    return shown.get(rule_verdict(cases)) or f"✖ {wrong} of {judged}"
 
 
 def _mistakes(results: Results) -> Iterator[str]:
     """A line for each rule that the client breaks, with its plainest case."""
-    broken = [one for one in results.rules if one.verdict == "wrong"]
+    broken = {
+        rule: failed
+        for rule, cases in results.rules.items()
+        if (failed := [one for one in cases if one.failed])
+    }
     if not broken:
         return
-    cases = {one.case: one for one in results.faults}
     yield f"**{results.client.name}** ({results.client.language})"
     yield ""
-    for rule in broken:
-        names = [name.partition("/")[2] for name in rule.cases]
-        first = cases[rule.cases[0]]
-        text = next(one.text for one in first.wrong if one.rule == rule.rule)
-        more = f" Also in {', '.join(names[1:])}." if names[1:] else ""
-        yield f"- `{rule.rule}`, in {names[0]}: `{_plain(text)}`.{more}"
+    for rule, cases in broken.items():
+        first, *others = (one.played.partition("/")[2] for one in cases)
+        more = f" Also in {', '.join(others)}." if others else ""
+        yield f"- `{rule}`, in {first}: `{_plain(cases[0].differences[0])}`.{more}"
     yield ""
 
 

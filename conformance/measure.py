@@ -22,14 +22,13 @@ from conformance.entries import ROOT, Entry, chosen
 from conformance.measure_faults import measure_faults
 from conformance.published import published
 from mockllm.checking import Case, Policy
-from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.http_cases import HttpRunner
-from mockllm.conformance.kept_cases import kept_cases
 from mockllm.conformance.measured import Measurement, measured
-from mockllm.conformance.results import CaseResult, Client, Results
+from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results_file import write_results
 from mockllm.conformance.source import source_commit
 from mockllm.errors import MockLLMError, ProbeError
@@ -52,7 +51,7 @@ def played(api: str) -> list[Case]:
     """The plain samples, then each form of each quirk on the sample that shows it best."""
     plain = [sample for sample in SAMPLES.values() if sample not in _LIKE_QUIRKS]
     samples = list(plain_cases(plain, api))
-    return samples + [one for one in kept_cases(api) if _is_shown_best(one)]
+    return samples + [one for one in cases(api, variations=0) if _is_shown_best(one)]
 
 
 _LIKE_QUIRKS = (CALL_AT_LIMIT, INTERLEAVED)
@@ -185,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _counts(results: Results) -> str:
-    verdicts = Counter(one.verdict for one in results.rules) if results.rules else results.verdicts
+    verdicts = Counter(map(rule_verdict, results.rules.values())) or results.verdicts
     return ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
 
 

@@ -14,12 +14,11 @@ from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.fault_measured import fault_results
 from mockllm.conformance.fault_outcomes import declared_policy
-from mockllm.conformance.fault_results import FaultCaseResult, LoggedRequest
 from mockllm.conformance.fault_runner import FaultRunner
-from mockllm.conformance.measured import Measurement
-from mockllm.conformance.results import Results
+from mockllm.conformance.measured import Measurement, fault_results
+from mockllm.conformance.request_log import LoggedRequest
+from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.source import source_commit
 from mockllm.errors import ProbeError
 
@@ -49,33 +48,41 @@ def measure_faults(entry: Entry) -> Results:
             {"cases": "all cases with faults"},
         )
         results = fault_results(check, runner.hello, measurement, policy)
-    for one in results.faults:
-        _check_adapter(entry, one)
-    return replace(results, faults=tuple(map(_smaller, results.faults)))
+    for case in results.cases:
+        _check_adapter(entry, case, results.plays[case.played])
+    return replace(
+        results,
+        cases=tuple(map(_smaller, results.cases)),
+        plays={name: _smaller_play(play) for name, play in results.plays.items()},
+    )
 
 
-def _check_adapter(entry: Entry, case: FaultCaseResult) -> None:
+def _check_adapter(entry: Entry, case: CaseResult, play: Play) -> None:
     """Checks that no accusation rests on an error of the adapter.
 
     Raises:
         ProbeError: one does.
     """
-    crash = case.actual.get("crash")
-    reports = [crash, *(case.actual.get("errors") or ())]
-    for one in reports:
-        raised = str(one.get("raised", "")) if isinstance(one, Mapping) else ""
-        if case.wrong and raised.startswith("conformance/"):
-            raise ProbeError(f"{entry.name}: {case.case}: the adapter fails at {raised}: {one}")
+    for report in (play.answer.get("crash"), *(play.answer.get("errors") or ())):
+        raised = str(report.get("raised", "")) if isinstance(report, Mapping) else ""
+        if case.failed and raised.startswith("conformance/"):
+            raise ProbeError(f"{entry.name}: {case.case}: the adapter fails at {raised}: {report}")
 
 
-def _smaller(case: FaultCaseResult) -> FaultCaseResult:
-    """The case without what differs from machine to machine, and without long texts."""
+def _smaller(case: CaseResult) -> CaseResult:
+    """The line without what differs from machine to machine, and without long texts."""
     return replace(
         case,
-        wrong=tuple(replace(one, text=_short(one.text)) for one in case.wrong),
-        unconfirmed=tuple(replace(one, text=_short(one.text)) for one in case.unconfirmed),
-        log=tuple(map(_without_headers, case.log[:_MOST_REQUESTS])),
-        actual=_short(dict(case.actual)),
+        differences=tuple(map(_short, case.differences)),
+        unconfirmed=_short(case.unconfirmed),
+    )
+
+
+def _smaller_play(play: Play) -> Play:
+    return replace(
+        play,
+        log=tuple(map(_without_headers, play.log[:_MOST_REQUESTS])),
+        answer=_short(dict(play.answer)),
     )
 
 

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from conformance.entries import RESULTS, ROOT
-from mockllm.conformance.results import COSTS, Results
+from mockllm.checking.rules import COSTS
+from mockllm.conformance.results import Results
 from mockllm.conformance.results_file import read_results
 from mockllm.conformance.site import overview_page
 from mockllm.conformance.site.columns import Column, QuirkRow, columns_of, quirk_rows
@@ -22,6 +23,9 @@ PAGE = ROOT / "docs" / "clients.md"
 OVERVIEW = ROOT / "docs" / "conformance.html"
 _MOST = 10
 """Quirks on the page."""
+
+_COSTS = [cost for cost in COSTS if cost != "unreliable"]
+"""Without faults, nothing shows how reliable a client is."""
 
 
 def published() -> list[Results]:
@@ -91,11 +95,11 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
         if not own:
             continue
         yield ""
-        yield f"| {PROTOCOLS[api].title} | version | {' | '.join(COSTS)} | right | not judged |"
-        yield "|---" * (len(COSTS) + 4) + "|"
+        yield f"| {PROTOCOLS[api].title} | version | {' | '.join(_COSTS)} | right | not judged |"
+        yield "|---" * (len(_COSTS) + 4) + "|"
         for one in own:
             client = one.results.client
-            numbers = (*one.counts, one.right, one.unjudged)
+            numbers = (*one.counts[: len(_COSTS)], one.right, one.unjudged)
             yield _row(f"{client.name} ({client.language})", client.version, *map(str, numbers))
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from conformance.entries import FAULT_RESULTS, ROOT
-from mockllm.conformance.fault_results import FaultCaseResult, RuleResult
-from mockllm.conformance.results import Results
+from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results_file import read_results, write_results
 
 __all__ = ["WITHHELD", "published"]
@@ -30,34 +30,24 @@ def _reproduced() -> dict[str, frozenset[str]]:
 
 
 def published(results: Results) -> Results:
-    """The results of a client, with the reproduced mistakes only."""
+    """The results of a client, with the reproduced mistakes only.
+
+    A rule with another mistake is judged in no case: that it is kept in the others says nothing.
+    """
     known = _reproduced().get(results.client.name, frozenset())
-    return replace(
-        results,
-        rules=tuple(_rule(one, known) for one in results.rules),
-        faults=tuple(_case(one, known) for one in results.faults),
-    )
+    broken = {one.group for one in results.cases if one.failed}
+    cases = tuple(_line(one, broken - known) for one in results.cases)
+    shown = {one.played for one in cases if one.failed}
+    plays = {
+        name: play if name in shown else Play(play.title) for name, play in results.plays.items()
+    }
+    return replace(results, cases=cases, plays=plays)
 
 
-def _rule(rule: RuleResult, known: frozenset[str]) -> RuleResult:
-    if rule.verdict != "wrong" or rule.rule in known:
-        return rule
-    return replace(rule, verdict="not judged", reason=WITHHELD, wrong=0, cases=())
-
-
-def _case(case: FaultCaseResult, known: frozenset[str]) -> FaultCaseResult:
-    wrong = tuple(one for one in case.wrong if one.rule in known)
-    withheld = {one.rule: WITHHELD for one in case.wrong if one.rule not in known}
-    changed = replace(
-        case,
-        wrong=wrong,
-        rules=tuple(one for one in case.rules if one not in withheld),
-        not_judged={**case.not_judged, **withheld},
-        unconfirmed=(),
-    )
-    if wrong:
-        return changed
-    return replace(changed, scenario="", faults=(), log=(), actual={}, reproduce=())
+def _line(case: CaseResult, withheld: AbstractSet[str]) -> CaseResult:
+    if case.group not in withheld or case.verdict not in ("right", "wrong"):
+        return replace(case, unconfirmed="")
+    return CaseResult(case.case, case.group, "not judged", reaction=case.reaction, reason=WITHHELD)
 
 
 def main(files: list[str]) -> int:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from mockllm.checking.cases.case import Case, Payload
 from mockllm.checking.cases.compile import CaseSpec, case, case_specs, cases
-from mockllm.checking.invariants import INVARIANTS
 from mockllm.checking.judging.compare import differences
 from mockllm.checking.judging.examine import (
     Failure,
@@ -33,6 +32,7 @@ from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, 
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe, Run, Tool
 from mockllm.checking.reports.check import check, report_text
+from mockllm.checking.rules import INVARIANTS
 
 __all__ = [
     "INVARIANTS",

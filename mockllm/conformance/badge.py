@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
+from mockllm.checking.rules import COSTS, Cost
 from mockllm.conformance.junit import xml_text
-from mockllm.conformance.known import passes
-from mockllm.conformance.results import COSTS, Cost, Results
+from mockllm.conformance.results import Results, passes
 
 __all__ = ["badge_svg", "right_groups"]
 
@@ -15,6 +15,7 @@ _COLOURS: dict[Cost, str] = {
     "data lost": "#b34700",
     "wrong metadata": "#806000",
     "loud failure": "#5c5c8a",
+    "unreliable": "#4a6078",
 }
 _RIGHT = "#1f7a34"
 _UNKNOWN = "#5f5f5f"

@@ -17,7 +17,7 @@ from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.difference import call_key, calls_of, comparable
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.conformance.results import COSTS, Cost
+from mockllm.checking.rules import COSTS, Cost
 from mockllm.quirks import find
 
 __all__ = ["cost_of", "group_of"]

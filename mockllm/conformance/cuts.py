@@ -5,22 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, CutRow, Prefix, cut_cases
+from mockllm.checking.cuts import CutAnswer, CutReport, CutRow, Prefix, cut_cases
+from mockllm.checking.cuts.judging import NO_PLACE
 from mockllm.checking.cuts.prefixes import Level
 from mockllm.checking.cuts.report import Fooled
 from mockllm.checking.cuts.report_text import prefix_lines
+from mockllm.checking.rules import Cost
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.http_cases import HttpRunner
 from mockllm.conformance.measured import Measurement, json_value
 from mockllm.conformance.messages import Answer, as_json
 from mockllm.conformance.pool import PipeRunner
-from mockllm.conformance.results import CaseResult, Cost, Results, Stream, Verdict
+from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
-__all__ = ["CUT_GROUP", "cut_answers", "cut_results"]
-
-CUT_GROUP = "cut off"
-"""The group of these lines in a results file; `cuts` are streams that come in other pieces."""
+__all__ = ["cut_answers", "cut_results"]
 
 
 def cut_answers(
@@ -62,30 +61,21 @@ def cut_results(
     The stream of a line is the shortest prefix that fools the client.
     """
     rows = [_line(row, report.level, measurement.setting) for row in report.rows]
-    return Results(
-        client=runner.hello.client,
-        api=measurement.api,
-        level=measurement.level,
-        mockllm=measurement.mockllm,
-        date=measurement.date,
-        commit=measurement.commit,
-        arguments=json_value(measurement.arguments),
-        unsupported=tuple(sorted(runner.hello.unsupported)),
-        stopped=measurement.stopped,
-        cases=tuple(rows),
-    )
+    return measurement.results(runner.hello, rows)
 
 
 def _line(row: CutRow, level: str, setting: Setting) -> CaseResult:
     reasons = "; ".join(f"{count} prefixes: {why}" for why, count in row.not_judged.items())
+    verdict: Verdict = "not judged" if row.not_judged else "right"
+    if row.not_judged.keys() == {NO_PLACE}:
+        verdict = "not applicable"
     line = CaseResult(
         case=row.name,
-        group=CUT_GROUP,
-        verdict="not judged" if row.not_judged else "right",
+        group=row.rule,
+        verdict=verdict,
         invariant="",
         reaction="error",
         reason=reasons,
-        expected={"errors": [CUT_RULES[row.rule]]},
         reproduce=(check_command(setting, row.name),),
     )
     return line if row.shortest is None else _failed(line, row, row.shortest, level)
@@ -104,7 +94,6 @@ def _failed(line: CaseResult, row: CutRow, shortest: Fooled, level: str) -> Case
         reaction=line.reaction,
         differences=(f"{count} {where}", *reversed(lines)),
         reason=line.reason,
-        expected=line.expected,
         actual=json_value(as_json(answer.outcome, answer.absent)),
         stream=Stream(prefix.chunks, (), prefix.case.answer.headers, _ENDINGS[prefix.ending]),
         reproduce=line.reproduce,

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import RULES, FaultCase, Finding, Verdict
+from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.rules import RESILIENCE, RULE_COSTS
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.fault_outcomes import outcomes_of
-from mockllm.conformance.fault_results import Accusation, FaultCaseResult, RuleResult, RuleVerdict
 from mockllm.conformance.fault_runner import Played
-from mockllm.conformance.fault_sessions import logged
+from mockllm.conformance.request_log import logged
+from mockllm.conformance.results import CaseResult, Play
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
 
@@ -41,14 +42,10 @@ class CasePlayer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FaultCheck:
-    """How a client takes faults.
+    """How a client takes faults; the fields are those of `Results`."""
 
-    Args:
-        stopped: why the remaining cases were not judged; "" if all were.
-    """
-
-    rules: tuple[RuleResult, ...]
-    cases: tuple[FaultCaseResult, ...]
+    cases: tuple[CaseResult, ...]
+    plays: Mapping[str, Play]
     stopped: str = ""
 
 
@@ -56,7 +53,7 @@ def check_faults(
     player: CasePlayer,
     cases: Sequence[FaultCase],
     policy: ResiliencePolicy,
-    rules: Iterable[str] = RULES,
+    rules: Iterable[str] = RESILIENCE,
     *,
     adapter: AdapterFrames = NO_ADAPTER,
     setting: Setting | None = None,
@@ -93,10 +90,15 @@ def check_faults(
     for name, one in second.items():
         third = Judged.of(last[name], policy, wanted, adapter) if name in last else None
         judged[name] = judged[name].confirmed(one, third)
-    rows = [_row(judged[one.name], setting) for one in chosen if one.name in judged]
-    missing = len(chosen) - len(rows)
-    stopped = f"interrupted after {len(rows)} of {len(chosen)} cases" if missing else ""
-    return FaultCheck(tuple(_rules(wanted, rows, judged)), tuple(rows), stopped)
+    found = [judged[one.name] for one in chosen if one.name in judged]
+    stopped = ""
+    if len(found) < len(chosen):
+        stopped = f"interrupted after {len(found)} of {len(chosen)} cases"
+    return FaultCheck(
+        tuple(row for one in found for row in _rows(one, setting)),
+        {one.played.case.name: _play_of(one) for one in found},
+        stopped,
+    )
 
 
 def _check_requests(played: Mapping[str, Played]) -> None:
@@ -213,67 +215,37 @@ def _broken_runner(played: Played, adapter: AdapterFrames) -> str:
     return f"the adapter raised an exception: {raised}" if raised else answer.ended
 
 
-def _row(judged: Judged, setting: Setting | None) -> FaultCaseResult:
-    """The line of a results file for a case."""
-    played = judged.played
-    case = played.case
-    found = FaultCaseResult(
-        case=case.name,
-        about=case.about,
-        rules=tuple(
-            dict.fromkeys(one.rule for one in judged.findings if one.verdict in ("right", "wrong"))
-        ),
-        wrong=tuple(Accusation(one.rule, one.text) for one in judged.wrong),
-        not_judged={one.rule: one.text for one in judged.findings if one.verdict == "not judged"},
-        unconfirmed=tuple(Accusation(one.rule, one.text) for one in judged.unconfirmed),
-    )
-    if not (judged.wrong or judged.unconfirmed):
-        return found
-    return replace(
-        found,
-        scenario=dump(case.scenario),
-        faults=tuple(case.faults),
-        log=logged(played.exchanges),
-        actual=played.answer.fault.raw or {"crash": played.answer.ended or played.answer.invalid},
-        reproduce=() if setting is None else (check_command(setting, case.name),),
-    )
-
-
-def _rules(
-    wanted: Sequence[str], rows: Sequence[FaultCaseResult], judged: Mapping[str, Judged]
-) -> Iterator[RuleResult]:
-    """The verdict of each rule over all cases."""
-    for rule in wanted:
-        found = [one for two in judged.values() for one in two.findings if one.rule == rule]
-        verdicts = Counter(one.verdict for one in found)
-        wrong = [row for row in rows if any(one.rule == rule for one in row.wrong)]
-        verdict = _verdict(verdicts)
-        reasons = Counter(one.text for one in found if one.verdict == verdict)
-        yield RuleResult(
-            rule,
-            verdict,
-            RULES[rule],
-            "" if verdict in ("right", "wrong") else _reason(reasons),
-            verdicts["right"] + verdicts["wrong"],
-            len(wrong),
-            verdicts["not judged"],
-            tuple(row.case for row in wrong),
+def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
+    """The lines of a results file for a case, one for each rule."""
+    case = judged.played.case
+    reproduce = () if setting is None else (check_command(setting, case.name),)
+    once = {one.rule: one.text for one in judged.unconfirmed}
+    for one in judged.findings:
+        wrong = one.verdict == "wrong"
+        yield CaseResult(
+            case=f"{case.name}:{one.rule}",
+            group=one.rule,
+            verdict=one.verdict,
+            cost=RULE_COSTS[one.rule] if wrong else None,
+            invariant=one.rule if wrong else "",
+            reaction="either",
+            differences=(one.text,) if wrong else (),
+            reason="" if wrong else one.text,
+            reproduce=reproduce if wrong else (),
+            unconfirmed=once.get(one.rule, ""),
         )
 
 
-def _verdict(cases: Counter[Verdict]) -> RuleVerdict:
-    """The verdict of a rule by those of its cases. One mistake breaks it. It is kept where it was
-    judged in at least half of the cases: a few easy ones say little of the others."""
-    if cases["wrong"]:
-        return "wrong"
-    if cases["right"] and cases["right"] >= cases["not judged"]:
-        return "right"
-    return "not applicable" if cases["not applicable"] and not cases["not judged"] else "not judged"
-
-
-def _reason(reasons: Counter[str]) -> str:
-    if not reasons:
-        return "no case was played for it"
-    (first, count), more = reasons.most_common(1)[0], len(reasons) - 1
-    cases = f" ({count} cases)" if count > 1 else ""
-    return f"{first}{cases}" + (f", and {more} other reasons" if more else "")
+def _play_of(judged: Judged) -> Play:
+    """What was played, in full where the client made a mistake."""
+    played = judged.played
+    case = played.case
+    if not (judged.wrong or judged.unconfirmed):
+        return Play(case.about)
+    return Play(
+        title=case.about,
+        scenario=dump(case.scenario),
+        faults=tuple(case.faults),
+        log=logged(played.exchanges),
+        answer=played.answer.fault.raw or {"crash": played.answer.ended or played.answer.invalid},
+    )

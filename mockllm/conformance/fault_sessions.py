@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.fault_results import ClosedBy, LoggedRequest
 from mockllm.conformance.messages import tools_json
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.control.routes import base_urls
@@ -18,7 +16,7 @@ from mockllm.server.thread import ServerThread
 if TYPE_CHECKING:
     from mockllm.replay.sessions.session import Exchange
 
-__all__ = ["GRACE", "FaultSession", "fault_message", "logged"]
+__all__ = ["GRACE", "FaultSession", "fault_message"]
 
 GRACE = 1.0
 """Seconds that the connections of a client that has answered may take to end."""
@@ -101,46 +99,3 @@ def fault_message(case: FaultCase, urls: Mapping[str, str]) -> dict[str, Any]:
         "together": case.together,
         "cancel": {"after": "first"} if case.cancel else None,
     }
-
-
-def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
-    """The log of the requests of a case."""
-    if not exchanges:
-        return ()
-    begin = exchanges[0].clock
-    ports = list(dict.fromkeys(one.connection for one in exchanges))
-    return tuple(
-        LoggedRequest(
-            number=number,
-            connection=ports.index(one.connection) + 1,
-            at=round(one.clock - begin, 4),
-            request=f"{one.method} {one.path}",
-            headers=dict(one.headers),
-            body_digest=sha256(one.body).hexdigest()[:16],
-            status=one.status,
-            bytes_sent=one.bytes_sent,
-            fault=one.fault,
-            struck=None if one.struck is None else round(one.struck, 4),
-            struck_after=one.struck_after,
-            duration=None if one.in_use else round(one.duration, 4),
-            closed_by=_closed_by(one),
-        )
-        for number, one in enumerate(exchanges, 1)
-    )
-
-
-def _closed_by(one: Exchange) -> ClosedBy:
-    if one.in_use:
-        return "still sending"
-    if one.client_gone:
-        return "client"
-    if one.stopped:
-        return "still sending"
-    breaks = any(
-        part.startswith(_CLOSING) and _ORDERLY not in part for part in one.fault.split(";")
-    )
-    return "server" if not one.complete and (breaks or not one.fault) else "kept open"
-
-
-_CLOSING = ("cut", "refuse")
-_ORDERLY = "end=orderly"

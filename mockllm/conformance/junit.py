@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
-from mockllm.conformance.fault_results import RULE_GROUP
 from mockllm.conformance.known import Standing
 from mockllm.conformance.results import CaseResult, Results
 
@@ -85,19 +84,15 @@ def _problem(case: CaseResult, standing: Standing) -> tuple[str, str, str] | Non
         return "failure", "passes", "passes, and is on the list of failing cases: remove it there"
     if case.verdict == "adapter":
         return "error", "adapter", case.reason
-    if case.verdict == "not judged":
-        return "skipped", "", f"not judged: {case.reason}"
+    if case.verdict in ("not judged", "not applicable"):
+        return "skipped", "", f"{case.verdict}: {case.reason}"
     if case in standing.new:
-        return "failure", _kind(case), message
+        return "failure", case.cost or "", message
     if case.failed:
         return "skipped", "", f"known: {standing.reason(case.case) or message}"
     if case.differences:
         return "skipped", "", f"{case.reason}: {case.baseline or message}"
     return None
-
-
-def _kind(case: CaseResult) -> str:
-    return "rule" if case.group == RULE_GROUP else case.cost or ""
 
 
 def _details(case: CaseResult) -> Iterable[str]:

@@ -13,8 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from mockllm.conformance.fault_results import RULE_GROUP
-from mockllm.conformance.results import CaseResult
+from mockllm.conformance.results import CaseResult, passes
 from mockllm.errors import UsageError
 
 __all__ = ["Known", "KnownList", "Standing", "check_patterns", "read_known", "updated"]
@@ -159,11 +158,6 @@ class Standing:
         return not (self.new or self.passing)
 
 
-def passes(case: CaseResult) -> bool:
-    """Whether a client gets a case right. What is not judged neither passes nor fails."""
-    return case.verdict in ("right", "tolerated")
-
-
 def updated(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str:
     """The text of a list with the cases that fail, and without those that pass.
 
@@ -195,6 +189,4 @@ _LONGEST = 100
 def _reason(case: CaseResult) -> str:
     """What differs, in a line."""
     text = case.exception or next(iter(case.differences), case.invariant)
-    if case.group != RULE_GROUP:
-        text = f"{case.cost}: {text}"
-    return " ".join(text.split())[:_LONGEST]
+    return " ".join(f"{case.cost}: {text}".split())[:_LONGEST]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
@@ -13,16 +13,18 @@ from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
+from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.case_names import name_of, plain_name
 from mockllm.conformance.commands import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, group_of
+from mockllm.conformance.fault_check import FaultCheck
 from mockllm.conformance.judged_fields import fields_about, unjudged
 from mockllm.conformance.messages import Answer, Hello, answer_json, as_json
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 
-__all__ = ["Measurement", "Runner", "json_value", "measured", "stream_of"]
+__all__ = ["Measurement", "Runner", "fault_results", "json_value", "measured", "stream_of"]
 
 
 Named = Case | CaseSpec
@@ -59,6 +61,38 @@ class Measurement:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     stopped: str = ""
 
+    def results(self, hello: Hello, cases: Iterable[CaseResult], **fields: Any) -> Results:
+        """The results of a client that was judged in some cases."""
+        return Results(
+            client=hello.client,
+            api=self.api,
+            level=self.level,
+            mockllm=self.mockllm,
+            date=self.date,
+            commit=self.commit,
+            arguments=json_value(self.arguments),
+            unsupported=tuple(sorted(hello.unsupported)),
+            cases=tuple(cases),
+            **{"stopped": self.stopped, **fields},
+        )
+
+
+def fault_results(
+    check: FaultCheck, hello: Hello, measurement: Measurement, policy: ResiliencePolicy
+) -> Results:
+    """The results of a client that was judged in cases with faults."""
+    settings = {
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in asdict(policy).items()
+    }
+    return measurement.results(
+        hello,
+        check.cases,
+        plays=check.plays,
+        stopped=check.stopped,
+        settings=json_value(settings),
+    )
+
 
 def measured(
     report: Report, runner: Runner, measurement: Measurement, cases: Iterable[Named] = ()
@@ -71,18 +105,8 @@ def measured(
     judging = _Judging(report, runner, measurement)
     rows = [*map(judging.case, judging.results)]
     rows += _not_run(cases, set(report.skipped), runner.answers)
-    return Results(
-        client=runner.hello.client,
-        api=measurement.api,
-        level=measurement.level,
-        mockllm=measurement.mockllm,
-        date=measurement.date,
-        commit=measurement.commit,
-        arguments=json_value(measurement.arguments),
-        unsupported=tuple(sorted(runner.hello.unsupported)),
-        stopped=report.stopped or measurement.stopped,
-        cases=tuple(rows),
-        quirks=_quirks(rows),
+    return measurement.results(
+        runner.hello, rows, stopped=report.stopped or measurement.stopped, quirks=_quirks(rows)
     )
 
 

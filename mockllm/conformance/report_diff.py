@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mockllm.conformance.results import COSTS, CaseResult, Results
+from mockllm.checking.rules import COSTS, severity
+from mockllm.conformance.results import CaseResult, Results
 
 __all__ = ["Change", "Diff", "diff", "diff_json", "diff_text"]
 
@@ -93,7 +94,7 @@ def _severity(case: CaseResult) -> int:
     """0 for no mistake; the worse the mistake, the greater."""
     if not case.failed or case.cost is None:
         return 0
-    return len(COSTS) - COSTS.index(case.cost)
+    return len(COSTS) - severity(case.cost)
 
 
 def _judged(case: CaseResult) -> bool:

@@ -6,36 +6,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mockllm.conformance.fault_results import FaultCaseResult, RuleResult
+from mockllm.checking.rules import COSTS, RESILIENCE, Cost
+from mockllm.conformance.request_log import LoggedRequest
 
 __all__ = [
-    "COSTS",
     "CaseResult",
     "Client",
-    "Cost",
+    "Play",
     "QuirkInfo",
     "Results",
     "Smallest",
     "Stream",
     "Verdict",
+    "passes",
+    "rule_verdict",
 ]
 
 Verdict = Literal[
-    "right", "tolerated", "wrong", "silent", "rejected", "crash", "adapter", "not judged"
+    "right",
+    "tolerated",
+    "wrong",
+    "silent",
+    "rejected",
+    "crash",
+    "adapter",
+    "not judged",
+    "not applicable",
 ]
-"""As in `checking`, and `adapter`: the innermost frame of the exception is in the adapter or
-runner, not in the client."""
-
-Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure"]
-
-COSTS: tuple[Cost, ...] = ("wrong call", "data lost", "wrong metadata", "loud failure")
-"""What a mistake costs, the worst first: a call is executed that the model did not make; text, a
-call or an error is lost silently; ids, usage, finish or role are wrong; the client fails with an
-error where the stream can be read."""
+"""As in `checking`. `adapter`: the innermost frame of the exception is in the adapter or runner,
+not in the client. `not applicable`: the client has nothing that the rule is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,35 @@ class QuirkInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Play:
+    """A case with a fault, as it was played: what all its rules were judged from.
+
+    Args:
+        title: what happens in it, in a sentence.
+        scenario: YAML text of what was played; like all that follows, of cases with a mistake only.
+        faults: of every answer in the session, besides those of the scenario.
+        log: every request.
+        answer: the client's, in the form of the answers of runners.
+    """
+
+    title: str
+    scenario: str = ""
+    faults: tuple[str, ...] = ()
+    log: tuple[LoggedRequest, ...] = ()
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class CaseResult:
     """One case and how its outcome was judged.
 
     Args:
         case: the stable name of the case: `API/SCENARIO`, with `+QUIRK` or `+QUIRK:VARIANT`, and
-            `~VARIATION`; of streams that are cut at every place, `API/SCENARIO@PLACE:RULE`.
-        group: the topic that the case is about, such as `index` or `framing`.
+            `~VARIATION`. Where a rule of resilience was judged, its name follows:
+            `API/SCENARIO@PLACE:RULE` of streams that are cut at every place, `API/FAULT:RULE` of
+            answers with faults.
+        group: the topic that the case is about, such as `index` or `framing`; the rule of
+            resilience, where one was judged.
         quirk: `NAME` or `NAME:VARIANT`; "" for a case without.
         cost: of the mistake; None for `right`, `tolerated`, `adapter` and `not judged`.
         invariant: the one that the client breaks; "" if none.
@@ -136,6 +161,7 @@ class CaseResult:
         stream: what was sent; None only where the client cannot get it at this level.
         smallest: only for the first case of each invariant that is broken.
         reproduce: command lines that show the same again.
+        unconfirmed: what the client did once in three times, and is not counted.
     """
 
     case: str
@@ -155,6 +181,12 @@ class CaseResult:
     stream: Stream | None = None
     smallest: Smallest | None = None
     reproduce: tuple[str, ...] = ()
+    unconfirmed: str = ""
+
+    @property
+    def played(self) -> str:
+        """The name of the case without the rule that was judged in it."""
+        return self.case.removesuffix(f":{self.group}")
 
     @property
     def failed(self) -> bool:
@@ -175,8 +207,7 @@ class Results:
         unsupported: the fields of an outcome that the client has no place for.
         stopped: why the remaining cases were not judged; "" if all were.
         quirks: what is known of the quirks of the cases, by `NAME` or `NAME:VARIANT`.
-        rules: how the client takes faults; () where that was not judged.
-        faults: the cases in which the rules were judged.
+        plays: the cases with faults, by `CaseResult.played`.
         settings: of the client in these cases: what it declares, and what the cases set.
     """
 
@@ -191,8 +222,7 @@ class Results:
     stopped: str = ""
     cases: tuple[CaseResult, ...] = ()
     quirks: Mapping[str, QuirkInfo] = field(default_factory=dict)
-    rules: tuple[RuleResult, ...] = ()
-    faults: tuple[FaultCaseResult, ...] = ()
+    plays: Mapping[str, Play] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -212,3 +242,32 @@ class Results:
         """The worst cost of a mistake in a group; None if the client makes none there."""
         costs = {one.cost for one in self.groups.get(group, ()) if one.failed}
         return next((cost for cost in COSTS if cost in costs), None)
+
+    @property
+    def rules(self) -> dict[str, list[CaseResult]]:
+        """The cases of each rule of resilience that was to be judged."""
+        groups = self.groups
+        return {name: groups[name] for name in RESILIENCE if name in groups}
+
+
+def passes(case: CaseResult) -> bool:
+    """Whether a client gets a case right. What is not judged neither passes nor fails."""
+    return case.verdict in ("right", "tolerated")
+
+
+def rule_verdict(cases: Sequence[CaseResult]) -> Verdict:
+    """The verdict of a rule of resilience by those of its cases.
+
+    One mistake breaks it. It is kept where it was judged in at least half of the cases: a few easy
+    ones say little of the others.
+    """
+    right, unknown = sum(map(passes, cases)), sum(_is_unknown(one) for one in cases)
+    if any(one.failed for one in cases):
+        return "wrong"
+    if right and right >= unknown:
+        return "right"
+    return "not judged" if right or unknown or not cases else "not applicable"
+
+
+def _is_unknown(case: CaseResult) -> bool:
+    return case.verdict in ("not judged", "adapter")

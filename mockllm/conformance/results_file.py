@@ -100,15 +100,15 @@ def dump_results(results: Results) -> str:
 
 
 def _lines(value: dict[str, Any]) -> Iterator[str]:
-    """One line for each field, each case and each quirk."""
+    """One line for each field, each case, each quirk and each play."""
     yield "{\n"
     for number, (name, item) in enumerate(value.items()):
         comma = ",\n" if number else ""
-        if name in ("cases", "rules", "faults"):
+        if name == "cases":
             yield f'{comma}"{name}": [\n{_joined(map(_text, item))}\n]'
-        elif name == "quirks":
-            quirks = (f"{_text(key)}: {_text(one)}" for key, one in item.items())
-            yield f'{comma}"quirks": {{\n{_joined(quirks)}\n}}'
+        elif name in ("quirks", "plays"):
+            texts = (f"{_text(key)}: {_text(one)}" for key, one in item.items())
+            yield f'{comma}"{name}": {{\n{_joined(texts)}\n}}'
         else:
             yield f"{comma}{_text(name)}: {_text(item)}"
     yield "\n}\n"

@@ -6,33 +6,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
 from mockllm.conformance.commands import Setting, show_command
-from mockllm.conformance.known import Standing, passes
-from mockllm.conformance.results import COSTS, CaseResult, Results
+from mockllm.conformance.known import Standing
+from mockllm.conformance.request_log import log_line
+from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
 from mockllm.core.text import shorten
 from mockllm.quirks.prose import TOPICS
 
-__all__ = ["exit_code", "listed_lines", "terminal_lines"]
+__all__ = ["exit_code", "play_lines", "terminal_lines"]
 
 _WORST = 10
 _WIDEST = 150
 _MOST_DIFFERENCES = 3
 
-_EXPLAINED = {
-    "wrong call": "a call is executed that the model did not make",
-    "data lost": "text, a call or an error is lost silently",
-    "wrong metadata": "ids, usage, finish or role are wrong",
-    "loud failure": "the client fails with an error where the stream can be read",
-}
+_MOST_REQUESTS = 8
+_MOST_NAMES = 6
 
 
 def exit_code(results: Results, standing: Standing) -> int:
     """0 if all is right or as listed, 1 for mistakes, 2 if not all cases could be judged."""
     if not standing.good:
         return 1
+    return 2 if results.stopped or _is_unknown(results) else 0
+
+
+def _is_unknown(results: Results) -> bool:
+    """Whether nothing was judged, the adapter failed, or a rule of resilience was not judged."""
     judged = any(one.failed or passes(one) or one.differences for one in results.cases)
     adapter = any(one.verdict == "adapter" for one in results.cases)
-    return 2 if results.stopped or adapter or not judged else 0
+    cut = any(one.verdict == "not judged" and "@" in one.played for one in results.cases)
+    rules = any(rule_verdict(cases) == "not judged" for cases in results.rules.values())
+    return not judged or adapter or cut or rules
 
 
 def terminal_lines(results: Results, standing: Standing) -> Iterator[str]:
@@ -40,9 +45,10 @@ def terminal_lines(results: Results, standing: Standing) -> Iterator[str]:
     yield _title(results)
     yield ""
     yield from _table(results)
-    yield from _worst(standing.new)
-    yield from listed_lines(standing)
+    yield from _worst(standing.new, results)
+    yield from _listed(standing)
     yield from _not_judged(results)
+    yield from _unconfirmed(results)
 
 
 def _title(results: Results) -> str:
@@ -59,7 +65,7 @@ def _count(number: int, noun: str) -> str:
 
 def _table(results: Results) -> Iterator[str]:
     groups = results.groups
-    order = {name: number for number, name in enumerate(("plain", "cuts", *TOPICS))}
+    order = {name: number for number, name in enumerate(("plain", "cuts", *TOPICS, *RESILIENCE))}
     rows: list[tuple[str, ...]] = [("GROUP", "CASES", "RIGHT", "WRONG", "OTHER", "WORST MISTAKE")]
     for group in sorted(groups, key=lambda name: order.get(name, len(order))):
         cases = groups[group]
@@ -85,16 +91,18 @@ def _other(cases: Sequence[CaseResult]) -> Iterator[str]:
 def _why_other(case: CaseResult) -> str:
     if case.verdict == "adapter":
         return "raised by the adapter"
-    if case.verdict == "not judged":
-        return "not judged"
+    if case.verdict in ("not judged", "not applicable"):
+        return case.verdict
     return "wrong in their plain form, too" if case.baseline else "allowed by the policy"
 
 
-def _worst(new: Sequence[CaseResult]) -> Iterator[str]:
-    """The worst mistakes, each once: variants and samples of a quirk are one mistake."""
+def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
+    """The worst mistakes, each once: variants and samples of a quirk are one mistake, and so are
+    the cases in which a rule of resilience is broken."""
     found: dict[tuple[str, str, str], list[CaseResult]] = {}
     for one in sorted(new, key=_severity):
-        about = one.quirk.partition(":")[0] or (one.group if one.group == "cuts" else one.case)
+        topic = one.group if one.group == "cuts" or one.group in RESILIENCE else one.case
+        about = one.quirk.partition(":")[0] or topic
         found.setdefault((one.cost or "", about, one.invariant), []).append(one)
     if not found:
         return
@@ -108,27 +116,56 @@ def _worst(new: Sequence[CaseResult]) -> Iterator[str]:
         first = cases[0]
         if first.cost != cost:
             cost = first.cost
-            yield f"{cost}: {_EXPLAINED[cost or 'loud failure']}"
-        yield from _mistake(first, len(cases) - 1)
-    yield f"To see the bytes: {show_command(Setting((), ()), shown[0][0].case)}"
+            yield f"{cost}: {COST_MEANINGS[cost or 'loud failure']}"
+        yield from _mistake(first, cases[1:], results)
+    plain = next((one.case for one in new if one.group not in RESILIENCE), "")
+    if plain:
+        yield f"To see the bytes: {show_command(Setting((), ()), plain)}"
 
 
-def _severity(case: CaseResult) -> tuple[int, bool, str]:
-    rank = COSTS.index(case.cost) if case.cost else len(COSTS)
-    return rank, "~" in case.case, ""
+def _severity(case: CaseResult) -> tuple[int, bool]:
+    return severity(case.cost), "~" in case.case
 
 
-def _mistake(case: CaseResult, more: int) -> Iterator[str]:
-    also = f" (and {more} more like it)" if more else ""
+def _mistake(case: CaseResult, more: Sequence[CaseResult], results: Results) -> Iterator[str]:
+    also = f" (and {len(more)} more like it)" if more else ""
     yield f"  {case.case}{also}"
+    if case.group in RESILIENCE:
+        yield f"    {case.group}: {promise(case.group)}"
     texts = [case.exception] if case.exception else []
     texts += [text for text in case.differences if not case.exception or case.exception not in text]
     for text in texts[:_MOST_DIFFERENCES]:
-        line = " ".join(text.split())
-        yield f"    {shorten(line, _WIDEST, keep=_WIDEST - 41, tail=40)}"
+        yield f"    {_short(text)}"
+    yield from (f"    {line}" for line in play_lines(results, case))
+    if case.group in RESILIENCE:
+        yield from _others(more)
+        yield from (f"    again: {line}" for line in case.reproduce[:1])
 
 
-def listed_lines(standing: Standing) -> Iterator[str]:
+def play_lines(results: Results, case: CaseResult) -> Iterator[str]:
+    """What happens in a case with a fault, and the log of its connections."""
+    play = results.plays.get(case.played)
+    if play is None:
+        return
+    yield play.title
+    yield from (f"  {log_line(one)}" for one in play.log[:_MOST_REQUESTS])
+    if len(play.log) > _MOST_REQUESTS:
+        yield f"  and {len(play.log) - _MOST_REQUESTS} more requests"
+
+
+def _others(more: Sequence[CaseResult]) -> Iterator[str]:
+    """The names of further cases in which a rule is broken."""
+    if more:
+        names = ", ".join(one.played for one in more[:_MOST_NAMES])
+        rest = len(more) - _MOST_NAMES
+        yield f"    also in {names}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _short(text: str) -> str:
+    return shorten(" ".join(text.split()), _WIDEST, keep=_WIDEST - 41, tail=40)
+
+
+def _listed(standing: Standing) -> Iterator[str]:
     """What is known of the list of failing cases, and what passes although it is on it."""
     if standing.listed or standing.flaky:
         yield ""
@@ -156,9 +193,28 @@ def _reasons(results: Results) -> Iterable[str]:
     for name, count in fields.most_common():
         cases = _count(count, "case")
         yield f"{name} in {cases}: the client has no place for it, or the policy ignores it"
-    reasons = [one.reason for one in results.cases if one.verdict == "not judged"]
-    for reason, count in Counter(reasons).most_common():
+    reasons = Counter(map(_reason, filter(_has_no_verdict, results.cases)))
+    for reason, count in reasons.most_common():
         yield f"{_count(count, 'case')}: {reason}"
     adapter = [one for one in results.cases if one.verdict == "adapter"]
     if adapter:
         yield f"{_count(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
+
+
+def _has_no_verdict(case: CaseResult) -> bool:
+    return case.verdict in ("not judged", "not applicable")
+
+
+def _reason(case: CaseResult) -> str:
+    """Why there is no verdict; of a rule of resilience, with its name."""
+    rule = f"{case.group}: " if case.group in RESILIENCE else ""
+    apart = "does not apply: " if case.verdict == "not applicable" else ""
+    return f"{rule}{apart}{case.reason}"
+
+
+def _unconfirmed(results: Results) -> Iterator[str]:
+    once = [one for one in results.cases if one.unconfirmed]
+    if once:
+        yield ""
+        yield "SEEN ONCE in three times, so not counted"
+        yield from (f"  {one.case}: {_short(one.unconfirmed)}" for one in once)

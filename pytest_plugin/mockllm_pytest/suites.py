@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import pytest
@@ -27,12 +26,13 @@ from mockllm.checking import (
 from mockllm.checking.judging.running import Level
 from mockllm.checking.reports.check import shrunk, summary
 from mockllm.checking.reports.shrinking import shrink
-from mockllm.errors import ProbeError, UsageError
+from mockllm.checking.rules import promise
+from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, find_scenarios
 from mockllm_pytest.options import chosen
-from mockllm_pytest.plugin import SUITE_SECTION
 from mockllm_pytest.serving import MockService
+from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
 __all__ = ["AccumulatorSuite", "ClientSuite"]
 
@@ -57,35 +57,25 @@ class _Examination:
     text: Callable[[Report], str]
 
 
-_STASH = pytest.StashKey[_Examination]()
-_BROKEN = pytest.StashKey[str]()
-"""Why the client cannot be run."""
-
-
-class _Suite:
+class _Suite(RuleSuite):
     """What both suites share.
 
     Args:
-        api: the name of the protocol that the client speaks.
         policy: how the client intends to behave where good designs differ.
         variations: how many ways of cutting each answer; default: `--mockllm-variations`.
         quirks: whether to play the quirks of real servers, too.
         scenarios: names, paths and scenarios; default: all that the run knows.
         seed: the seed of the variations; default: `--mockllm-seed`.
-        xfail: the invariants that are known to be broken, each with the reason. If one of them
-            holds, its test fails. No other invariant is excused, not even in the same case.
         allow: the cases that the client may get wrong, each with the reason, by the name of a
             quirk (`chat-name-split`, `sse-crlf:cr`) or of a case. They are added to those of
             `policy.allow`.
     """
 
-    api: ClassVar[str] = ""
     policy: ClassVar[Policy] = Policy()
     variations: ClassVar[int | None] = None
     quirks: ClassVar[bool] = True
     scenarios: ClassVar[Any] = None
     seed: ClassVar[str | None] = None
-    xfail: ClassVar[Mapping[str, str]] = {}
     allow: ClassVar[Mapping[str, str]] = {}
 
     _variations: ClassVar[int] = 25
@@ -106,61 +96,32 @@ class _Suite:
     def _skip_reason(self, invariant: str) -> str | None:
         """Why the suite cannot check an invariant; None if it can."""
 
-    def _check(self, invariant: str, request: pytest.FixtureRequest) -> None:
-        """Fails, skips or xfails the test of one invariant."""
-        examination = self._examination(request)
-        report = examination.report
-        broken = report.broken().get(invariant, [])
-        reason = self.xfail.get(invariant)
-        if broken and reason is not None:
-            pytest.xfail(reason)
-        if broken:
-            text = examination.text(replace(report, failures=tuple(broken)))
-            rerun = f'to run it again: pytest "{request.node.nodeid}"'
-            pytest.fail(f"{text}\n{rerun} --mockllm-seed {self._seed(request)}", pytrace=False)
-        not_judged = self._not_judged(invariant, report)
-        if not_judged is not None:
-            pytest.skip(not_judged)
-        if reason is not None:
-            pytest.fail(f"[XPASS(strict)] {reason}", pytrace=False)
-
-    def _not_judged(self, invariant: str, report: Report) -> str | None:
-        """Why an invariant was not judged; None if it was."""
-        if report.stopped:
-            return f"not judged: {report.stopped}"
-        if invariant == "stream-equals-body":
-            return None if self._has_body else "give the suite a method body(value) to compare"
-        if not report.judges(invariant):
-            return "not judged: the client keeps none of the fields, or no case has them"
-        return self._skip_reason(invariant)
-
-    def _examination(self, request: pytest.FixtureRequest) -> _Examination:
-        """The examination, which the first test of the class runs for all of them.
-
-        If the client cannot be run, this test fails, and the others are skipped.
-        """
-        stash: pytest.Stash = request.node.getparent(pytest.Class).stash
-        if _BROKEN in stash:
-            pytest.skip(f"not judged: {stash[_BROKEN]}")
-        if _STASH not in stash:
-            try:
-                stash[_STASH] = self._examined(request)
-            except ProbeError as error:
-                stash[_BROKEN] = str(error)
-                pytest.fail(str(error), pytrace=False)
-            text = "\n".join(summary(stash[_STASH].report))
-            request.node.add_report_section("call", SUITE_SECTION, text)
-        return stash[_STASH]
-
     def _examined(self, request: pytest.FixtureRequest) -> _Examination:
-        _check_names(self.xfail)
-        if not self.api:
-            raise UsageError(f'set the API of {type(self).__name__}, as in api = "chat"')
         service: MockService = request.getfixturevalue("mockllm_server")
         found = find_scenarios(service.library, self.scenarios, request.path.parent)
         service.played.update(one.name for one in found if one.plays_over(self.api))
         examination = self._examine(self._cases(found, request), request)
         return self._with_bodies(found, examination)
+
+    def _summary(self, found: _Examination) -> str:
+        return "\n".join(summary(found.report))
+
+    def _is_broken(self, rule: str, found: _Examination) -> bool:
+        return rule in found.report.broken()
+
+    def _mistake(self, rule: str, found: _Examination, request: pytest.FixtureRequest) -> str:
+        report = found.report
+        text = found.text(replace(report, failures=tuple(report.broken()[rule])))
+        return f"{text}\n{rerun_line(request, f' --mockllm-seed {self._seed(request)}')}"
+
+    def _not_judged(self, rule: str, found: _Examination) -> str:
+        if found.report.stopped:
+            return f"not judged: {found.report.stopped}"
+        if rule == "stream-equals-body":
+            return "" if self._has_body else "give the suite a method body(value) to compare"
+        if not found.report.judges(rule):
+            return "not judged: the client keeps none of the fields, or no case has them"
+        return self._skip_reason(rule) or ""
 
     @property
     def _policy(self) -> Policy:
@@ -203,31 +164,7 @@ class _Suite:
         )
 
 
-def _check_names(xfail: Mapping[str, str]) -> None:
-    for name in xfail:
-        if name not in INVARIANTS:
-            near = get_close_matches(name, INVARIANTS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(
-                f"xfail: there is no invariant {name!r}; {hint}There are: {', '.join(INVARIANTS)}"
-            )
-
-
-def _test_of(invariant: str, promise: str) -> Callable[..., None]:
-    def test(self: _Suite, request: pytest.FixtureRequest) -> None:
-        self._check(invariant, request)
-
-    test.__name__ = f"test_{invariant.replace('-', '_')}"
-    test.__qualname__ = f"_Suite.{test.__name__}"
-    test.__doc__ = f"{promise[0].upper()}{promise[1:]}."
-    return test
-
-
-for _invariant, _promise in INVARIANTS.items():
-    _test = _test_of(_invariant, _promise)
-    setattr(_Suite, _test.__name__, _test)
-
-
+@each_rule_is_a_test(INVARIANTS, promise)
 class AccumulatorSuite(_Suite):
     """Runs an accumulator through the cases of a protocol; every invariant is a test.
 
@@ -286,6 +223,7 @@ class _ProbeFactory:
         return self._suite.probe()
 
 
+@each_rule_is_a_test(INVARIANTS, promise)
 class ClientSuite(_Suite):
     """Runs a whole client through the cases of a protocol, over HTTP; every invariant is a test.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import fault_page
 from conformance.entries import RESULTS, ROOT, entries
 from conformance.page import OVERVIEW, PAGE, page, published
 from mockllm.conformance.site import overview_page
@@ -106,3 +107,9 @@ def test_the_overview_equals_the_files() -> None:
     text = OVERVIEW.read_text("utf-8")
     assert text == overview_page(list(MEASURED.values()))
     assert len(text.encode()) <= 1_000_000
+
+
+def test_the_table_of_rules_equals_the_files() -> None:
+    """The table of docs/resilience.md is what `python -m conformance.fault_page` writes."""
+    text = fault_page.PAGE.read_text("utf-8")
+    assert text == fault_page.with_table(text, fault_page.measured_faults())

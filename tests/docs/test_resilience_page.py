@@ -12,7 +12,7 @@ import pytest
 
 from mockllm.checking import Outcome
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import RULES
+from mockllm.checking.rules import RESILIENCE
 from tests.cases import for_all
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,13 +30,13 @@ def section(rule: str) -> str:
 
 def test_the_reports_are_those_of_the_rules() -> None:
     """No rule lacks reports, and no reports belong to a rule that does not exist."""
-    assert set(REPORTS) == set(RULES)
+    assert set(REPORTS) == set(RESILIENCE)
 
 
 def test_the_page_has_the_rules() -> None:
     """Each rule has a section, and a line in the table that links to it."""
-    assert set(re.findall(r"^### ([a-z-]+)$", PAGE, re.MULTILINE)) == set(RULES)
-    assert set(re.findall(r"\| \[`([\w-]+)`\]\(#\1\) \|", PAGE)) == set(RULES)
+    assert set(re.findall(r"^### ([a-z-]+)$", PAGE, re.MULTILINE)) == set(RESILIENCE)
+    assert set(re.findall(r"\| \[`([\w-]+)`\]\(#\1\) \|", PAGE)) == set(RESILIENCE)
 
 
 @for_all("rule", sorted(REPORTS))

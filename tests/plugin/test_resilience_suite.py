@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.resilience.model import RULES
+from mockllm.checking.rules import RESILIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def test_every_rule_is_a_test_of_its_own(run):
     # cut-reported and retry-bounded; no-retry-where-useless is kept.
     outcomes = result.parseoutcomes()
     assert outcomes["passed"] >= 1
-    assert outcomes["passed"] + outcomes["failed"] + outcomes["skipped"] == len(RULES)
+    assert outcomes["passed"] + outcomes["failed"] + outcomes["skipped"] == len(RESILIENCE)
     result.stdout.fnmatch_lines(
         [
             "cut-reported: a client reports a stream that was cut*",
@@ -74,7 +74,7 @@ def test_a_known_mistake_is_expected(run):
     """,
         "-rx",
     )
-    result.assert_outcomes(xfailed=1, skipped=len(RULES) - 1)
+    result.assert_outcomes(xfailed=1, skipped=len(RESILIENCE) - 1)
     result.stdout.fnmatch_lines(["*our proxy adds the end*"])
 
 
@@ -98,5 +98,5 @@ def test_a_suite_that_cannot_run_says_so_once(run, lines, message):
         {lines}
     """
     )
-    result.assert_outcomes(failed=1, skipped=len(RULES) - 1)
+    result.assert_outcomes(failed=1, skipped=len(RESILIENCE) - 1)
     result.stdout.fnmatch_lines([message])

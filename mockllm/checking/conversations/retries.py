@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 
 from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
-from mockllm.checking.resilience.model import RULES
 from mockllm.checking.resilience.retries import (
     asked_too_early,
     different_requests,
     useless_repeats,
     waits,
 )
+from mockllm.checking.rules import RESILIENCE
 from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["MOST_TRIES", "RETRY_RULES"]
@@ -73,7 +73,7 @@ def _of_pairs(
         for tries in found(record):
             for one, two in itertools.pairwise(tries):
                 if text := judged(one, two):
-                    message = f"{text}; a client {RULES[rule]}"
+                    message = f"{text}; a client {RESILIENCE[rule]}"
                     yield two.number, Violation(rule, two.number, message)
 
     return judge
@@ -84,7 +84,7 @@ def _bounded(record: JudgedSession) -> LocatedViolations:
     for tries in _same(record):
         if len(tries) > MOST_TRIES:
             last = tries[-1].number
-            message = f"{len(tries)} tries of one request; a client {RULES[rule]}"
+            message = f"{len(tries)} tries of one request; a client {RESILIENCE[rule]}"
             yield last, Violation(rule, last, message)
 
 
@@ -102,7 +102,7 @@ def _backoff(record: JudgedSession) -> LocatedViolations:
             continue
         shown = ", ".join(f"{wait:.3f}" for wait in each)
         last = tries[-1].number
-        message = f"the waits between tries do not grow: {shown} s; a client {RULES[rule]}"
+        message = f"the waits between tries do not grow: {shown} s; a client {RESILIENCE[rule]}"
         yield last, Violation(rule, last, message)
 
 

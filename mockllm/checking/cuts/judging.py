@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from mockllm.checking.cuts.prefixes import Prefix
 from mockllm.checking.cuts.samples import is_malformed
@@ -23,26 +23,12 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.protocols import PROTOCOLS
 
 __all__ = [
-    "CUT_RULES",
     "NO_PLACE",
     "CutAnswer",
-    "CutRule",
     "applies",
     "judge_cut",
     "why_not_judged",
 ]
-
-CutRule = Literal["cut-reported", "cut-call-not-executed"]
-
-CUT_RULES: Mapping[CutRule, str] = {
-    "cut-reported": (
-        "a stream that was cut is reported, and does not look like an answer that is complete"
-    ),
-    "cut-call-not-executed": (
-        "no tool call is handed on whose end was not sent: neither with repaired or empty "
-        "arguments, nor with arguments that happen to be whole"
-    ),
-}
 
 NO_PLACE = "the client has no place for tool_calls"
 """A reason why calls are not judged, which is no mistake."""
@@ -72,14 +58,12 @@ class CutAnswer:
         return replace(self, outcome=received(self.outcome)[0])
 
 
-def applies(rule: CutRule, prefix: Prefix) -> bool:
+def applies(rule: str, prefix: Prefix) -> bool:
     """Whether a rule says anything about a prefix: the one on calls needs one that has begun."""
     return rule == "cut-reported" or prefix.begun > 0
 
 
-def judge_cut(
-    rule: CutRule, prefix: Prefix, answer: CutAnswer, whole: CutAnswer | None = None
-) -> str:
+def judge_cut(rule: str, prefix: Prefix, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
     """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
 
     A prefix with the whole content is never wrong.
@@ -98,7 +82,7 @@ def judge_cut(
     return printable("; ".join(found))
 
 
-def why_not_judged(rule: CutRule, whole: Prefix, answer: CutAnswer) -> str:
+def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
     """Why a sample cannot be judged for a client, from what the client does with the whole stream;
     "" if it can.
 

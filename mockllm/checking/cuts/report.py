@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cuts.judging import (
-    CUT_RULES,
     NO_PLACE,
     CutAnswer,
-    CutRule,
     applies,
     judge_cut,
     why_not_judged,
 )
 from mockllm.checking.cuts.prefixes import Ending, Level, Place, Prefix
 from mockllm.checking.cuts.samples import is_malformed
+from mockllm.checking.rules import CUT_RULES
 from mockllm.scenario.model import Api
 
 __all__ = ["CutReport", "CutRow", "Fooled", "cut_report", "row_name"]
@@ -48,7 +47,7 @@ class CutRow:
 
     case: Case
     place: Place
-    rule: CutRule
+    rule: str
     ending: Ending = "orderly"
     judged: int = 0
     wrong: int = 0
@@ -61,7 +60,7 @@ class CutRow:
         return row_name(self.case, self.place, self.ending, self.rule)
 
 
-def row_name(case: Case, place: Place, ending: Ending, rule: CutRule) -> str:
+def row_name(case: Case, place: Place, ending: Ending, rule: str) -> str:
     """The name of a row; over HTTP, `+close` is behind the place of a connection that is closed."""
     closed = "+close" if ending == "close" else ""
     return f"{case.api}/{case.scenario.name}@{place}{closed}:{rule}"
@@ -101,11 +100,11 @@ class CutReport:
                 found[reason] = found.get(reason, 0) + count
         return found
 
-    def of(self, rule: CutRule) -> list[CutRow]:
+    def of(self, rule: str) -> list[CutRow]:
         """The rows of a rule."""
         return [row for row in self.rows if row.rule == rule]
 
-    def shortest(self, rule: CutRule) -> Fooled | None:
+    def shortest(self, rule: str) -> Fooled | None:
         """The shortest prefix that fools the client under a rule; None if none does.
 
         The empty stream and clients that break come last: nearly every other prefix says more.
@@ -180,5 +179,5 @@ class _Judging:
                 if row.shortest is None or prefix.size < row.shortest.prefix.size:
                     row.shortest = Fooled(prefix, answer, wrong)
 
-    def _rules(self, prefix: Prefix) -> Iterator[CutRule]:
+    def _rules(self, prefix: Prefix) -> Iterator[str]:
         return (rule for rule in CUT_RULES if applies(rule, prefix))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from mockllm.checking.cuts.judging import CUT_RULES, CutRule
 from mockllm.checking.cuts.prefixes import PLACES
 from mockllm.checking.cuts.report import CutReport, CutRow, Fooled
+from mockllm.checking.rules import CUT_RULES, promise
 from mockllm.core.text import shorten
 
 __all__ = ["cut_lines", "cut_text", "prefix_lines"]
@@ -15,7 +15,7 @@ _WIDEST = 150
 _MOST_REASONS = 10
 
 
-def cut_text(report: CutReport, rules: Collection[CutRule] | None = None) -> str:
+def cut_text(report: CutReport, rules: Collection[str] | None = None) -> str:
     """The report as text.
 
     Args:
@@ -24,14 +24,14 @@ def cut_text(report: CutReport, rules: Collection[CutRule] | None = None) -> str
     return "\n".join(cut_lines(report, rules))
 
 
-def cut_lines(report: CutReport, rules: Collection[CutRule] | None = None) -> Iterator[str]:
+def cut_lines(report: CutReport, rules: Collection[str] | None = None) -> Iterator[str]:
     """The lines of a report; see `cut_text`."""
     title = f"{report.api}, cut at every place, level {report.level}: {report.played} prefixes"
     yield title
-    for rule, promise in CUT_RULES.items():
+    for rule in CUT_RULES:
         if rules is None or rule in rules:
             yield ""
-            yield from _rule(report, rule, promise)
+            yield from _rule(report, rule)
     reasons = report.not_judged
     if reasons:
         yield ""
@@ -42,7 +42,7 @@ def cut_lines(report: CutReport, rules: Collection[CutRule] | None = None) -> It
         yield f"  and {len(reasons) - _MOST_REASONS} more reasons, which the rows have"
 
 
-def _rule(report: CutReport, rule: CutRule, promise: str) -> Iterator[str]:
+def _rule(report: CutReport, rule: str) -> Iterator[str]:
     rows = report.of(rule)
     judged, wrong = sum(row.judged for row in rows), sum(row.wrong for row in rows)
     if not judged:
@@ -52,7 +52,7 @@ def _rule(report: CutReport, rule: CutRule, promise: str) -> Iterator[str]:
         yield f"{rule}: right for all {judged} prefixes"
         return
     yield f"{rule}: wrong for {wrong} of {judged} prefixes"
-    yield f"  {promise}"
+    yield f"  {promise(rule)}"
     for place, meaning in PLACES.items():
         yield from _place([row for row in rows if row.place == place], f"{place} ({meaning})")
     shortest = report.shortest(rule)

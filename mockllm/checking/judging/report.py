@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.invariants import INVARIANTS
 from mockllm.checking.judging.compare import Judgement, Verdict
 from mockllm.checking.outcome import is_kept
+from mockllm.checking.rules import INVARIANTS
 
 __all__ = ["Excused", "Failure", "Report", "Result"]
 

@@ -10,7 +10,6 @@ from mockllm.checking.outcome import Outcome
 from mockllm.scenario.model import Scenario, ToolSpec
 
 __all__ = [
-    "RULES",
     "ClientOutcome",
     "ErrorKind",
     "FaultCase",
@@ -18,26 +17,6 @@ __all__ = [
     "ReportedError",
     "Verdict",
 ]
-
-RULES: Mapping[str, str] = {
-    "cut-reported": "reports a stream that was cut, and marks what came so far as partial",
-    "cut-call-not-executed": "does not hand on a tool call whose stream was cut as a valid one",
-    "wrong-body-reported": "reports an answer with status 200 that is no stream of its API",
-    "no-duplicate-output": "hands on no text twice when it tries again",
-    "no-phantom-call": "knows only the calls of the try that succeeded",
-    "retry-bounded": "stops after its number of tries, and reports the last error",
-    "retry-after-honoured": "waits as long as the service says, in every form of the header",
-    "backoff-grows": "waits longer each time, with jitter",
-    "no-retry-where-useless": "does not repeat a request that the service refuses for good",
-    "retry-same": "repeats the same request, with the same idempotency key",
-    "stall-times-out": "gives up a stream that stalls, and not one that is only slow",
-    "cancel-closes": "closes the connection soon after it was cancelled",
-    "error-names-cause": "distinguishes overload, rate limits, network and protocol errors",
-    "recovers": "serves the next request as if nothing had happened",
-    "isolated": "lets a stream that fails disturb no other one",
-    "leaves-nothing": "has no open connection, task or thread when it is done",
-}
-"""What a resilient client does, by the name of the rule."""
 
 Verdict = Literal["right", "wrong", "not judged", "not applicable"]
 

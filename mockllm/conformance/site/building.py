@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm.conformance.results import Results
-from mockllm.conformance.site.fault_matrix import RULE_MARKS, fault_matrix, fault_pages
-from mockllm.conformance.site.first_page import first_page, overview_details
+from mockllm.conformance.site.first_page import first_page, overview_details, rules_section
 from mockllm.conformance.site.pages import Pages
 from mockllm.conformance.site.rendering import FOLDER, environment
 from mockllm.errors import UsageError
@@ -41,7 +40,7 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
     pages = _pages(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("clients", "cases", "cells", "quirks", "faults"):
+        for name in ("clients", "cases", "cells", "quirks"):
             if (folder / name).is_dir() and (folder / "style.css").is_file():
                 shutil.rmtree(folder / name)
         for file in (_STREAM_STYLE, FOLDER / "style.css", FOLDER / "script.js"):
@@ -65,7 +64,7 @@ def overview_page(results: Sequence[Results]) -> str:
     template = environment().get_template("overview.html")
     values = {
         **first_page(pages.columns, alone=True),
-        **fault_matrix(pages.fault_columns, alone=True),
+        **rules_section(pages.rule_columns),
     }
     inline = {
         "stream": _inline(_STREAM_STYLE),
@@ -73,7 +72,7 @@ def overview_page(results: Sequence[Results]) -> str:
         "script": _inline(FOLDER / "script.js"),
     }
     for most in _ROWS:
-        details = overview_details(pages.columns, most)
+        details = overview_details((*pages.columns, *pages.rule_columns), most)
         text = template.render(values, **pages.common, root="", inline=inline, details=details)
         if len(text.encode("utf-8", "backslashreplace")) <= _MOST:
             return text
@@ -103,10 +102,8 @@ def _texts(pages: Pages) -> Iterator[tuple[str, str]]:
         found = environment().get_template(template)
         return found.render(values, **pages.common, root=root, inline=None)
 
-    matrix = fault_matrix(pages.fault_columns, alone=False)
-    yield "index.html", render("index.html", "", first_page(pages.columns, alone=False) | matrix)
-    for name, values in fault_pages(pages.fault_columns):
-        yield name, render("fault_client.html", "../", values | {"fault_marks": RULE_MARKS})
+    values = first_page(pages.columns, alone=False) | rules_section(pages.rule_columns)
+    yield "index.html", render("index.html", "", values)
     for name, values in pages.clients():
         yield name, render("client.html", "../", values)
     for name, values in pages.quirks():

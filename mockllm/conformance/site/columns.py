@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results
 from mockllm.conformance.site.addresses import addresses
 from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.prose import TOPICS
 
-__all__ = ["Cell", "Column", "QuirkRow", "cell_of", "columns_of", "groups_of", "quirk_rows"]
+__all__ = [
+    "Cell",
+    "Column",
+    "QuirkRow",
+    "cell_of",
+    "columns_of",
+    "groups_of",
+    "quirk_rows",
+    "sections_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,23 @@ class QuirkRow:
 
 def columns_of(results: Sequence[Results]) -> list[Column]:
     """The columns, the fewest severe mistakes first; those with nothing judged come last."""
+    return _columns(results, _keys(results))
+
+
+def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]:
+    """The columns of clients that were sent streams, and of those that were judged by the rules of
+    resilience alone."""
     keys = _keys(results)
+    pairs = list(zip(results, keys, strict=True))
+    rules = [(one, key) for one, key in pairs if one.cases and len(one.rules) == len(one.groups)]
+    streams = [pair for pair in pairs if pair not in rules]
+    return (
+        _columns([one for one, _ in streams], [key for _, key in streams]),
+        _columns([one for one, _ in rules], [key for _, key in rules]),
+    )
+
+
+def _columns(results: Sequence[Results], keys: Sequence[str]) -> list[Column]:
     found = [_column(one, key) for one, key in zip(results, keys, strict=True)]
     found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
     orders = [_order(one) for one in found]
@@ -132,8 +158,8 @@ def _placed(column: Column, orders: Sequence[tuple[int, ...]]) -> Column:
 def _column(results: Results, key: str) -> Column:
     cells = {name: cell_of(cases) for name, cases in results.groups.items()}
     marks = [cell.mark for cell in cells.values()]
-    nothing = {MARKS["not-judged"], MARKS["adapter"]}
-    right = {MARKS["right"], MARKS["tolerated"], MARKS["as-plain"], MARKS["allowed"]}
+    nothing = {MARKS[name] for name in ("not-judged", "not-applicable", "adapter")}
+    right = {MARKS[name] for name in ("right", "tolerated", "as-plain", "allowed")}
     return Column(
         results,
         key,
@@ -167,7 +193,7 @@ def _unit(case: CaseResult) -> str:
 
 def groups_of(columns: Iterable[Column]) -> list[str]:
     """The groups in the order of reports; those that are not known here come last."""
-    known = ("plain", *TOPICS, "cuts")
+    known = ("plain", *TOPICS, "cuts", *RESILIENCE)
     found = dict.fromkeys(name for one in columns for name in one.results.groups)
     return [*(name for name in known if name in found), *(n for n in found if n not in known)]
 
@@ -187,7 +213,7 @@ def quirk_rows(columns: Sequence[Column]) -> list[QuirkRow]:
 def _quirk_row(
     name: str, key: str, pairs: Sequence[tuple[Column, CaseResult]]
 ) -> Iterator[QuirkRow]:
-    unjudged = (MARKS["not-judged"], MARKS["adapter"])
+    unjudged = (MARKS["not-judged"], MARKS["not-applicable"], MARKS["adapter"])
     failed = [(column, case) for column, case in pairs if case.failed]
     judged = {one.key: one for one, case in pairs if mark_of(case) not in unjudged}
     if not judged:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mockllm.checking.rules import promise
 from mockllm.conformance.site.addresses import slug
 from mockllm.conformance.site.columns import Cell, Column, groups_of, quirk_rows
 from mockllm.conformance.site.sentence import sentence
-from mockllm.conformance.site.words import MARKS, MISTAKES, mark_of
+from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of
 
-__all__ = ["GROUP_WORDS", "first_page", "overview_details"]
+__all__ = ["GROUP_WORDS", "first_page", "overview_details", "rules_section"]
 
 GROUP_WORDS = {"plain": "plain streams", "cuts": "cut elsewhere"}
 """Groups that are no topics of quirks."""
@@ -23,16 +24,15 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         alone: whether it has to do without other pages.
     """
     quirks = [row for row in quirk_rows(columns) if row.broken]
-    used = {cell.mark for one in columns for cell in one.cells.values()}
-    always = {*MISTAKES, MARKS["right"], MARKS["not-judged"]}
+    mistakes = _mistakes(columns)
     return {
         "columns": columns,
         "groups": groups_of(columns),
         "group_words": GROUP_WORDS,
         "quirks": quirks,
-        "legend": [mark for mark in MARKS.values() if mark in always | used],
-        "mistakes_marks": MISTAKES,
-        "mistakes": [(mark.key, mark.word) for mark in MISTAKES],
+        "legend": _legend(columns),
+        "mistakes_marks": mistakes,
+        "mistakes": [(mark.key, mark.word) for mark in mistakes],
         "apis": list(dict.fromkeys((one.results.api, one.api) for one in columns)),
         "languages": sorted({(_language(one), _language(one)) for one in columns}),
         "empty": Cell(None, 0, "no case"),
@@ -40,6 +40,30 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "cell_href": (lambda one, _: _anchor(one)) if alone else _cell,
         "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),
     }
+
+
+def rules_section(columns: Sequence[Column]) -> dict[str, Any]:
+    """The values of the second matrix: clients, and the rules of resilience."""
+    return {
+        "rule_columns": columns,
+        "rule_groups": [(rule, promise(rule)) for rule in groups_of(columns)],
+        "rule_legend": _legend(columns),
+    }
+
+
+def _used(columns: Sequence[Column]) -> set[Mark | None]:
+    return {cell.mark for one in columns for cell in one.cells.values()}
+
+
+def _mistakes(columns: Sequence[Column]) -> list[Mark]:
+    """The marks of mistakes; without faults, nothing shows how reliable a client is."""
+    unseen = {MARKS["unreliable"]} - _used(columns)
+    return [mark for mark in MISTAKES if mark not in unseen]
+
+
+def _legend(columns: Sequence[Column]) -> list[Mark]:
+    always = {*_mistakes(columns), MARKS["right"], MARKS["not-judged"]}
+    return [mark for mark in MARKS.values() if mark in always | _used(columns)]
 
 
 def _language(column: Column) -> str:

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mockllm.checking.invariants import INVARIANTS
+from mockllm.checking.rules import RESILIENCE, promise
+from mockllm.conformance.request_log import log_line
 from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
 from mockllm.conformance.site.addresses import addresses, slug
 from mockllm.conformance.site.bytes_view import bytes_view
 from mockllm.conformance.site.columns import (
     Column,
-    columns_of,
     groups_of,
     quirk_rows,
+    sections_of,
 )
-from mockllm.conformance.site.fault_matrix import fault_columns
 from mockllm.conformance.site.first_page import GROUP_WORDS
 from mockllm.conformance.site.outcome_view import outcome_rows
 from mockllm.conformance.site.rendering import environment
@@ -55,13 +55,13 @@ class Pages:
     """All pages but the first, from the same results."""
 
     def __init__(self, results: Sequence[Results]) -> None:
-        self.columns = columns_of([one for one in results if one.cases or not one.rules])
-        self.fault_columns = fault_columns(results)
+        self.columns, self.rule_columns = sections_of(results)
+        self._every = [*self.columns, *self.rule_columns]
         self._quirk_rows = {row.name: row for row in quirk_rows(self.columns)}
         self._rows: dict[str, list[Row]] = {}
         names = (case.case for one in results for case in one.cases)
         self._keys = addresses(names)
-        self._cells = {one.key: self._column_rows(one) for one in self.columns}
+        self._cells = {one.key: self._column_rows(one) for one in self._every}
         self._streams: dict[tuple[Stream, str, str], Markup] = {}
         dates = sorted({one.date for one in results})
         versions = sorted({one.mockllm for one in results})
@@ -96,6 +96,9 @@ class Pages:
 
     def _title(self, column: Column, case: CaseResult) -> str:
         info = column.results.quirks.get(case.quirk)
+        if case.group in RESILIENCE:
+            play = column.results.plays.get(case.played)
+            return play.title if play else f"Cut stream {case.played.partition('/')[2]}"
         if info is None:
             return f"Plain stream {case.case.partition('/')[2] or case.case}"
         variant = case.quirk.partition(":")[2]
@@ -123,7 +126,7 @@ class Pages:
 
     def clients(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each client."""
-        for column in self.columns:
+        for column in self._every:
             rows = self._sorted(column)
             marks = Counter(row.mark for row in rows)
             baseline = [row for row in rows if row.case.failed and _is_plain(row.case)]
@@ -196,12 +199,13 @@ class Pages:
                     "info": shown.column.results.quirks.get(case.quirk),
                     "quirk_href": f"../quirks/{quirk.key}.html" if quirk else None,
                     "summary": _case_summary(rows),
+                    "promise": promise(case.group),
                 },
             )
 
     def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each client in each case that it does not get right."""
-        for column in self.columns:
+        for column in self._every:
             rows = [row for row in self._sorted(column) if row.own]
             failed = [row for row in rows if row.case.failed]
             for row in rows:
@@ -214,6 +218,7 @@ class Pages:
     def _cell(self, row: Row) -> dict[str, Any]:
         case = row.case
         key = self._keys[case.case]
+        play = row.column.results.plays.get(case.played)
         same = (one for one in self._cells[row.column.key] if one.case.case == case.baseline)
         baseline = next(same, None)
         return {
@@ -227,7 +232,9 @@ class Pages:
             "stream": self._stream(case.stream, key, "w"),
             "small": case.smallest and self._small(case.smallest, case, key),
             "info": row.column.results.quirks.get(case.quirk),
-            "invariant": INVARIANTS.get(case.invariant, ""),
+            "invariant": promise(case.invariant),
+            "play": play,
+            "log": [(one, log_line(one)) for one in play.log] if play else [],
             "case_href": f"../../cases/{key}.html",
             "baseline_href": f"../{baseline.href}" if baseline else "",
         }
@@ -279,7 +286,7 @@ def _summary(column: Column) -> str:
 
 def _case_summary(rows: Sequence[Row]) -> str:
     wrong = sum(row.case.failed for row in rows)
-    judged = sum(row.mark.key not in ("not-judged", "adapter") for row in rows)
+    judged = sum(row.mark.key not in ("not-judged", "not-applicable", "adapter") for row in rows)
     if not judged:
         return "No client was judged in this case."
     return f"{wrong} of {judged} clients that were judged get it wrong."

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.results import CaseResult
 from mockllm.conformance.site.outcome_view import arguments_text
 from mockllm.core.text import shorten
@@ -20,6 +21,8 @@ def sentence(case: CaseResult) -> str:
 
     The first difference decides: it is the one that the others follow from.
     """
+    if case.group in RESILIENCE:
+        return _of_rule(case)
     if case.verdict == "right":
         return "The client ends with the expected outcome."
     if case.verdict == "tolerated":
@@ -29,6 +32,18 @@ def sentence(case: CaseResult) -> str:
     if case.verdict == "adapter":
         return "The adapter failed, and not the client, so that nothing is known of the client."
     return next(_mistakes(case), f"The outcome is not the expected one: {_first(case)}.")
+
+
+def _of_rule(case: CaseResult) -> str:
+    """What the client does under a rule of resilience."""
+    if case.differences:
+        text = _short(_first(case))
+        return f"{text[:1].upper()}{text[1:]}."
+    if case.verdict == "not applicable":
+        return f"The rule does not apply: {_reason(case)}."
+    once = f" Once in three times it was not: {case.unconfirmed}." if case.unconfirmed else ""
+    kept = "The rule is kept." if case.verdict == "right" else f"Not judged: {_reason(case)}."
+    return f"{kept}{once}"
 
 
 def _reason(case: CaseResult) -> str:

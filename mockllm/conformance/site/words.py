@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mockllm.conformance.results import COSTS, CaseResult
+from mockllm.checking.rules import COSTS, RESILIENCE
+from mockllm.conformance.results import CaseResult, rule_verdict
 
 __all__ = ["MARKS", "MISTAKES", "Mark", "mark_of", "worst"]
 
@@ -32,19 +33,21 @@ _ALL = (
     Mark("data-lost", "∅", "data lost", 1, "text, a call or an error is lost without a message"),
     Mark("wrong-metadata", "≠", "wrong metadata", 2, "ids, order, usage, finish or role are wrong"),
     Mark("loud-failure", "!", "loud failure", 3, "an error, although the stream can be read"),
-    Mark("as-plain", "≈", "as in the plain stream", 4, "the same mistake as without the quirk"),
-    Mark("allowed", "△", "allowed", 5, "wrong, and excused by the policy of this run"),
-    Mark("adapter", "⚙", "adapter", 6, "the adapter failed, not the client; not judged"),
-    Mark("not-judged", "–", "not judged", 7, "nothing was compared; this is not a pass"),
-    Mark("tolerated", "✓", "tolerated", 8, "not the expected outcome, but an acceptable one"),
-    Mark("right", "✓", "right", 9, "the expected outcome"),
+    Mark("unreliable", "↯", "unreliable", 4, "it hangs, retries wrongly, leaves connections open"),
+    Mark("as-plain", "≈", "as in the plain stream", 5, "the same mistake as without the quirk"),
+    Mark("allowed", "△", "allowed", 6, "wrong, and excused by the policy of this run"),
+    Mark("adapter", "⚙", "adapter", 7, "the adapter failed, not the client; not judged"),
+    Mark("not-judged", "–", "not judged", 8, "nothing was compared; this is not a pass"),
+    Mark("not-applicable", "·", "does not apply", 9, "the client has nothing the rule is about"),
+    Mark("tolerated", "✓", "tolerated", 10, "not the expected outcome, but an acceptable one"),
+    Mark("right", "✓", "right", 11, "the expected outcome"),
 )
 
 MARKS: dict[str, Mark] = {one.key: one for one in _ALL}
 """By key, the worst first."""
 
 MISTAKES: tuple[Mark, ...] = _ALL[: len(COSTS)]
-"""The marks of `results.COSTS`, in the same order."""
+"""The marks of `rules.COSTS`, in the same order: the rank of each is its place here."""
 
 
 def mark_of(case: CaseResult) -> Mark:
@@ -62,11 +65,15 @@ def worst(cases: Iterable[CaseResult]) -> Mark | None:
     """The mark of a cell that stands for several cases; None without cases.
 
     A mistake is shown before anything else. Without one, the cell is right as soon as one case was
-    judged and is right: what was not judged beside it is counted in the text of the cell.
+    judged and is right: what was not judged beside it is counted in the text of the cell. Of a rule
+    of resilience, at least half of the cases have to be judged.
     """
-    marks = sorted({mark_of(one) for one in cases}, key=lambda mark: mark.rank)
+    rows = list(cases)
+    marks = sorted({mark_of(one) for one in rows}, key=lambda mark: mark.rank)
     if not marks:
         return None
     if marks[0].rank <= MARKS["allowed"].rank:
         return marks[0]
+    if rows[0].group in RESILIENCE:
+        return MARKS[rule_verdict(rows).replace(" ", "-")]
     return max(marks, key=lambda mark: mark.rank)

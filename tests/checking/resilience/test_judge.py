@@ -11,8 +11,9 @@ import pytest
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import RULES, ClientOutcome, FaultCase, ReportedError
+from mockllm.checking.resilience.model import ClientOutcome, FaultCase, ReportedError
 from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_mistakes import fault_mistakes
 from mockllm.replay.sessions.exchange import Exchange
@@ -308,7 +309,7 @@ def test_without_a_request_nothing_is_judged() -> None:
 def test_cases_are_valid_and_judge_every_rule(api: str) -> None:
     """Each scenario can be loaded, each fault strikes, and each rule has a case."""
     cases = fault_cases(api)
-    assert {rule for case in cases for rule in case.rules} == set(RULES)
+    assert {rule for case in cases for rule in case.rules} == set(RESILIENCE)
     assert len({case.name for case in cases}) == len(cases)
     for case in cases:
         assert not check(case.scenario)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockllm.checking.resilience.model import RULES
+from mockllm.checking.rules import RESILIENCE
 from tests.checking.resilience_mutants.declared import MUTANTS
 from tests.checking.resilience_mutants.playing import Found
 
@@ -51,7 +51,7 @@ def page(found: Mapping[str, Found], correct: Mapping[str, Found]) -> str:
     )
     rows = [
         f"| `{one.rule}` | {one.bug} | {_case(found[one.name], one.rule)} | {_list(one.also)} |"
-        for rule in RULES
+        for rule in RESILIENCE
         for one in MUTANTS
         if one.rule == rule
     ]
@@ -65,4 +65,4 @@ def _case(found: Found, rule: str) -> str:
 
 
 def _list(rules: frozenset[str]) -> str:
-    return ", ".join(f"`{rule}`" for rule in RULES if rule in rules)
+    return ", ".join(f"`{rule}`" for rule in RESILIENCE if rule in rules)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import RULES
+from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
 from tests.checking.resilience_mutants.declared import MUTANTS, Mutant
 from tests.checking.resilience_mutants.loading import changed
@@ -23,7 +23,7 @@ AGAIN = "python -m tests.checking.resilience_mutants"
 
 def _sample() -> list[Mutant]:
     """A mutant of each rule."""
-    chosen = [[one for one in MUTANTS if one.rule == rule and one.sampled] for rule in RULES]
+    chosen = [[one for one in MUTANTS if one.rule == rule and one.sampled] for rule in RESILIENCE]
     return [random.choice(some) for some in chosen]
 
 
@@ -54,7 +54,7 @@ def test_the_client_breaks_no_rule(
     """Every rule is judged, and the client keeps it."""
     for api, found in played[0].items():
         assert found.texts == {}, api
-        assert found.right.keys() == RULES.keys(), api
+        assert found.right.keys() == RESILIENCE.keys(), api
 
 
 @pytest.mark.slow
@@ -70,8 +70,8 @@ def test_mutants_are_found_by_their_rule(
 def test_there_are_mutants_of_every_rule() -> None:
     """Each rule has a mutant that can be sampled, and there are more than forty in all."""
     assert len({one.name for one in MUTANTS}) == len(MUTANTS) > 40
-    assert Counter(one.rule for one in MUTANTS if one.sampled).keys() == RULES.keys()
-    assert {rule for one in MUTANTS for rule in one.also} <= RULES.keys()
+    assert Counter(one.rule for one in MUTANTS if one.sampled).keys() == RESILIENCE.keys()
+    assert {rule for one in MUTANTS for rule in one.also} <= RESILIENCE.keys()
 
 
 def test_every_mutant_is_a_program() -> None:

@@ -1,12 +1,7 @@
 """Results about faults, made by hand."""
 
-from mockllm.conformance.fault_results import (
-    Accusation,
-    FaultCaseResult,
-    LoggedRequest,
-    RuleResult,
-)
-from mockllm.conformance.results import Client, Results
+from mockllm.conformance.request_log import LoggedRequest
+from mockllm.conformance.results import CaseResult, Client, Play, Results
 
 LOG = (
     LoggedRequest(
@@ -28,33 +23,42 @@ LOG = (
         2, 2, 0.25, "POST /v1/chat/completions", {}, "0123456789abcdef", 200, 900, duration=0.01
     ),
 )
-CUT = FaultCaseResult(
-    "chat/cut-in-a-call",
+CUT = Play(
     "the stream is cut inside the arguments of a call",
-    rules=("cut-reported", "recovers"),
-    wrong=(Accusation("cut-reported", "ends without an error, with the text 'It is'"),),
-    not_judged={"leaves-nothing": "the runner answers no `left`"},
-    unconfirmed=(Accusation("recovers", "sends nothing"),),
     scenario="name: cut\nturns: []\n",
     faults=("cut:after=3 events",),
     log=LOG,
-    actual={"text": "It is", "errors": [], "tool_calls": []},
+    answer={"text": "It is", "errors": [], "tool_calls": []},
+)
+WRONG = CaseResult(
+    "chat/cut-in-a-call:cut-reported",
+    "cut-reported",
+    "wrong",
+    cost="data lost",
+    invariant="cut-reported",
+    differences=("ends without an error, with the text 'It is'",),
     reproduce=("mockllm check --api chat --http --faults -- x",),
 )
+ONCE = CaseResult("chat/cut-in-a-call:recovers", "recovers", "right", unconfirmed="sends nothing")
+RIGHT = CaseResult("chat/stall:retry-same", "retry-same", "right")
+OTHER_RIGHT = CaseResult("chat/stall:cut-reported", "cut-reported", "right")
+NOT_JUDGED = CaseResult(
+    "chat/cut-in-a-call:leaves-nothing", "leaves-nothing", "not judged", reason="no `left`"
+)
+NOT_APPLICABLE = CaseResult(
+    "chat/stall:retry-bounded",
+    "retry-bounded",
+    "not applicable",
+    reason="the client has no retries",
+)
+ROWS = (WRONG, OTHER_RIGHT, ONCE, RIGHT, NOT_JUDGED, NOT_APPLICABLE)
 
 
 def fault_results(name="mine", api="chat", **values):
     """The results of a client that breaks one rule."""
     fields = {
-        "rules": (
-            RuleResult(
-                "cut-reported", "wrong", "reports a cut", "", 4, 1, 2, ("chat/cut-in-a-call",)
-            ),
-            RuleResult("retry-same", "right", "repeats the same", "", 2),
-            RuleResult("leaves-nothing", "not judged", "leaves nothing", "no `left`"),
-            RuleResult("retry-bounded", "not applicable", "stops", "the client has no retries"),
-        ),
-        "faults": (CUT, FaultCaseResult("chat/stall", "the stream stalls", ("retry-same",))),
+        "cases": ROWS,
+        "plays": {"chat/cut-in-a-call": CUT, "chat/stall": Play("the stream stalls")},
         "settings": {"tries": 3, "idle_timeout": 0.3},
     }
     return Results(

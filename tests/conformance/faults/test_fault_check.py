@@ -19,6 +19,7 @@ from mockllm.conformance.fault_check import Judged, check_faults
 from mockllm.conformance.fault_functions import FunctionPlayer
 from mockllm.conformance.fault_runner import Played
 from mockllm.conformance.messages import Answer, read_answer
+from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results_file import read_results
 from mockllm.errors import ProbeError
 from mockllm.replay.sessions.exchange import Exchange
@@ -45,7 +46,10 @@ def ask(url, case, timeout=GIVE_UP):
 
 
 def verdicts(check):
-    return {one.rule: one.verdict for one in check.rules}
+    groups = {}
+    for one in check.cases:
+        groups.setdefault(one.group, []).append(one)
+    return {rule: rule_verdict(cases) for rule, cases in groups.items()}
 
 
 def test_what_a_function_raises_is_the_error_of_its_client(server):
@@ -57,14 +61,14 @@ def test_what_a_function_raises_is_the_error_of_its_client(server):
     cases = [CASES["cut-in-text-reset"], CASES["cut-in-text-orderly"]]
     check = check_faults(FunctionPlayer(server, run), cases, ResiliencePolicy(), ["cut-reported"])
     assert verdicts(check) == {"cut-reported": "wrong"}
-    (wrong,) = [one for one in check.cases if one.wrong]
-    assert wrong.case == "chat/cut-in-text-orderly"
-    assert wrong.wrong[0].rule == "cut-reported"
-    (request,) = wrong.log
+    (wrong,) = [one for one in check.cases if one.failed]
+    assert wrong.case == "chat/cut-in-text-orderly:cut-reported"
+    play = check.plays[wrong.played]
+    (request,) = play.log
     assert (request.status, request.struck_after) == (200, request.bytes_sent)
     assert request.fault == "cut:after=5 events,end=orderly"
-    assert "scenario: cut-in-text-orderly" in wrong.scenario
-    assert wrong.actual["text"].startswith("data:")
+    assert "scenario: cut-in-text-orderly" in play.scenario
+    assert play.answer["text"].startswith("data:")
 
 
 def test_a_coroutine_may_play_the_client(server):
@@ -96,7 +100,7 @@ def test_a_client_that_waits_for_ever_is_broken_off(server):
     case = replace(CASES["stall-after-words"], deadline=0.7, rules=("stall-times-out",))
     check = check_faults(FunctionPlayer(server, run), [case], ResiliencePolicy())
     assert verdicts(check)["stall-times-out"] == "wrong"
-    (request,) = check.cases[0].log
+    (request,) = check.plays[case.name].log
     assert (request.closed_by, request.duration) == ("still sending", None)
     assert ended.is_set()
 
@@ -107,10 +111,10 @@ def test_a_case_without_a_request_is_not_judged(server):
 
     cases = [CASES["cut-in-text-orderly"], CASES["status-400"]]
     check = check_faults(FunctionPlayer(server, run), cases, ResiliencePolicy())
-    (silent,) = [one for one in check.cases if one.case == "chat/status-400"]
-    assert not silent.wrong
+    silent = [one for one in check.cases if one.played == "chat/status-400"]
+    assert {one.verdict for one in silent} == {"not judged"}
     assert verdicts(check)["no-retry-where-useless"] == "not judged"
-    assert verdicts(check)["recovers"] == "not judged"  # no case was played for it
+    assert "recovers" not in verdicts(check)  # no case was played for it
 
 
 def test_a_client_that_never_sends_a_request_cannot_be_judged(server):
@@ -183,8 +187,13 @@ def run_check(*words):
         (["--rule", "recovers", "--", "x"], "--rule is for --faults"),
         (["--http", "--faults", "--cuts", "--", "x"], "--faults does not go with --cuts"),
         (["--http", "--faults", "--scenarios", ".", "--", "x"], "go with --scenarios"),
+        (
+            ["--http", "--faults", "--rule", "recovers", "--rule", "cut-reported"]
+            + ["--only", "cut-*", "--", "x"],
+            "none of the cases that --only names can judge it",
+        ),
         (["--http", "--faults", "--rule", "recover", "--", "x"], "did you mean recovers?"),
-        (["--http", "--faults", "--only", "cut-in-txt", "--", "x"], "did you mean chat/cut-in-"),
+        (["--http", "--faults", "--only", "cut-in-txt", "--", "x"], "did you mean cut-in-"),
     ],
 )
 def test_options_that_do_not_go_together(words, message):
@@ -203,14 +212,12 @@ def test_the_command_judges_a_real_client(tmp_path):
     words = ["--http", "--faults", "--rule", "cut-reported", "--rule", "leaves-nothing", *chosen]
     result = run_check(*words, "--results", str(file), "--html", str(tmp_path), "--", *command)
     assert result.exit_code == 1, result.output
-    assert "chat/cut-in-text-orderly: each stream ends early" in result.output
+    assert "chat/cut-in-text-orderly:cut-reported" in result.output
+    assert "each stream ends early" in result.output
     found = read_results(file)
-    assert [(one.rule, one.verdict) for one in found.rules] == [
-        ("cut-reported", "wrong"),
-        ("leaves-nothing", "right"),
-    ]
-    assert found.rules[0].cases == ("chat/cut-in-text-orderly",)
-    (wrong,) = [one for one in found.faults if one.wrong]
+    assert verdicts(found) == {"cut-reported": "wrong", "leaves-nothing": "right"}
+    (wrong,) = [one for one in found.cases if one.failed]
+    assert wrong.played == "chat/cut-in-text-orderly"
     assert "--faults --only chat/cut-in-text-orderly" in wrong.reproduce[0]
     assert "Which clients survive faults?" in (tmp_path / "index.html").read_text()
 
@@ -227,7 +234,7 @@ def test_a_runner_that_hangs_is_broken_off_and_the_others_are_judged(tmp_path):
     result = run_check(*words, "--results", str(file), "--", *command)
     assert result.exit_code == 2, result.output
     assert "the runner died" not in result.output
-    assert {one.rule: one.verdict for one in read_results(file).rules} == {
+    assert verdicts(read_results(file)) == {
         "cut-reported": "right",
         "stall-times-out": "not judged",  # its idle timeout of 600 s is longer than the case
     }

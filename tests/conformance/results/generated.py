@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import (
-    COSTS,
     CaseResult,
     Client,
     QuirkInfo,

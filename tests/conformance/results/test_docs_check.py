@@ -11,10 +11,10 @@ import click
 import pytest
 
 from mockllm.checking import Policy
+from mockllm.checking.rules import COSTS
 from mockllm.cli import main
-from mockllm.cli.check_options import read_policy
+from mockllm.cli.check.options import read_policy
 from mockllm.conformance.known import read_known
-from mockllm.conformance.results import COSTS
 
 PAGE = Path(__file__).parents[3] / "docs" / "check.md"
 TEXT = PAGE.read_text(encoding="utf-8")

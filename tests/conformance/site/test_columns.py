@@ -29,7 +29,7 @@ def test_a_wrong_call_weighs_more_than_any_number_of_others():
     )
     names = [(one.place, one.results.client.name) for one in columns]
     assert names == [(1, "right"), (2, "loud"), (3, "much lost"), (4, "wrong call"), (0, "nothing")]
-    assert columns[3].counts == (1, 0, 0, 0)
+    assert columns[3].counts == (1, 0, 0, 0, 0)
     assert columns[3].right == 1
     assert columns[4].unjudged == 1
 
@@ -61,7 +61,7 @@ def test_an_excused_mistake_is_neither_right_nor_counted():
     """The plain stream shows the mistake already."""
     excused = replace(WRONG, baseline="chat/sample-two-calls")
     (column,) = columns_of([results("one", excused)])
-    assert column.counts == (0, 0, 0, 0)
+    assert column.counts == (0, 0, 0, 0, 0)
     mark = column.cells["index"].mark
     assert mark is not None
     assert mark.key == "as-plain"

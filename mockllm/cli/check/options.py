@@ -148,7 +148,6 @@ _NOT_WITH_FAULTS = (
     "paths",
     "choices",
     "no_quirks",
-    "badge",
 )
 _OPTIONS = {"paths": "scenarios", "choices": "policy"}
 """The names of options that are called otherwise here."""

@@ -192,7 +192,7 @@ def check(context: click.Context, /, **options: Any) -> None:
       mockllm check --api anthropic --http --faults -- python client_runner.py
       mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
     """
-    from mockllm.cli.check_options import CheckOptions
-    from mockllm.cli.check_run import run_check
+    from mockllm.cli.check.options import CheckOptions
+    from mockllm.cli.check.run import run_check
 
     context.exit(run_check(CheckOptions.of(**options)))

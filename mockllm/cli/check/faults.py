@@ -1,0 +1,108 @@
+"""`--http --faults`: how a whole client takes faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.checking.resilience.model import FaultCase
+from mockllm.checking.rules import RESILIENCE
+from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, print_remarks
+from mockllm.cli.terminal.progress import ProgressLine
+from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.fault_outcomes import declared_policy
+from mockllm.conformance.fault_runner import FaultRunner
+from mockllm.conformance.measured import fault_results
+from mockllm.conformance.results import Results
+from mockllm.errors import UsageError
+
+__all__ = ["plan_faults"]
+
+
+def plan_faults(options: CheckOptions) -> Plan:
+    """The plan of a run with `--faults`.
+
+    Raises:
+        UsageError: there is no such rule or case, or no chosen case judges a rule.
+    """
+    rules = _rules(options.rules)
+    listed = fault_cases(options.api)
+    cases = [one for one in listed if set(one.rules) & set(rules)]
+    cases = chosen(cases, options.only, _forms, "case")
+    if options.rules:
+        _check_judged(rules, cases)
+    if options.limit is not None:
+        cases = [replace(one, deadline=options.limit) for one in cases]
+
+    def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
+        return _judge(options, cases, rules, line, interrupted)
+
+    return Plan(tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules), judge)
+
+
+def _judge(
+    options: CheckOptions,
+    cases: Sequence[FaultCase],
+    rules: Sequence[str],
+    line: ProgressLine,
+    interrupted: Interruptible,
+) -> Results:
+    with FaultRunner(
+        options.command,
+        options.api,
+        longest=max(one.deadline for one in cases),
+        jobs=options.jobs,
+        per_case=options.per_case,
+    ) as runner:
+        policy = declared_policy(runner.hello.resilience)
+        check = check_faults(
+            runner,
+            cases,
+            policy,
+            rules,
+            adapter=AdapterFrames(runner.hello.client.adapter, options.command),
+            setting=options.setting,
+            progress=line,
+            goes_on=lambda: not interrupted.happened,
+        )
+        print_remarks(runner.remarks)
+        return fault_results(check, runner.hello, measurement_of(options), policy)
+
+
+def _rules(names: Sequence[str]) -> tuple[str, ...]:
+    """The rules of these names; all of them for none.
+
+    Raises:
+        UsageError: there is no such rule.
+    """
+    for name in names:
+        if name not in RESILIENCE:
+            near = get_close_matches(name, RESILIENCE, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            known = ", ".join(RESILIENCE)
+            raise UsageError(f"--rule {name}: there is no such rule; {hint}there are: {known}")
+    return tuple(name for name in RESILIENCE if not names or name in names)
+
+
+def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
+    """Checks that each rule can be judged.
+
+    Raises:
+        UsageError: none of the cases judges one.
+    """
+    for rule in rules:
+        if not any(rule in one.rules for one in cases):
+            raise UsageError(
+                f"--rule {rule}: none of the cases that --only names can judge it; leave out --only"
+            )
+
+
+def _forms(case: FaultCase) -> Iterator[str]:
+    """The name of a case, with its API or without, and with each of its rules."""
+    yield case.name
+    yield case.name.partition("/")[2]
+    yield from (f"{case.name}:{rule}" for rule in case.rules)

@@ -1,0 +1,140 @@
+"""What a run of `mockllm check` judges: the same for each source of cases."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from types import FrameType
+from typing import Any, Self, TypeVar, cast
+
+import click
+
+import mockllm
+from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.terminal.progress import ProgressLine
+from mockllm.conformance.http_cases import HTTP_LIMIT, HttpRunner
+from mockllm.conformance.measured import Measurement
+from mockllm.conformance.pool import LIMIT, Level, PipeRunner
+from mockllm.conformance.results import Results
+from mockllm.conformance.source import source_commit
+from mockllm.errors import UsageError
+
+__all__ = ["Interruptible", "Plan", "attached", "chosen", "measurement_of", "print_remarks"]
+
+T = TypeVar("T")
+
+
+class Interruptible:
+    """While it is entered, the first Ctrl-C ends the list of cases, and the second the program."""
+
+    def __init__(self) -> None:
+        self.happened = False
+
+    def until(self, items: Iterable[T]) -> Iterator[T]:
+        """The items until Ctrl-C."""
+        for item in items:
+            if self.happened:
+                return
+            yield item
+
+    def stopped(self, done: int, count: int) -> str:
+        """Why the remaining cases were not judged."""
+        return f"interrupted after {done} of {count} cases" if self.happened else ""
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.happened:
+            raise KeyboardInterrupt
+        self.happened = True
+        click.echo("mockllm: stopping; again to stop at once", err=True)
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is judged, before a client is attached.
+
+    Args:
+        names: of all lines that the results may have, whether they are chosen or not.
+        judge: attaches the client, and judges it; after Ctrl-C, by the cases until then.
+    """
+
+    names: tuple[str, ...]
+    judge: Callable[[ProgressLine, Interruptible], Results]
+
+
+def attached(options: CheckOptions) -> PipeRunner | HttpRunner:
+    """The client behind the command of the options.
+
+    Raises:
+        ProbeError: it cannot be started, or does not speak the protocol.
+    """
+    settings: dict[str, Any] = {"jobs": options.jobs, "window": options.window}
+    if options.http:
+        limit, per_case = options.limit or HTTP_LIMIT, options.per_case
+        return HttpRunner(options.command, options.api, per_case=per_case, limit=limit, **settings)
+    level, limit = cast("Level", options.level), options.limit or LIMIT
+    return PipeRunner(options.command, options.api, level, limit=limit, **settings)
+
+
+def measurement_of(options: CheckOptions, stopped: str = "") -> Measurement:
+    """What is to be known of a run besides its cases."""
+    return Measurement(
+        api=options.api,
+        level=options.measured_level,
+        policy=options.policy,
+        setting=options.setting,
+        mockllm=mockllm.__version__,
+        commit=source_commit(),
+        date=datetime.now(UTC).date().isoformat(),
+        arguments=options.arguments,
+        stopped=stopped,
+    )
+
+
+def print_remarks(remarks: Iterable[str]) -> None:
+    """Prints what happened besides the answers."""
+    for remark in remarks:
+        click.echo(f"mockllm: {remark}", err=True)
+
+
+def chosen(
+    items: Sequence[T], patterns: Iterable[str], names: Callable[[T], Iterable[str]], nouns: str
+) -> list[T]:
+    """The items that any pattern of `--only` names; all of them without patterns.
+
+    Args:
+        names: of an item, the whole one first.
+        nouns: what such names are, for the message.
+
+    Raises:
+        UsageError: a pattern names none.
+    """
+    if not patterns:
+        return list(items)
+    named = [tuple(names(item)) for item in items]
+    found: set[int] = set()
+    for pattern in patterns:
+        matching = [n for n, one in enumerate(named) if any(fnmatchcase(x, pattern) for x in one)]
+        if not matching:
+            raise UsageError(_nothing(pattern, named, nouns))
+        found.update(matching)
+    return [items[number] for number in sorted(found)]
+
+
+def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
+    known = list(dict.fromkeys(name for names in named for name in names))
+    near = get_close_matches(pattern, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"such as {known[0]}"
+    if "~" in pattern:
+        hint += "; cases with ~ need --variations and --seed as they were"
+    return f"--only {pattern}: there is no such {nouns} among {len(named)}; {hint}"
