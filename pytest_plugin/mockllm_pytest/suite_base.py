@@ -80,10 +80,10 @@ class RuleSuite:
         if _BROKEN in stash:
             pytest.skip(f"not judged: {stash[_BROKEN]}")
         if _STASH not in stash:
-            self._check_settings()
             try:
+                self._check_settings()
                 stash[_STASH] = self._examined(request)
-            except ProbeError as error:
+            except (ProbeError, UsageError) as error:
                 stash[_BROKEN] = str(error)
                 pytest.fail(str(error), pytrace=False)
             request.node.add_report_section("call", SUITE_SECTION, self._summary(stash[_STASH]))

@@ -11,6 +11,7 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.fault_functions import FunctionPlayer
+from mockllm.conformance.results import rule_verdict
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.sixth_protocol.accumulator import EchoAccumulator
@@ -45,6 +46,8 @@ def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
     assert {rule for one in cases for rule in one.rules} >= set(RULES)
     with ServerThread([], ServerOptions(grace=0)) as thread:
         check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RULES)
-    wrong = [(one.case, two.rule, two.text) for one in check.cases for two in one.wrong]
-    assert wrong == []
-    assert {one.rule: one.verdict for one in check.rules} == dict.fromkeys(RULES, "right")
+    assert [(one.case, one.differences) for one in check.cases if one.failed] == []
+    of_rule = {rule: [one for one in check.cases if one.group == rule] for rule in RULES}
+    assert {rule: rule_verdict(cases) for rule, cases in of_rule.items()} == dict.fromkeys(
+        RULES, "right"
+    )

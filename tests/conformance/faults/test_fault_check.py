@@ -188,8 +188,7 @@ def run_check(*words):
         (["--http", "--faults", "--cuts", "--", "x"], "--faults does not go with --cuts"),
         (["--http", "--faults", "--scenarios", ".", "--", "x"], "go with --scenarios"),
         (
-            ["--http", "--faults", "--rule", "recovers", "--rule", "cut-reported"]
-            + ["--only", "cut-*", "--", "x"],
+            ["--http", "--faults", "--rule=recovers", "--rule=cut-reported", "--only=cut-*", "x"],
             "none of the cases that --only names can judge it",
         ),
         (["--http", "--faults", "--rule", "recover", "--", "x"], "did you mean recovers?"),
