@@ -15,7 +15,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.framing.changes import is_end
+from mockllm.quirks.ends import DONE, end_position, time_at, without_finish
 from mockllm.quirks.samples import TEXT
 from mockllm.scenario.model import Api
 
@@ -49,13 +49,13 @@ def _alone(error: _Json) -> Callable[[Turn], Turn]:
 
 def _after(error: _Json) -> Callable[[Turn], Turn]:
     ended = _stream_error(error)
-    return lambda turn: replace(turn, finish=None, finish_raw=None, usage=None, error=ended)
+    return lambda turn: replace(without_finish(turn), error=ended)
 
 
 def _before_end(items: list[Item], api: Api) -> int:
     """How many frames come before those that end the answer; `[DONE]` not counted."""
-    ends = (position for position, item in enumerate(items) if is_end(item.data, api))
-    return next(ends, sum(item.data != "[DONE]" for item in items))
+    position = end_position((item.data for item in items), api)
+    return sum(item.data != DONE for item in items) if position is None else position
 
 
 _Make = Callable[[list[Item], int], Item]
@@ -72,8 +72,8 @@ def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
     """
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        sentinels = [item for item in items if item.data == "[DONE]"]
-        events = [item for item in items if item.data != "[DONE]"]
+        sentinels = [item for item in items if item.data == DONE]
+        events = [item for item in items if item.data != DONE]
         kept = _before_end(events, context.api) if later else 0
         return [*events[:kept], make(events, kept), *sentinels[: int(done)]]
 
@@ -90,15 +90,9 @@ def _followed(make: _Make) -> FramesChange:
     return change
 
 
-def _at(items: list[Item], position: int) -> int:
-    """When the frame at a position is due, in microseconds; after the last, when that is."""
-    replaced = items[position : position + 1] or items[-1:]
-    return replaced[0].at if replaced else 0
-
-
 def _event(data: _Json, name: str | None = None) -> _Make:
     def make(items: list[Item], position: int) -> Item:
-        return Item(_at(items, position), data, event=name).copy()
+        return Item(time_at(items, position), data, event=name).copy()
 
     return make
 
@@ -109,7 +103,7 @@ def _with_choices(items: list[Item], position: int) -> Item:
     first = next((chunk for chunk in chunks if "choices" in chunk), {})
     own = {key: value for key, value in first.items() if key not in ("choices", "error", "usage")}
     choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
-    return Item(_at(items, position), {**own, "choices": [choice], "error": UPSTREAM}).copy()
+    return Item(time_at(items, position), {**own, "choices": [choice], "error": UPSTREAM}).copy()
 
 
 def _both(

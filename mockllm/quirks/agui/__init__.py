@@ -7,7 +7,6 @@ events that they share. Each change stands above its quirk.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
@@ -23,6 +22,7 @@ from mockllm.quirks.agui.calls import (
 )
 from mockllm.quirks.agui.events import ENDINGS, kind, last, new_event
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import with_done, without_finish
 
 __all__ = ["QUIRKS"]
 
@@ -38,14 +38,11 @@ def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
 _CRLF = Quirk("agui-crlf", samples.TEXT, (Variant(bytes=_crlf),), only=("agui",))
 
 
-def _sentinel(items: list[Item], context: Context) -> list[Item]:
-    if last(items, *ENDINGS) is None or items[-1].data == "[DONE]":
-        return items
-    return [*items, Item(items[-1].at, "[DONE]")]
-
-
 _DONE_SENTINEL = Quirk(
-    "agui-done-sentinel", samples.TEXT, (Variant(frames=_sentinel),), only=("agui",)
+    "agui-done-sentinel",
+    samples.TEXT,
+    (Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),),
+    only=("agui",),
 )
 
 # The end of the run
@@ -80,16 +77,12 @@ def _nothing(items: list[Item], context: Context) -> list[Item]:
     return []
 
 
-def _cut(turn: Turn) -> Turn:
-    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
-
-
 _NO_RUN_FINISHED = Quirk(
     "agui-no-run-finished",
     samples.TEXT,
     (
-        Variant("after-message", _unfinished, expected=_cut),
-        Variant("inside-message", _unclosed, expected=_cut),
+        Variant("after-message", _unfinished, expected=without_finish),
+        Variant("inside-message", _unclosed, expected=without_finish),
         Variant("empty", _nothing, expected=lambda _: Turn()),
     ),
     only=("agui",),

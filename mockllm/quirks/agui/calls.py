@@ -227,9 +227,6 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
 ZERO_ARG = Quirk(
     "agui-zero-arg",
     samples.ZERO,
-    (
-        Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
-        Variant("empty", _empty_args),
-    ),
+    (Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS), Variant("empty", _empty_args)),
     only=("agui",),
 )

@@ -126,10 +126,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         "anth-zero-arg",
         ZERO,
-        (
-            Variant("empty-deltas", frames=_empty_deltas),
-            Variant("no-delta", frames=_no_delta),
-        ),
+        (Variant("empty-deltas", frames=_empty_deltas), Variant("no-delta", frames=_no_delta)),
         only=("anthropic",),
     ),
     Quirk(

@@ -17,9 +17,9 @@ from mockllm.quirks.anthropic.events import (
     start_of,
     stop_reason,
     until_first_output,
-    without_finish,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
 __all__ = ["ENDINGS"]
@@ -72,11 +72,9 @@ def _error(position: Callable[[list[Item]], int]) -> FramesChange:
 
     def change(items: list[Item], context: Context) -> list[Item]:
         kept = position(items)
-        replaced = items[kept : kept + 1] or items[-1:]
-        at = replaced[0].at if replaced else 0
         error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
         id = request_id(context.reply.seed)
-        return [*items[:kept], new_event(at, "error", error=error, request_id=id)]
+        return [*items[:kept], new_event(time_at(items, kept), "error", error=error, request_id=id)]
 
     return change
 

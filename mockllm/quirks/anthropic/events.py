@@ -13,8 +13,9 @@ from typing import Any
 
 from mockllm.core.turn import Opaque, Part, Reasoning, Text, ToolCall, Turn, beats
 from mockllm.protocols.values import json_object, string
+from mockllm.quirks import ends
 from mockllm.quirks.base import Item
-from mockllm.quirks.framing.changes import is_end
+from mockllm.quirks.ends import without_finish
 
 __all__ = [
     "NEUTRAL",
@@ -37,7 +38,6 @@ __all__ = [
     "stop_reason",
     "until_first_output",
     "without",
-    "without_finish",
 ]
 
 _Json = dict[str, Any]
@@ -94,8 +94,8 @@ def stop_reason(item: Item) -> str:
 
 def end_position(items: Sequence[Item]) -> int:
     """The position of the event that begins the end; the number of items where none does."""
-    ends = (position for position, item in enumerate(items) if is_end(event(item), "anthropic"))
-    return next(ends, len(items))
+    position = ends.end_position(map(event, items), "anthropic")
+    return len(items) if position is None else position
 
 
 def start_of(items: Sequence[Item]) -> int | None:
@@ -200,11 +200,6 @@ def insert_after(items: Sequence[Item], position: int, *more: Item) -> list[Item
 
 
 # The same for turns
-
-
-def without_finish(turn: Turn) -> Turn:
-    """The turn without finish, usage and error."""
-    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
 def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from mockllm.quirks.anthropic.events import (
     start_of,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import with_done
 from mockllm.quirks.samples import TEXT
 
 __all__ = ["STREAM"]
@@ -61,12 +62,6 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
         return items
     added = new_event(0, "content_block_delta", index=block.index, delta={"type": "kit_delta"})
     return insert_after(items, block.start, added)
-
-
-def _done(items: list[Item], _: Context) -> list[Item]:
-    if not any(kind(item) == "message_stop" for item in items):
-        return items
-    return [*items, Item(items[-1].at, "[DONE]")]
 
 
 # Events in another form
@@ -117,11 +112,17 @@ STREAM: tuple[Quirk, ...] = (
     Quirk(
         "anth-padded-json",
         TEXT,
+        (Variant("usual", frames=_padded(6)), Variant("wide", frames=_padded(1000))),
+        only=("anthropic",),
+    ),
+    Quirk(
+        "anth-done-sentinel",
+        TEXT,
         (
-            Variant("usual", frames=_padded(6)),
-            Variant("wide", frames=_padded(1000)),
+            Variant(
+                frames=with_done(lambda items: any(kind(item) == "message_stop" for item in items))
+            ),
         ),
         only=("anthropic",),
     ),
-    Quirk("anth-done-sentinel", TEXT, (Variant(frames=_done),), only=("anthropic",)),
 )

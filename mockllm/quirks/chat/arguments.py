@@ -98,10 +98,7 @@ _NULL_FIRST = Quirk("chat-args-null-first", CALL, (Variant(frames=_null_first),)
 _NULL_ONLY = Quirk(
     "chat-args-null-only",
     ZERO,
-    (
-        Variant(frames=_null_only),
-        Variant("absent", _absent),
-    ),
+    (Variant(frames=_null_only), Variant("absent", _absent)),
     only=("chat",),
 )
 

@@ -80,8 +80,7 @@ def _doubled(call: ToolCall) -> list[str]:
 
 _AS_SENT = (
     Tolerance(
-        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
-        _twice,
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps", _twice
     ),
 )
 

@@ -145,19 +145,13 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "chat-tool-calls-null",
         TEXT,
-        (
-            Variant("null", frames=_no_calls(None)),
-            Variant("empty", frames=_no_calls([])),
-        ),
+        (Variant("null", frames=_no_calls(None)), Variant("empty", frames=_no_calls([]))),
         only=("chat",),
     ),
     Quirk(
         "chat-delta-null",
         TEXT,
-        (
-            Variant("null", frames=_delta_null),
-            Variant("absent", frames=_delta_absent),
-        ),
+        (Variant("null", frames=_delta_null), Variant("absent", frames=_delta_absent)),
         only=("chat",),
     ),
 )

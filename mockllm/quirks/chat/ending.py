@@ -8,11 +8,10 @@ from mockllm.core.turn import Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import Choice, choices_of, finishes, inserted, with_delta
 from mockllm.quirks.chat.usage import is_usage_chunk
+from mockllm.quirks.ends import DONE, unfinished
 from mockllm.quirks.samples import TEXT
 
 __all__ = ["QUIRKS", "is_finish_chunk"]
-
-_DONE = "[DONE]"
 
 
 def is_finish_chunk(choice: Choice) -> bool:
@@ -44,18 +43,12 @@ def _without_finish(turn: Turn) -> Turn:
     return replace(turn, finish=None, finish_raw=None)
 
 
-def _unfinished(turn: Turn) -> Turn:
-    if turn.finish is None:
-        return turn
-    return replace(turn, finish=None, finish_raw=None, usage=None)
-
-
 def _no_done(items: list[Item], context: Context) -> list[Item]:
-    return [item for item in items if item.data != _DONE]
+    return [item for item in items if item.data != DONE]
 
 
 def _after_done(items: list[Item], context: Context) -> list[Item]:
-    done = next((item for item in items if item.data == _DONE), None)
+    done = next((item for item in items if item.data == DONE), None)
     first = next(choices_of(items), None)
     if done is None or first is None:
         return items
@@ -90,8 +83,8 @@ QUIRKS: tuple[Quirk, ...] = (
         "chat-finish-never",
         TEXT,
         (
-            Variant("done", frames=_never(done=True), expected=_unfinished),
-            Variant("end", frames=_never(done=False), expected=_unfinished),
+            Variant("done", frames=_never(done=True), expected=unfinished),
+            Variant("end", frames=_never(done=False), expected=unfinished),
             Variant("usage", frames=_never(done=True, usage=True), expected=_without_finish),
         ),
         only=("chat",),

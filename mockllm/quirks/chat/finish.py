@@ -138,19 +138,13 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "chat-finish-key-absent",
         TEXT,
-        (
-            Variant("absent", frames=_key_absent),
-            Variant("empty", frames=_key_empty),
-        ),
+        (Variant("absent", frames=_key_absent), Variant("empty", frames=_key_empty)),
         only=("chat",),
     ),
     Quirk(
         "chat-finish-twice",
         CALL,
-        (
-            Variant("again", frames=_twice),
-            Variant("with-usage", frames=_twice_with_usage),
-        ),
+        (Variant("again", frames=_twice), Variant("with-usage", frames=_twice_with_usage)),
         only=("chat",),
     ),
     *ENDINGS,

@@ -178,10 +178,7 @@ _NEW_IDS = Quirk(
 _EMPTY_LATER = Quirk(
     "chat-id-empty-later",
     CALL,
-    (
-        Variant(frames=_empty_later),
-        Variant("id-only", _empty_id_later),
-    ),
+    (Variant(frames=_empty_later), Variant("id-only", _empty_id_later)),
     only=("chat",),
 )
 
@@ -215,10 +212,7 @@ _NAME_REPEATED = Quirk(
 _NAME_SPLIT = Quirk(
     "chat-name-split",
     CALL,
-    (
-        Variant(frames=_name_split),
-        Variant("before-arguments", _name_split_first),
-    ),
+    (Variant(frames=_name_split), Variant("before-arguments", _name_split_first)),
     only=("chat",),
 )
 

@@ -180,10 +180,7 @@ _DUPLICATE = Quirk(
 _FROM_ONE = Quirk(
     "chat-index-from-one",
     TWO_CALLS,
-    (
-        Variant(frames=_from_one),
-        Variant("gap", _gap),
-    ),
+    (Variant(frames=_from_one), Variant("gap", _gap)),
     only=("chat",),
 )
 

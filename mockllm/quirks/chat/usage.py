@@ -14,6 +14,7 @@ from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import choices_of, finishes
+from mockllm.quirks.ends import DONE
 from mockllm.quirks.samples import TEXT
 
 __all__ = ["QUIRKS", "is_usage_chunk"]
@@ -53,7 +54,7 @@ def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item |
 
 def _end(items: Sequence[Item]) -> int:
     """The index of `[DONE]`, or the number of items."""
-    return next((i for i, item in enumerate(items) if item.data == "[DONE]"), len(items))
+    return next((i for i, item in enumerate(items) if item.data == DONE), len(items))
 
 
 def _without_nulls(items: list[Item]) -> list[Item]:
@@ -136,10 +137,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
-        (
-            Variant("absent", frames=_wiped(null=False)),
-            Variant("null", frames=_wiped(null=True)),
-        ),
+        (Variant("absent", frames=_wiped(null=False)), Variant("null", frames=_wiped(null=True))),
         only=("chat",),
     ),
 )

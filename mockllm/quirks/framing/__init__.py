@@ -11,6 +11,7 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Quirk, Tolerance, Variant
+from mockllm.quirks.ends import without_finish
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.framing import comments
 from mockllm.quirks.framing.separators import SEPARATORS
@@ -18,11 +19,6 @@ from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.scenario.model import Api
 
 __all__ = ["QUIRKS"]
-
-
-def _cut(turn: Turn) -> Turn:
-    """The turn without finish, usage and error."""
-    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
 def _last_discarded(turn: Turn, api: Api) -> Turn:
@@ -34,11 +30,11 @@ def _last_discarded(turn: Turn, api: Api) -> Turn:
         case "anthropic":
             return turn  # `message_stop`; `message_delta` has the finish and the usage
         case _:
-            return _cut(turn)  # the event with the finish and the usage
+            return without_finish(turn)  # the event with the finish and the usage
 
 
 def _broken(turn: Turn) -> Turn:
-    return replace(_cut(turn), error=StreamError("an event of the stream is not JSON"))
+    return replace(without_finish(turn), error=StreamError("an event of the stream is not JSON"))
 
 
 QUIRKS: tuple[Quirk, ...] = (
@@ -151,18 +147,15 @@ QUIRKS: tuple[Quirk, ...] = (
         "sse-cut",
         TEXT,
         (
-            Variant("eof", bytes=change.cut_short, expected=_cut),
-            Variant("closed", bytes=change.cut_short, ending="closed", expected=_cut),
-            Variant("reset", bytes=change.cut_short, ending="reset", expected=_cut),
+            Variant("eof", bytes=change.cut_short, expected=without_finish),
+            Variant("closed", bytes=change.cut_short, ending="closed", expected=without_finish),
+            Variant("reset", bytes=change.cut_short, ending="reset", expected=without_finish),
         ),
     ),
     Quirk("sse-malformed-json", TEXT, (Variant(bytes=change.break_json, expected=_broken),)),
     Quirk(
         "sse-content-type",
         TEXT,
-        (
-            Variant("json", content_type="application/json"),
-            Variant("none", content_type=""),
-        ),
+        (Variant("json", content_type="application/json"), Variant("none", content_type="")),
     ),
 )

@@ -15,9 +15,8 @@ from typing import Any
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import SSEError
 from mockllm.framing.sse import decode
-from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import BytesChange, Context
-from mockllm.scenario.model import Api
+from mockllm.quirks.ends import end_position
 
 __all__ = [
     "between",
@@ -27,7 +26,6 @@ __all__ = [
     "done",
     "first",
     "glued",
-    "is_end",
     "line_ends",
     "mark",
     "no_final_blank",
@@ -79,14 +77,6 @@ def _middle(stream: Sequence[TimedBytes]) -> int | None:
     """The position of the event in the middle of those that hold JSON objects."""
     positions = [index for index, timed in enumerate(stream) if _object(timed) is not None]
     return positions[len(positions) // 2] if positions else None
-
-
-# Where an answer ends
-
-
-def is_end(value: object, api: Api) -> bool:
-    """Whether the JSON value of an event begins the end of an answer (`StreamEvents.is_end`)."""
-    return isinstance(value, dict) and PROTOCOLS[api].events.is_end(value)
 
 
 # Lines
@@ -254,9 +244,10 @@ def cut_short(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     middle of the last event."""
     if not stream:
         return stream
-    ends = (index for index, timed in enumerate(stream) if is_end(_object(timed), context.api))
     events = [index for index, timed in enumerate(stream) if _is_event(timed)]
-    last = next(ends, (events or [len(stream) - 1])[-1])
+    last = end_position(map(_object, stream), context.api)
+    if last is None:
+        last = (events or [len(stream) - 1])[-1]
     data = stream[last].data
     half = TimedBytes(stream[last].at, data[: len(data) // 2])
     return [*stream[:last], *([half] if half.data else [])]

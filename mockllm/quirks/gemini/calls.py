@@ -177,10 +177,7 @@ CALLS: tuple[Quirk, ...] = (
     Quirk(
         "gem-stop-for-tools",
         CALL,
-        (
-            Variant("empty-text", frames=_empty_text),
-            Variant("with-call", frames=_with_call),
-        ),
+        (Variant("empty-text", frames=_empty_text), Variant("with-call", frames=_with_call)),
         only=("gemini",),
     ),
     Quirk("gem-partial-args", CALL, (Variant(frames=_partial),), only=("gemini",)),

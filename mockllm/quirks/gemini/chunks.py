@@ -16,8 +16,9 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.protocols.gemini.fields import arguments_of, wire
 from mockllm.protocols.values import string
+from mockllm.quirks import ends
 from mockllm.quirks.base import Item
-from mockllm.quirks.framing.changes import is_end
+from mockllm.quirks.ends import without_finish
 
 __all__ = [
     "EMPTY",
@@ -34,7 +35,6 @@ __all__ = [
     "with_parts",
     "with_wire_json",
     "without_candidates",
-    "without_finish",
 ]
 
 _Json = dict[str, Any]
@@ -99,8 +99,8 @@ def is_empty_end(item: Item) -> bool:
 
 def end_position(items: Sequence[Item]) -> int:
     """The position of the chunk that ends the answer; the number of items where none does."""
-    ends = (position for position, item in enumerate(items) if is_end(chunk(item), "gemini"))
-    return next(ends, len(items))
+    position = ends.end_position(map(chunk, items), "gemini")
+    return len(items) if position is None else position
 
 
 def first_output(items: Sequence[Item]) -> int | None:
@@ -140,11 +140,6 @@ def without_candidates(item: Item) -> Item:
 
 
 # The same for turns
-
-
-def without_finish(turn: Turn) -> Turn:
-    """The turn without finish, usage and error."""
-    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
 def until_first_output(turn: Turn) -> Turn:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import time_at, unfinished, with_done, without_finish
 from mockllm.quirks.gemini.chunks import (
     candidates,
     chunk,
@@ -16,7 +17,6 @@ from mockllm.quirks.gemini.chunks import (
     first_output,
     until_first_output,
     with_wire_json,
-    without_finish,
 )
 from mockllm.quirks.samples import TEXT
 
@@ -37,10 +37,6 @@ def _comments(items: list[Item], _: Context) -> list[Item]:
 def _id_lines(items: list[Item], _: Context) -> list[Item]:
     numbered = enumerate(items, 1)
     return [replace(item, id=str(n)) if chunk(item) else item for n, item in numbered]
-
-
-def _done(items: list[Item], _: Context) -> list[Item]:
-    return items if end_position(items) == len(items) else [*items, Item(items[-1].at, "[DONE]")]
 
 
 def _array(items: list[Item], context: Context) -> list[Item]:
@@ -74,14 +70,13 @@ def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
         if any(item.raw is not None for item in items):
             return items
         kept = position(items)
-        replaced = items[kept : kept + 1] or items[-1:]
         error = {
             "code": int(_OVERLOADED.code or 0),
             "message": _OVERLOADED.message,
             "status": _OVERLOADED.type,
         }
         raw = json.dumps({"error": error}, indent=2) + "\n"
-        return [*items[:kept], Item(replaced[0].at if replaced else 0, raw=raw)]
+        return [*items[:kept], Item(time_at(items, kept), raw=raw)]
 
     return change
 
@@ -121,10 +116,6 @@ def _is_error(items: list[Item]) -> bool:
     return bool(items) and bool(chunk(items[0]).get("error"))
 
 
-def _unfinished(turn: Turn) -> Turn:
-    return turn if turn.finish is None else without_finish(turn)
-
-
 # The table
 
 STREAM: tuple[Quirk, ...] = (
@@ -134,7 +125,7 @@ STREAM: tuple[Quirk, ...] = (
         (
             Variant("comments", frames=_comments),
             Variant("id-lines", frames=_id_lines),
-            Variant("done", frames=_done),
+            Variant("done", frames=with_done(lambda items: end_position(items) < len(items))),
         ),
         only=("gemini",),
     ),
@@ -161,8 +152,8 @@ STREAM: tuple[Quirk, ...] = (
         "gem-no-finish",
         TEXT,
         (
-            Variant("no-last-chunk", frames=_without_end, expected=_unfinished),
-            Variant("no-word", frames=_without_reason, expected=_unfinished),
+            Variant("no-last-chunk", frames=_without_end, expected=unfinished),
+            Variant("no-word", frames=_without_reason, expected=unfinished),
             Variant(
                 "cut", frames=_cut, expected=lambda turn: without_finish(until_first_output(turn))
             ),

@@ -9,6 +9,7 @@ from typing import Any
 
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import with_done
 from mockllm.quirks.responses.events import (
     ITEM_ADDED,
     ITEM_DONE,
@@ -59,10 +60,7 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
 KEEPALIVE = Quirk(
     "resp-keepalive",
     samples.TEXT,
-    (
-        Variant(frames=_after_openers("keepalive")),
-        Variant("everywhere", _keepalive_between),
-    ),
+    (Variant(frames=_after_openers("keepalive")), Variant("everywhere", _keepalive_between)),
     only=("responses",),
 )
 
@@ -189,13 +187,9 @@ LEGACY_NAMES = Quirk(
 )
 
 
-def _sentinel(items: list[Item], context: Context) -> list[Item]:
-    ended = last(items, TERMINAL) is not None
-    if not ended or items[-1].data == "[DONE]":
-        return items
-    return [*items, Item(items[-1].at, "[DONE]")]
-
-
 DONE_SENTINEL = Quirk(
-    "resp-done-sentinel", samples.TEXT, (Variant(frames=_sentinel),), only=("responses",)
+    "resp-done-sentinel",
+    samples.TEXT,
+    (Variant(frames=with_done(lambda items: last(items, TERMINAL) is not None)),),
+    only=("responses",),
 )

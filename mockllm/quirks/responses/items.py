@@ -93,10 +93,7 @@ def _null_ids(*, deltas: bool) -> FramesChange:
 ITEM_ID_NULL = Quirk(
     "resp-item-id-null",
     samples.CALL,
-    (
-        Variant("null", _null_ids(deltas=True)),
-        Variant("in-items", _null_ids(deltas=False)),
-    ),
+    (Variant("null", _null_ids(deltas=True)), Variant("in-items", _null_ids(deltas=False))),
     only=("responses",),
 )
 
@@ -119,10 +116,7 @@ def _empty_call_id(items: list[Item], context: Context) -> list[Item]:
 CALL_ID_MISSING = Quirk(
     "resp-call-id-missing",
     samples.CALL,
-    (
-        Variant(frames=_no_call_id, ids=False),
-        Variant("empty", _empty_call_id, ids=False),
-    ),
+    (Variant(frames=_no_call_id, ids=False), Variant("empty", _empty_call_id, ids=False)),
     only=("responses",),
 )
 

@@ -14,6 +14,7 @@ from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.ends import unfinished
 from mockllm.quirks.responses.events import (
     COMPLETE,
     ITEM_DONE,
@@ -133,10 +134,7 @@ def _final_output(value: Callable[[], Any]) -> FramesChange:
 COMPLETED_OUTPUT_EMPTY = Quirk(
     "resp-completed-output-empty",
     samples.TEXT_AND_CALL,
-    (
-        Variant("empty", _final_output(list)),
-        Variant("null", _final_output(lambda: None)),
-    ),
+    (Variant("empty", _final_output(list)), Variant("null", _final_output(lambda: None))),
     only=("responses",),
 )
 
@@ -202,16 +200,10 @@ INCOMPLETE = Quirk(
 )
 
 
-def _unfinished(turn: Turn) -> Turn:
-    if turn.finish is None:
-        return turn
-    return replace(turn, finish=None, finish_raw=None, usage=None)
-
-
 NO_TERMINAL = Quirk(
     "resp-no-terminal",
     samples.TEXT,
-    (Variant(frames=without(*COMPLETE), expected=_unfinished),),
+    (Variant(frames=without(*COMPLETE), expected=unfinished),),
     only=("responses",),
 )
 

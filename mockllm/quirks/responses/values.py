@@ -82,10 +82,7 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
 ZERO_ARG = Quirk(
     "resp-zero-arg",
     samples.ZERO,
-    (
-        Variant("empty", _empty_arguments),
-        Variant("no-done", _no_zero_done),
-    ),
+    (Variant("empty", _empty_arguments), Variant("no-done", _no_zero_done)),
     only=("responses",),
 )
 
@@ -108,10 +105,7 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
 ARGS_IN_ADDED = Quirk(
     "resp-args-in-added",
     samples.CALL,
-    (
-        Variant("repeated", _in_added),
-        Variant("alone", _only_in_added),
-    ),
+    (Variant("repeated", _in_added), Variant("alone", _only_in_added)),
     only=("responses",),
 )
 
@@ -197,9 +191,6 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 DELTA_AFTER_DONE = Quirk(
     "resp-delta-after-done",
     samples.TEXT_AND_CALL,
-    (
-        Variant("late", _late_delta),
-        Variant("different", _lost_delta),
-    ),
+    (Variant("late", _late_delta), Variant("different", _lost_delta)),
     only=("responses",),
 )

@@ -1,0 +1,62 @@
+"""Where answers end, and how turns end that were cut: what the quirks of several APIs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from mockllm.core.turn import Turn
+from mockllm.protocols import PROTOCOLS
+from mockllm.quirks.base import Context, FramesChange, Item
+from mockllm.scenario.model import Api
+
+__all__ = [
+    "DONE",
+    "end_position",
+    "time_at",
+    "unfinished",
+    "with_done",
+    "without_finish",
+]
+
+DONE = "[DONE]"
+"""The data of the frame that ends streams of Chat Completions."""
+
+
+def end_position(values: Iterable[object], api: Api) -> int | None:
+    """The position of the first event that begins the end of an answer (`StreamEvents.is_end`);
+    None where none does.
+
+    Args:
+        values: the events of a stream as JSON values.
+    """
+    is_end = PROTOCOLS[api].events.is_end
+    ends = (at for at, value in enumerate(values) if isinstance(value, dict) and is_end(value))
+    return next(ends, None)
+
+
+def time_at(items: Sequence[Item], position: int) -> int:
+    """When the frame at a position is due, in microseconds; after the last, when that is."""
+    due = items[position : position + 1] or items[-1:]
+    return due[0].at if due else 0
+
+
+def with_done(is_over: Callable[[list[Item]], bool]) -> FramesChange:
+    """Adds `[DONE]` to a stream that is over and has none."""
+
+    def change(items: list[Item], context: Context) -> list[Item]:
+        if not is_over(items) or items[-1].data == DONE:
+            return items
+        return [*items, Item(items[-1].at, DONE)]
+
+    return change
+
+
+def without_finish(turn: Turn) -> Turn:
+    """The turn without finish, usage and error."""
+    return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
+
+
+def unfinished(turn: Turn) -> Turn:
+    """The turn without finish and usage; one that ended in an error stays as it is."""
+    return turn if turn.finish is None else without_finish(turn)
