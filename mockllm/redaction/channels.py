@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.redaction.json_strings import StringValue
+from mockllm.redaction.json_strings import StringValue, api_fields
 
-__all__ = ["CONSTANT", "Channel", "channel_key", "is_fragment", "loose_key"]
+__all__ = ["Channel", "channels_of"]
+
+_Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,87 +27,43 @@ class Channel:
     exact: bool
     whole: bool
 
+    def __iter__(self) -> Iterator[StringValue]:
+        return iter(self.values)
 
-_FRAGMENTS = frozenset(
-    [
-        "content",
-        "text",
-        "delta",
-        "arguments",
-        "partial_json",
-        "thinking",
-        "reasoning",
-        "reasoning_content",
-        "refusal",
-        "summary_text",
-        "input",
-        "partial",
-    ]
-)
-CONSTANT = frozenset(
-    [
-        "id",
-        "object",
-        "model",
-        "type",
-        "role",
-        "name",
-        "event",
-        "status",
-        "finish_reason",
-        "stop_reason",
-        "item_id",
-        "response_id",
-        "call_id",
-        "messageId",
-        "toolCallId",
-        "parentMessageId",
-        "threadId",
-        "runId",
-        "message_id",
-        "tool_call_id",
-        "system_fingerprint",
-        "service_tier",
-        "obfuscation",
-        "signature",
-        "encrypted_content",
-        "thoughtSignature",
-        "responseId",
-        "modelVersion",
-        "finishReason",
-        "toolCallName",
-    ]
-)
-"""Fields whose strings repeat, or mean nothing to a person; no client joins them."""
+    def __len__(self) -> int:
+        return len(self.values)
 
 
-def channel_key(value: StringValue, top: int = 0) -> Any:
-    """What strings of one channel have in common; None for a string that is in none.
+def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
+    """The channels of the values of a document, the exact ones first.
 
     Args:
+        whole: whether fragments mean nothing alone, as in events.
         top: how many first steps of the paths only count the documents.
     """
-    field = value.field
-    if field.name in CONSTANT or field.kind not in ("string", "payload"):
-        return None
-    if top and len(field.path) == top:
-        return None  # a document that is a string, as in a list of ids
-    return field.kind, field.path[top:], value.ids
-
-
-def loose_key(key: Any, name: str) -> Any:
-    """What channels have in common that may be one; None for one that is surely by itself.
-
-    Args:
-        key: of a channel (`channel_key`).
-        name: of the field of its strings.
-    """
-    if name not in _FRAGMENTS:
-        return None
-    _, path, ids = key
-    return tuple(step for step in path if isinstance(step, str)), ids[0]
-
-
-def is_fragment(value: StringValue) -> bool:
-    """Whether a string of an event means nothing alone."""
-    return value.field.name in _FRAGMENTS
+    fragments, constants = api_fields().fragments, api_fields().labels | api_fields().opaque
+    exact: dict[_Key, list[StringValue]] = {}
+    loose: dict[_Key, dict[_Key, list[StringValue]]] = {}
+    for value in values:
+        field = value.field
+        if field.name in constants or field.kind not in ("string", "payload"):
+            continue
+        if top and len(field.path) == top:
+            continue  # a document that is a string, as in a list of ids
+        key = (field.kind, field.path[top:], value.ids)
+        if key not in exact:
+            exact[key] = []
+            if field.name in fragments:
+                names = tuple(step for step in field.path[top:] if isinstance(step, str))
+                loose.setdefault((names, value.ids[0]), {})[key] = exact[key]
+        exact[key].append(value)
+    channels = [
+        Channel(tuple(group), True, whole and group[0].field.name in fragments)
+        for group in exact.values()
+    ]
+    for groups in loose.values():
+        if len(groups) > 1:
+            joined = [value for group in groups.values() for value in group]
+            joined.sort(key=lambda value: value.start)
+            channels.append(Channel(tuple(joined), False, False))
+    return tuple(channels)

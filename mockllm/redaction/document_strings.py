@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from mockllm.redaction.channels import Channel, channel_key, is_fragment, loose_key
-from mockllm.redaction.event_reader import EventReader, has_data_line, read_json
+from mockllm.redaction.channels import Channel, channels_of
+from mockllm.redaction.event_reader import event_values, has_data_line, read_json
 from mockllm.redaction.json_strings import Reader, StringValue
 
 __all__ = ["Document", "document"]
@@ -46,10 +45,10 @@ def document(text: str, *, every: bool = False) -> Document | None:
     if first and first in "{[":
         found = reader.read(text[base:] if base else text, base)
         if found is not None:
-            channels = _channels(found, whole=False, top=1) if first == "[" else ()
+            channels = channels_of(found, whole=False, top=1) if first == "[" else ()
             return Document(tuple(found), channels, frozenset(reader.names))
         return _lines(text, reader) or _broken(text, base, reader)
-    return _events(text, every=every) if has_data_line(text) else None
+    return _events(text, reader) if has_data_line(text) else None
 
 
 def _broken(text: str, base: int, reader: Reader) -> Document | None:
@@ -73,37 +72,11 @@ def _lines(text: str, reader: Reader) -> Document | None:
         if values is None:
             return None
         found += values
-    return Document(tuple(found), _channels(found, whole=True), frozenset(reader.names))
+    return Document(tuple(found), channels_of(found, whole=True), frozenset(reader.names))
 
 
-def _events(text: str, *, every: bool) -> Document | None:
-    reader = EventReader(every=every)
-    found = [*reader.add(text), *reader.finish()]
-    if not reader.some:
+def _events(text: str, reader: Reader) -> Document | None:
+    found = event_values(text, reader)
+    if found is None:
         return None
-    return Document(tuple(found), _channels(found, whole=True), frozenset(reader.names))
-
-
-def _channels(found: list[StringValue], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
-    """The channels; `top` is how many first steps of the paths only count the documents."""
-    exact: dict[Any, list[StringValue]] = {}
-    loose: dict[Any, dict[Any, list[StringValue]]] = {}
-    for value in found:
-        key = channel_key(value, top)
-        if key is None:
-            continue
-        if key not in exact:
-            exact[key] = []
-            rough = loose_key(key, value.field.name)
-            if rough is not None:
-                loose.setdefault(rough, {})[key] = exact[key]
-        exact[key].append(value)
-    channels = [
-        Channel(tuple(values), True, whole and is_fragment(values[0])) for values in exact.values()
-    ]
-    for groups in loose.values():
-        if len(groups) > 1:
-            joined = [value for group in groups.values() for value in group]
-            joined.sort(key=lambda value: value.start)
-            channels.append(Channel(tuple(joined), False, False))
-    return tuple(channels)
+    return Document(tuple(found), channels_of(found, whole=True), frozenset(reader.names))

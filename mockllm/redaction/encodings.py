@@ -17,7 +17,6 @@ __all__ = [
     "base64_runs",
     "is_inside_base64",
     "percent_decoded",
-    "text_in_base64_at_end",
     "unescaped",
 ]
 
@@ -119,15 +118,6 @@ def base64_runs(text: str) -> Iterator[Base64Run]:
         inner = _decoded(run, url_safe)
         if inner is not None:
             yield Base64Run(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
-
-
-def text_in_base64_at_end(text: str) -> int | None:
-    """Where the base64 begins that a text ends in, if that is text and longer than a few words."""
-    at = len(text.rstrip(_ALPHABET))
-    run = text[at : at + _PROBE]
-    if len(run) < _PROBE:
-        return None
-    return None if _decoded(run, "-" in run or "_" in run, cut=True) is None else at
 
 
 _BEFORE = 32

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Protocol
+from dataclasses import replace
 
 from mockllm.redaction.addresses import is_address
 from mockllm.redaction.channels import Channel
@@ -15,13 +14,13 @@ from mockllm.redaction.document_strings import Document, document
 from mockllm.redaction.encodings import base64_runs, percent_decoded, unescaped
 from mockllm.redaction.found import (
     Found,
-    beside,
-    continues,
-    divided,
+    Spans,
+    adjacent,
     in_original,
+    joins,
     moved,
-    over_all,
-    overlap,
+    split,
+    union,
     whole_escapes,
 )
 from mockllm.redaction.json_strings import StringValue
@@ -31,25 +30,8 @@ from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
 from mockllm.redaction.places import Places
 from mockllm.redaction.secret_names import field_is_secret, field_strength
 from mockllm.redaction.user_patterns import UserPattern
-from mockllm.redaction.windows import LONGEST_WHOLE, WindowedSearch
 
-__all__ = ["DEEPEST", "Finder", "Found", "InChannel", "Scanned", "overlap"]
-
-
-@dataclass(frozen=True, slots=True)
-class InChannel:
-    """What the joined strings of a channel hold; positions are those in the joined text."""
-
-    channel: Channel
-    found: Sequence[Found]
-    placeholders: Sequence[tuple[int, int]]
-
-
-class Scanned(Protocol):
-    """A text that was searched while it arrived."""
-
-    def found_by(self, finder: Finder) -> tuple[Found, ...]:
-        """The secrets in it, for the finder that searched it or one that was made from that."""
+__all__ = ["Finder", "Found"]
 
 
 class Finder:
@@ -76,13 +58,12 @@ class Finder:
         self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
-        self._places = Places(self._keep, lambda text: self._read(text, DEEPEST))
+        self._places = Places(self._keep, lambda text: self._read(text, _DEEPEST))
         self._given = tuple(known)
         self._known = KnownSecrets(one for one in self._given if self._is_known(one))
         self._memo: dict[str, tuple[Found, ...]] = {}
         self._documents: dict[str, Document | None] = {}
         self._by_pattern: dict[str, tuple[Found, ...]] = {}
-        self._scanned: dict[str, Scanned] = {}
         self._every = bool(patterns) or paths is not None
         self._shortest = 1 if self._every else _SHORTEST
 
@@ -91,32 +72,18 @@ class Finder:
         finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
         finder._documents = self._documents
         finder._by_pattern = self._by_pattern
-        finder._scanned = self._scanned
         return finder
-
-    def add_scanned(self, text: str, scanned: Scanned) -> None:
-        """Keeps what was found in a long text while it arrived."""
-        self._scanned[text] = scanned
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The secrets that it was given."""
-        return self._given
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
         """The secrets in a text, which may be a document. Where some overlap, the first counts."""
         if len(text) < self._shortest or (len(text) < MIN_MATCH and self._harmless(text)):
             return ()
         found = self._memo.get(text)
-        if found is None and text in self._scanned:
-            return self._scanned[text].found_by(self)
-        return self.find_whole(text, depth) if found is None else found
-
-    def find_whole(self, text: str, depth: int = 0) -> tuple[Found, ...]:
-        """The same for a text that is not short, also for one that was searched before."""
-        read = self._read(text, depth) if depth < DEEPEST else None
-        found = tuple(self._plain(text, depth) if read is None else self.search(read, depth))
-        if depth == 0 or len(text) <= _KEPT:
+        if found is None:
+            read = self._read(text, depth) if depth < _DEEPEST else None
+            found = tuple(
+                self._in_text(text, depth) if read is None else self.in_document(read, depth)
+            )
             self._memo[text] = found
         return found
 
@@ -125,16 +92,6 @@ class Finder:
         if is_placeholder(secret) or self._keep.matches(secret):
             return False
         return not (self._detector.is_off(EMAIL) and is_address(secret))
-
-    @property
-    def every(self) -> bool:
-        """Whether names and numbers may be secrets too."""
-        return self._every
-
-    @property
-    def has_paths(self) -> bool:
-        """Whether paths decide what is secret."""
-        return self._paths is not None
 
     def _harmless(self, text: str) -> bool:
         """Whether a word is too short for a secret."""
@@ -145,58 +102,52 @@ class Finder:
             read = document(text, every=self._every)
             if read is not None and any(self.find(name, depth + 1) for name in read.names):
                 read = document(text, every=True)
-            if read is None and len(text) > _KEPT:
-                return None
             self._documents[text] = read
         return self._documents[text]
 
-    def search(self, read: Document, depth: int = 0) -> Iterator[Found]:
-        """The secrets in a document that has been read."""
-        channels = (self._in_channel(channel, depth) for channel in read.channels)
-        return self.in_document(channels, read.values, depth)
-
-    def in_document(
-        self, channels: Iterable[InChannel], values: Iterable[StringValue], depth: int = 0
-    ) -> Iterator[Found]:
-        """The secrets in a document whose channels have been searched.
-
-        Args:
-            values: the strings that may hold secrets by themselves, in their order.
-        """
-        covered: set[int] = set()
-        certain: list[Found] = []
-        cut: list[Found] = []
-        stay: list[Found] = []
-        in_channels: list[Found] = []
-        for one in channels:
-            channel = one.channel
-            found: Iterable[Found] = over_all(channel.values, one.found)
-            if depth == 0 and self._places:
-                found, kept = divided(found, self._places.in_channel(channel, one.found))
-                certain += kept
-                stay += kept
-            if channel.exact:
-                spans = [Found("", "", (span,)) for span in one.placeholders]
-                named = over_all(channel.values, spans)
-                certain += [*found, *named]
-                cut += [one for one in named if len(one.parts) > 1]
-            else:
-                longer = [one for one in found if continues(one, certain, channel)]
-                in_channels = [*beside(in_channels, longer), *longer]
-                found = beside(found, [*certain, *longer])
-            if channel.whole:
-                covered.update(map(id, channel.values))
-            in_channels += found
+    def in_document(self, read: Document, depth: int = 0) -> Iterator[Found]:
+        """The secrets in a document."""
+        in_channels, cut, stay = self._in_channels(read.channels, depth)
         yield from in_channels
-        for value in values:
+        covered = {id(value) for channel in read.channels if channel.whole for value in channel}
+        for value in read.values:
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
             elif not self._memo.get(value.text, True) and not field_strength(value.field.name):
                 continue
             if id(value) not in covered:
                 # A part of a placeholder may look like something that it is not.
-                found = beside(self._value(value, depth), cut)
+                found = adjacent(self._value(value, depth), cut)
                 yield from self._not_kept(value, found, stay) if depth == 0 else found
+
+    def _in_channels(
+        self, channels: Iterable[Channel], depth: int
+    ) -> tuple[list[Found], list[Found], list[Found]]:
+        """The secrets in the joined strings of channels, the placeholders that are cut there, and
+        the secrets that the user keeps there."""
+        certain: list[Found] = []
+        cut: list[Found] = []
+        stay: list[Found] = []
+        all_found: list[Found] = []
+        for channel in channels:  # the exact ones first
+            text = "".join([value.text for value in channel])
+            inside = self.find(text, depth + 1) if channel.whole or len(channel) > 1 else ()
+            found: Iterable[Found] = union(channel.values, inside)
+            if depth == 0 and self._places:
+                found, kept = split(found, self._places.in_channel(channel, inside))
+                certain += kept
+                stay += kept
+            if channel.exact:
+                spans = [Found("", "", (span,)) for span in placeholder_spans(text)]
+                named = union(channel.values, spans)
+                certain += [*found, *named]
+                cut += [one for one in named if len(one.parts) > 1]
+            else:
+                longer = [one for one in found if joins(one, certain, channel)]
+                all_found = [*adjacent(all_found, longer), *longer]
+                found = adjacent(found, [*certain, *longer])
+            all_found += found
+        return all_found, cut, stay
 
     def _not_kept(
         self, value: StringValue, found: Iterable[Found], stay: Sequence[Found]
@@ -205,17 +156,8 @@ class Finder:
         if not self._places:
             return found
         found = list(found)
-        rest, _ = divided(found, self._places.in_value(value, found))
-        return beside(rest, stay)
-
-    def _in_channel(self, channel: Channel, depth: int) -> InChannel:
-        text = "".join([value.text for value in channel.values])
-        alone = len(channel.values) == 1 and not channel.whole
-        return InChannel(
-            channel,
-            () if alone else self.find(text, depth + 1),
-            tuple(placeholder_spans(text)) if channel.exact else (),
-        )
+        rest, _ = split(found, self._places.in_value(value, found))
+        return adjacent(rest, stay)
 
     def _at_path(self, value: StringValue, paths: re.Pattern[str]) -> list[Found]:
         if not value.field.path or value.field.kind == "name" or not paths.search(_steps(value)):
@@ -242,27 +184,19 @@ class Finder:
             return False
         return not self._detector.is_off(PASSWORD)
 
-    def _plain(self, text: str, depth: int) -> list[Found]:
+    def _in_text(self, text: str, depth: int) -> list[Found]:
         """What is in a text that is no document, the earliest and then the longest first."""
-        if len(text) <= LONGEST_WHOLE:
-            return self.in_window(text, depth)
-        search = WindowedSearch(partial(self.in_window, depth=depth))
-        search.add(text)
-        return search.finish()
-
-    def in_window(self, text: str, depth: int = 0) -> list[Found]:
-        """What is in a text that is no document and not long, or in a part of a long one."""
         if not text.isascii() and _NO_TEXT.search(text):
             return [
                 moved(one, run.start())
                 for run in _TEXT.finditer(text)
-                for one in self._in_text(run[0], depth)
+                for one in self._in_plain(run[0], depth)
             ]
-        return self._in_text(text, depth)
+        return self._in_plain(text, depth)
 
-    def _in_text(self, text: str, depth: int) -> list[Found]:
+    def _in_plain(self, text: str, depth: int) -> list[Found]:
         deep: list[Found] = []
-        deeper = depth < DEEPEST
+        deeper = depth < _DEEPEST
         plain = unescaped(text) if deeper and "\\" in text else None
         if plain is not None:
             deep += in_original(self.find(plain.text, depth + 1), plain)
@@ -275,15 +209,13 @@ class Finder:
         if plain is not None:
             direct = whole_escapes(direct, plain)
         # A match that begins with the letter of an escape is longer than the secret.
-        found = deep + [one for one in direct if not any(overlap(one, other) for other in deep)]
+        found = [*deep, *adjacent(direct, deep)]
         return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
 
     def _direct(self, text: str) -> list[Found]:
         patterned = self._by_pattern.get(text)
         if patterned is None:
-            patterned = tuple(self._patterned(text))
-            if len(text) <= _KEPT:
-                self._by_pattern[text] = patterned
+            patterned = self._by_pattern[text] = tuple(self._patterned(text))
         found = [*patterned]
         found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
         spans = placeholder_spans(text) if found else []
@@ -295,14 +227,14 @@ class Finder:
         for pattern in self._patterns:
             for span in pattern.spans(text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
-        own = [one.parts[0] for one in found]
+        blanked = _blanked(text, [one.parts[0] for one in found]) if found else ""
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)
-        if own:  # an address may end where a secret of the user begins
-            known = [one.parts[0] for one in found]
-            for kind, span in self._detector.find(_blanked(text, own)):
-                if not any(span[0] < end and start < span[1] for start, end in known):
-                    found += _unless_placeholder(kind, text[slice(*span)], span)
+        if blanked:  # an address may end where a secret of the user begins
+            known = Spans(found)
+            for kind, span in self._detector.find(blanked):
+                rest = _unless_placeholder(kind, text[slice(*span)], span)
+                found += [one for one in rest if not known.overlap(one)]
         return [one for one in found if not self._keep.matches(one.secret)]
 
     def _in_base64(self, text: str, depth: int) -> list[Found]:
@@ -316,9 +248,7 @@ class Finder:
 
 
 _SHORTEST = 6
-_KEPT = LONGEST_WHOLE
-"""Results for longer texts are not kept: they come once."""
-DEEPEST = 8
+_DEEPEST = 8
 """How many encodings inside each other are read."""
 
 
@@ -338,16 +268,25 @@ def _unless_placeholder(kind: str, secret: str, span: tuple[int, int]) -> list[F
 
 def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """The text with line ends in place of some of its parts."""
-    for start, end in spans:
-        text = text[:start] + "\n" * (end - start) + text[end:]
-    return text
+    parts, last = [], 0
+    for start, end in sorted(spans):
+        if end > last:
+            start = max(start, last)
+            parts += [text[last:start], "\n" * (end - start)]
+            last = end
+    return "".join([*parts, text[last:]])
 
 
 def _outside(found: Found, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a secret is more than placeholders and what happens to be beside them."""
+    """Whether a secret is more than placeholders, in their order, and what happens to be beside
+    them."""
     ((start, end),) = found.parts
-    inside = [max(0, min(end, last) - max(start, first)) for first, last in spans]
-    if sum(inside) == 0:
+    inside, index = 0, bisect_right(spans, start, key=lambda span: span[1])
+    begins_inside = index < len(spans) and spans[index][0] <= start
+    while index < len(spans) and spans[index][0] < end:
+        first, last = spans[index]
+        inside += min(end, last) - max(start, first)
+        index += 1
+    if inside == 0:
         return True
-    begins_inside = any(first <= start < last for first, last in spans)
-    return not begins_inside and found.kind != EMAIL and end - start - sum(inside) >= _SHORTEST
+    return not begins_inside and found.kind != EMAIL and end - start - inside >= _SHORTEST

@@ -13,13 +13,13 @@ from mockllm.redaction.json_strings import StringValue
 
 __all__ = [
     "Found",
-    "beside",
-    "continues",
-    "divided",
+    "Spans",
+    "adjacent",
     "in_original",
+    "joins",
     "moved",
-    "over_all",
-    "overlap",
+    "split",
+    "union",
     "whole_escapes",
 ]
 
@@ -51,7 +51,7 @@ class Found:
             yield self.secret
 
 
-def over_all(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
+def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
     """What was found in joined strings, at its positions in the document."""
     found = list(found)
     if not found:
@@ -93,19 +93,37 @@ def whole_escapes(found: Iterable[Found], view: View) -> list[Found]:
     return whole
 
 
-def beside(found: Iterable[Found], others: Sequence[Found]) -> Iterable[Found]:
+class Spans:
+    """Where some secrets are in a text, however many, to ask whether another one overlaps them."""
+
+    def __init__(self, found: Iterable[Found]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(part for one in found for part in one.parts):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def overlap(self, found: Found) -> bool:
+        """Whether a secret overlaps one of them."""
+        return any(self._overlap(start, end) for start, end in found.parts)
+
+    def _overlap(self, start: int, end: int) -> bool:
+        index = bisect_right(self._ends, start)
+        return index < len(self._ends) and self._starts[index] < end
+
+
+def adjacent(found: Iterable[Found], others: Sequence[Found]) -> Iterable[Found]:
     """Those that are not where others are."""
     if not others:
         return found
-    return [one for one in found if not any(overlap(one, other) for other in others)]
+    spans = Spans(others)
+    return [one for one in found if not spans.overlap(one)]
 
 
-def overlap(one: Found, other: Found) -> bool:
-    """Whether two overlap."""
-    return any(s < end and start < e for s, e in one.parts for start, end in other.parts)
-
-
-def continues(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
+def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
     """Whether a secret goes on where the channel of its first fragment, which alone names the
     item, ends: then it is more than what that channel shows of it."""
     nameless = [value for value in channel.values if len(value.ids) == 1]
@@ -122,7 +140,7 @@ def continues(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
     )
 
 
-def divided(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], list[Found]]:
+def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], list[Found]]:
     """Those that are not kept, and those that are."""
     parts: tuple[list[Found], list[Found]] = ([], [])
     for one, is_kept in zip(found, kept, strict=True):

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.records import FieldNames
 from mockllm.redaction.encodings import unescaped
 
-__all__ = ["Field", "Reader", "StringValue", "decoded"]
+__all__ = ["Field", "Reader", "StringValue", "api_fields", "decoded"]
 
 Path = tuple[str | int, ...]
 
@@ -74,14 +78,13 @@ class _Template:
 
     Args:
         fields: of all names, strings and numbers, in their order.
-        strings: of the values that are strings, each with its index among all strings, and whether
-            the values of its field repeat.
+        strings: of the values that are strings, each with its index among all strings.
         type: which string is the type of the event.
         has_number_ids: whether numbers identify items.
     """
 
     fields: tuple[Field, ...]
-    strings: tuple[tuple[int, Field, bool], ...]
+    strings: tuple[tuple[int, Field], ...]
     type: int | None
     has_number_ids: bool
 
@@ -110,19 +113,22 @@ _NUMBERS = re.compile(r"\[\s*-?\d[\d.eE+\-,\s]*\]")
 """A list of numbers, such as an embedding. It takes long to read, and has no secrets."""
 _MANY = 1000
 _LONG = 1000
-_IDS = frozenset(
-    (
-        "index",
-        "output_index",
-        "content_index",
-        "summary_index",
-        "item_id",
-        "messageId",
-        "toolCallId",
-        "message_id",
-        "tool_call_id",
+
+
+def api_fields() -> FieldNames:
+    """What the fields of all APIs hold, by their names."""
+    return _joined_fields(tuple(PROTOCOLS))
+
+
+@lru_cache(1)
+def _joined_fields(names: tuple[str, ...]) -> FieldNames:
+    fields = [PROTOCOLS[name].fields for name in names]
+    return FieldNames(
+        *(
+            frozenset[str]().union(*(getattr(one, kind.name) for one in fields))
+            for kind in dataclass_fields(FieldNames)
+        )
     )
-)
 
 
 def decoded(text: str) -> Any:
@@ -139,20 +145,10 @@ class Reader:
 
     Args:
         every: gives names and numbers too, not only the strings that are values.
-        constant: names of fields whose values repeat.
-        seen: values that are left out in these fields.
     """
 
-    def __init__(
-        self,
-        *,
-        every: bool = False,
-        constant: Container[str] = (),
-        seen: Container[str] = (),
-    ) -> None:
+    def __init__(self, *, every: bool = False) -> None:
         self._every = every
-        self._constant = constant
-        self._seen = seen
         self._layouts: dict[str, tuple[int, ...]] = {}
         self._templates: dict[tuple[str, ...], _Template] = {}
         self.names: set[str] = set()
@@ -189,11 +185,8 @@ class Reader:
         type_ = strings[template.type] if template.type is not None else ""
         ends: list[int] = []
         found = []
-        seen = self._seen
-        for index, field, constant in template.strings:
+        for index, field in template.strings:
             text = strings[index]
-            if constant and text in seen:
-                continue
             ends = ends or list(accumulate(map(len, parts)))
             start = base + ends[2 * index] + 2 * index + 1
             ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
@@ -243,9 +236,7 @@ class Reader:
         fields = walk.fields()
         strings = [field for field in fields if field.kind != "number"]
         values = tuple(
-            (index, field, field.name in self._constant)
-            for index, field in enumerate(strings)
-            if field.kind == "string"
+            (index, field) for index, field in enumerate(strings) if field.kind == "string"
         )
         has_number_ids = any(at < 0 for field in fields for at in field.ids)
         return _Template(fields, values, walk.type, has_number_ids)
@@ -292,6 +283,7 @@ class _Walk:
         self.type: int | None = None
         self._found: list[tuple[Path, str, tuple[int, ...]]] = []
         self._ids: dict[int, list[int]] = {}
+        self._item_ids = api_fields().item_ids
         self._objects = self._strings = self._numbers = 0
 
     def value(self, value: Any, path: Path, inside: tuple[int, ...]) -> None:
@@ -313,7 +305,7 @@ class _Walk:
 
     def _note(self, name: str, value: str, path: Path, object_: int) -> None:
         number = isinstance(value, _Number)
-        if name in _IDS:
+        if name in self._item_ids:
             at = ~self._numbers if number else self._strings
             self._ids.setdefault(object_, []).append(at)
         elif name == "type" and not path and not number and self.type is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["MIN_MATCH", "KnownSecrets", "needles"]
+__all__ = ["MIN_MATCH", "KnownSecrets"]
 
 MIN_MATCH = 12
 """So many characters of a secret are not in a text by accident."""
@@ -63,20 +63,6 @@ class KnownSecrets:
             if end - start >= MIN_MATCH:
                 yield secret, (start, end)
                 past = end
-
-
-def needles(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Texts of which one is in every text in which `KnownSecrets` finds one of some secrets."""
-    found: dict[str, None] = {}
-    for secret in secrets:
-        source = _searched(secret)
-        if len(source) >= MIN_MATCH:
-            # Any 12 characters of it hold a window of 6 that begins at a multiple of 6.
-            ends = range(_WINDOW, len(source) + 1, _WINDOW)
-            found |= {source[end - _WINDOW : end]: None for end in ends}
-        elif len(source) >= _SHORTEST:
-            found[source] = None
-    return tuple(found)
 
 
 def _searched(secret: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from mockllm.redaction.channels import Channel
 from mockllm.redaction.detector import kind_name
 from mockllm.redaction.document_strings import Document
-from mockllm.redaction.found import Found, overlap
+from mockllm.redaction.found import Found, Spans
 from mockllm.redaction.json_strings import StringValue
 from mockllm.redaction.keep import Keep
 
@@ -53,12 +53,12 @@ class Places:
 
     def _kept(self, found: Sequence[Found], text: str, path: _Path) -> list[bool]:
         kept = [self._is_kept(one, text, path) for one in found]
-        for index, one in enumerate(found):
-            # A secret is known from where it is not kept too.
-            near = (other for other, is_kept in zip(found, kept, strict=True) if is_kept)
-            if not kept[index] and one.kind == _KNOWN:
-                kept[index] = any(overlap(one, other) for other in near)
-        return kept
+        spans = Spans(one for one, is_kept in zip(found, kept, strict=True) if is_kept)
+        # A secret is known from where it is not kept too.
+        return [
+            is_kept or (one.kind == _KNOWN and spans.overlap(one))
+            for one, is_kept in zip(found, kept, strict=True)
+        ]
 
     def _is_kept(self, found: Found, text: str, path: _Path) -> bool:
         for secret in found.secrets():

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.allowlist import HeaderAllowlist, clean_url
+from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.finder import Finder, Found
-from mockllm.redaction.incremental import IncrementalRedaction, TextRedactor
 from mockllm.redaction.json_paths import compiled
-from mockllm.redaction.placeholders import Placeholders, wildcards
+from mockllm.redaction.placeholders import Placeholders, is_placeholder, wildcards
+from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
 from mockllm.redaction.rules import Rules, rules_from
 from mockllm.redaction.user_patterns import compiled_patterns
 from mockllm.tapes.captured import Captured
@@ -21,6 +24,23 @@ __all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]
 
 
 _DEFAULT = Rules()
+
+
+@dataclass(frozen=True, slots=True)
+class TextRedactor:
+    """Replaces what its finder finds by placeholders."""
+
+    finder: Finder
+    placeholders: Placeholders
+
+    def text(self, text: str) -> str:
+        """A text without its secrets."""
+        changes = edits(self.finder.find(text), self.placeholders)
+        return edited(text, changes) if changes else text
+
+    def placeholder(self, secret: str) -> str:
+        """The placeholder of a value."""
+        return secret if is_placeholder(secret) else self.placeholders.give(secret)
 
 
 class Redactor:
@@ -55,18 +75,31 @@ class Redactor:
             WireError: a body is compressed in a way that is not known here, so that it cannot be
                 searched.
         """
-        redaction = IncrementalRedaction(self, captured, placeholders)
-        for chunk in captured.chunks:
-            redaction.add(chunk)
-        return redaction.finish(captured)
-
-    def incremental(self, head: Captured) -> IncrementalRedaction:
-        """Redacts an exchange while its answer arrives; `captured` is the same at once.
-
-        Args:
-            head: the exchange without its chunks.
-        """
-        return IncrementalRedaction(self, head)
+        plain = _plain(captured)
+        if placeholders is None:
+            placeholders = self.placeholders(plain)
+        request, response = _decoded(plain.request_body), _decoded(plain.body)
+        known = (*placeholders.known, *credentials_of(captured))
+        finder = self._finder((captured.url, request, response), known)
+        redactor = TextRedactor(finder, placeholders)
+        # Placeholders are numbered in this order: URL, request, response, headers.
+        url = clean_url(captured.url, redactor.placeholder, redactor.text)
+        in_request = edits(finder.find(request), placeholders)
+        in_response = edits(finder.find(response), placeholders)
+        clean = captured
+        if in_request:
+            clean = _with_request(clean, plain, request, in_request)
+        if in_response:
+            clean = _with_response(clean, plain, response, in_response)
+        self.keep(request, response, placeholders)
+        return replace(
+            clean,
+            url=url,
+            request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
+            headers=self._allowlist.of_response(clean.headers, redactor.text),
+            trailers=self._allowlist.of_trailers(clean.trailers, redactor.text),
+            reason=None if clean.reason is None else redactor.text(clean.reason),
+        )
 
     def text(self, text: str) -> str:
         """A text without its secrets; one that is a JSON document or an event stream stays one."""
@@ -116,11 +149,6 @@ class Redactor:
     def finder(self, known: Iterable[str]) -> Finder:
         """What finds secrets by the rules, and those that are known."""
         return Finder(self._patterns, self._paths, known, self._detector, self._keep_rules)
-
-    @property
-    def allowlist(self) -> HeaderAllowlist:
-        """Which headers are kept."""
-        return self._allowlist
 
     def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
         """What finds in each of some texts also the secrets that only another one shows."""
@@ -187,3 +215,53 @@ def _continued(body: bytes) -> list[str]:
     stored = (protocol.stored for protocol in PROTOCOLS.values())
     ids = (*(request.get(one.field) for one in stored if one is not None), conversation)
     return [id for id in ids if isinstance(id, str)]
+
+
+# Bodies
+
+_CODING = "content-encoding"
+
+
+def _decoded(data: bytes) -> str:
+    """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _plain(captured: Captured) -> Captured:
+    """The same with both bodies decompressed."""
+    captured = captured.plain()
+    headers = captured.request_headers
+    coding = next((value.strip().lower() for name, value in headers if name == _CODING), "")
+    if coding in ("", "identity"):
+        return captured
+    chunks = decompressed((TimedBytes(0, captured.request_body),), coding, captured.source)
+    return replace(
+        captured,
+        request_headers=tuple(pair for pair in headers if pair[0] != _CODING),
+        request_body=b"".join(chunk.data for chunk in chunks),
+    )
+
+
+def _with_request(
+    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
+) -> Captured:
+    body = _encoded(edited(text, changes))
+    headers = with_length(plain.request_headers, len(body))
+    return replace(captured, request_headers=headers, request_body=body)
+
+
+def _with_response(
+    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
+) -> Captured:
+    body = _encoded(edited(text, changes))
+    if not captured.cut:
+        headers = with_length(plain.headers, len(body))
+    elif plain.headers == captured.headers:
+        headers = with_length(plain.headers, None, len(body) - len(plain.body))
+    else:
+        headers = with_length(plain.headers, None)
+    return replace(captured, headers=headers, chunks=recut(plain.chunks, text, changes, body))

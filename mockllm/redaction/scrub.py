@@ -125,14 +125,14 @@ def _clean_yaml(
     read = scalars(text)
     if read is None:
         return _clean_text(name, text, redactor, placeholders)
-    found = list(redactor.for_text(read.text, placeholders).finder.search(read.document))
+    found = list(redactor.for_text(read.text, placeholders).finder.in_document(read.document))
     values = [_value_at(read, one) for one in found]
     stay = [_is_name_of_file(read.document.values[index], name, files) for index in values]
     marks = [read.nodes[index].start_mark.index for index in values]
     gone = [one for one, stays in zip(found, stay, strict=True) if not stays]
     clean = changed(text, read, edits(gone, placeholders))
     comments = between(clean)
-    commented = tuple(redactor.for_text(clean, placeholders).finder.search(comments))
+    commented = tuple(redactor.for_text(clean, placeholders).finder.in_document(comments))
     kinds = [one.kind for one in found]
     findings = [
         replace(one, stays=stays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.channels import Channel
 from mockllm.redaction.document_strings import Document, document
 from tests.cases import for_all
@@ -187,29 +188,15 @@ def test_items_that_are_named_once() -> None:
     ]
 
 
-@for_all(
-    "name",
-    ["content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning",
-     "reasoning_content", "refusal", "summary_text", "input", "partial"],
-)  # fmt: skip
-def test_the_fields_that_hold_fragments(name: str) -> None:
-    """Of all APIs."""
-    text = event(**{name: '"a"'}) + event(**{name: '"b"'})
-    assert channels(read(text)) == [(["a", "b"], True, True)]
-
-
-@for_all(
-    "name",
-    ["id", "object", "model", "type", "role", "name", "event", "status", "finish_reason",
-     "stop_reason", "item_id", "response_id", "call_id", "messageId", "toolCallId",
-     "parentMessageId", "threadId", "runId", "message_id", "tool_call_id", "system_fingerprint",
-     "service_tier", "obfuscation", "signature", "encrypted_content", "thoughtSignature",
-     "responseId", "modelVersion", "finishReason", "toolCallName"],
-)  # fmt: skip
-def test_the_fields_that_no_client_joins(name: str) -> None:
-    """They are the same in each event, or mean something alone."""
-    text = event(**{name: '"a"'}) + event(**{name: '"b"'})
-    assert channels(read(text)) == []
+def test_the_fields_of_the_apis() -> None:
+    """Fragments mean nothing alone. What is the same in each event, or means something alone, no
+    client joins."""
+    for protocol in PROTOCOLS.values():
+        fields = protocol.fields
+        for name in fields.fragments | fields.labels | fields.opaque:
+            expected = [(["a", "b"], True, True)] if name in fields.fragments else []
+            text = event(**{name: '"a"'}) + event(**{name: '"b"'})
+            assert channels(read(text)) == expected, (protocol.name, name)
 
 
 def test_names_and_numbers_are_in_no_channel() -> None:

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from mockllm.redaction.finder import Finder, Found, overlap
+from mockllm.redaction.finder import Finder, Found
+from mockllm.redaction.found import Spans
 from mockllm.redaction.json_paths import compiled
 from mockllm.redaction.user_patterns import compiled_patterns
 
@@ -272,4 +273,4 @@ def test_what_overlaps(
     one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...], both: bool
 ) -> None:
     """Any part with any other; what only touches does not."""
-    assert overlap(Found("", "", one), Found("", "", other)) == both
+    assert Spans([Found("", "", other)]).overlap(Found("", "", one)) == both

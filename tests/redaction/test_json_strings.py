@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.broken_json import completed
 from mockllm.redaction.json_strings import Field, Reader, StringValue
 from tests.cases import for_all
@@ -210,25 +211,12 @@ def test_what_identifies_the_item_of_a_stream() -> None:
     assert ids('{"type": "a", "type": "b", "c": "x"}') == [("a",)] * 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "index",
-        "output_index",
-        "content_index",
-        "summary_index",
-        "item_id",
-        "messageId",
-        "toolCallId",
-        "message_id",
-        "tool_call_id",
-    ],
-)
-def test_the_fields_that_identify_an_item(name: str) -> None:
+def test_the_fields_that_identify_an_item() -> None:
     """Of all APIs, as numbers and as strings."""
-    assert ids(f'{{"{name}": 7, "x": "y"}}') == [("", "7")]
-    assert ids(f'{{"{name}": "7", "x": "y"}}') == [("", "7"), ("", "7")]
-    assert ids(f'{{"{name}": null, "x": "y"}}') == [("",)]
+    for name in {name for protocol in PROTOCOLS.values() for name in protocol.fields.item_ids}:
+        assert ids(f'{{"{name}": 7, "x": "y"}}') == [("", "7")]
+        assert ids(f'{{"{name}": "7", "x": "y"}}') == [("", "7"), ("", "7")]
+        assert ids(f'{{"{name}": null, "x": "y"}}') == [("",)]
 
 
 @for_all(
@@ -316,13 +304,6 @@ def test_lists_of_numbers_change_no_position() -> None:
         (("data", 0, "b", 0), "y", "y"),
         (("c",), "z", "z"),
     ]
-
-
-def test_values_that_repeat_are_left_out() -> None:
-    """Of fields whose values repeat, those that were seen before are left out."""
-    reader = Reader(constant={"id"}, seen={"one"})
-    found = reader.read('{"id": "one", "text": "one", "n": {"id": "two"}}')
-    assert [(one.field.name, one.text) for one in found or ()] == [("text", "one"), ("id", "two")]
 
 
 @pytest.mark.slow

@@ -1,16 +1,14 @@
-"""Redaction while an answer arrives gives what redaction of the whole answer gives."""
+"""Secrets in answers that arrive in parts: where they are cut changes nothing."""
 
 import base64
 import json
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.redaction.finder import Finder
 from mockllm.redaction.redact import Redactor
-from mockllm.redaction.scanning import TextScan
 from mockllm.tapes.captured import Captured
 
 KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"
@@ -40,7 +38,6 @@ words = st.sampled_from(
     ]
 )
 LONG = ["lorem ipsum " * 400, 'a "quoted" word, not long\n' * 2500]
-"""Texts of more characters than are searched at once, and of more than fit into a window."""
 texts = st.one_of(
     st.lists(words, min_size=1, max_size=6).map("".join),
     st.lists(words, min_size=1, max_size=6).map("".join),
@@ -112,28 +109,6 @@ def test_where_a_body_is_cut_changes_nothing(body, cuts, request):
 def test_bytes_that_are_no_text(data, cuts):
     """Bytes that are no UTF-8 stay as they are, wherever they are cut."""
     assert Redactor().captured(exchange(cut(data, cuts))).body == data
-
-
-@given(bodies, cuts)
-@example(f"data: {{}}\n\n{'x' * 5000}{KEY}", ())
-def test_a_scan_finds_what_a_search_of_the_whole_finds(body, cuts):
-    """`TextScan` gives what `Finder.find` gives, with the same positions."""
-    scan = TextScan(Finder())
-    for part in cut(body, cuts):
-        scan.add(part)
-    assert scan.finish() == Finder().find(body)
-
-
-@given(bodies, cuts)
-def test_a_second_search_finds_what_a_search_with_that_knowledge_finds(body, cuts):
-    """`TextScan.again` gives what a finder that knows the secrets from the start gives."""
-    new = (PASSWORD, MAIL, KEY)
-    finder = Finder()
-    scan = TextScan(finder)
-    for part in cut(body, cuts):
-        scan.add(part)
-    scan.finish()
-    assert scan.found_by(finder.knowing(new)) == Finder(known=new).find(body)
 
 
 @pytest.mark.slow
