@@ -241,9 +241,9 @@ def _play_of(judged: Judged) -> Play:
     played = judged.played
     case = played.case
     if not (judged.wrong or judged.unconfirmed):
-        return Play(case.about)
+        return Play(case.title)
     return Play(
-        title=case.about,
+        title=case.title,
         scenario=dump(case.scenario),
         faults=tuple(case.faults),
         log=logged(played.exchanges),

@@ -1,131 +1,140 @@
-"""The cases with faults: scenarios, faults, and the rules that each can judge."""
+"""The cases with faults: scenarios, faults, and the rules that each can judge.
+
+They stand in `cases.yaml`, which it reads; here are the answers that they share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
 
-from mockllm.checking.resilience.cut_cases import cuts, retried
+import yaml
+
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.checking.resilience.status_cases import final_errors, statuses, waits
-from mockllm.checking.resilience.written import TEXT, WORDS, Written, of_api, tried
+from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import TextPart, Timing, TurnSpec
+from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.scenario.durations import read_duration
+from mockllm.scenario.faults import parse_faults
+from mockllm.scenario.model import (
+    ErrorSpec,
+    Http,
+    ParallelPart,
+    Scenario,
+    TextPart,
+    Timing,
+    ToolPart,
+    ToolSpec,
+    TurnSpec,
+)
 
 __all__ = ["fault_cases"]
+
+_TEXT = "The forecast for Paris is sunny, with a light wind."
+_WEATHER = ToolSpec(
+    "get_weather",
+    "The weather of a city.",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+)
+_ROME = '{"city":"Rome","days":1}'
+_PARIS = '{"city":"Paris","days":12}'
+_FRAGMENTS = ('{"ci', 'ty":"Pa', 'ris","days":1', "2}")
+_QUOTA = "insufficient_quota"
+_QUOTA_MESSAGE = "You exceeded your quota."
+
+
+def _call(arguments: str, id: str, split: tuple[str, ...] | None = None) -> ToolPart:
+    return ToolPart("get_weather", arguments=arguments, id=id, split=split)
+
+
+_ANSWERS: Mapping[str, TurnSpec] = {
+    "words": TurnSpec(reply=(TextPart(_TEXT, split="words"),)),
+    "call": TurnSpec(reply=(_call(_PARIS, "call_1", _FRAGMENTS),)),
+    "calls": TurnSpec(
+        reply=(ParallelPart((_call(_ROME, "call_1"), _call(_PARIS, "call_2", _FRAGMENTS))),)
+    ),
+    "other_call": TurnSpec(reply=(_call(_ROME, "call_0"),)),
+    "long": TurnSpec(reply=(TextPart(_TEXT * 4, split="words"),), timing=Timing(ttft=0)),
+    "quota": TurnSpec(http=Http(429, error=ErrorSpec(_QUOTA_MESSAGE, _QUOTA, _QUOTA))),
+}
 
 
 @lru_cache(maxsize=16)
 def fault_cases(api: str) -> tuple[FaultCase, ...]:
     """The cases for the clients of an API."""
-    found = (
-        *cuts(),
-        *retried(),
-        *statuses(),
-        *final_errors(PROTOCOLS[api]),
-        *waits(PROTOCOLS[api]),
-        *_bodies(),
-        *_stalls(),
-        *_errors(),
-        *_several(),
-        *_cancelled(),
-    )
-    return tuple(of_api(one, api) for one in found)
-
-
-def _bodies() -> Iterator[Written]:
-    kinds = {
-        "html": "a page of HTML",
-        "error": "the JSON of an error",
-        "empty": "an empty body",
-        "gzip": "compressed data that cannot be read",
-        "json": "a stream with an event that is not JSON",
-    }
-    for what, about in kinds.items():
-        yield Written(
-            f"body-{what}",
-            f"every answer has status 200 and {about}",
-            ("wrong-body-reported",),
-            WORDS,
-            {"faults": (f"garble:what={what}" + (",event=5" if what == "json" else ""),)},
-        )
-
-
-def _stalls() -> Iterator[Written]:
-    places = {
-        "before-headers": "before=headers",
-        "after-headers": "before=first",
-        "after-words": "after=5 events",
-        "inside-event": "inside=event 5",
-    }
-    for name, place in places.items():
-        yield Written(
-            f"stall-{name}",
-            f"every stream stalls {name.replace('-', ' ')}, for ever",
-            ("stall-times-out", "error-names-cause"),
-            WORDS,
-            {
-                "faults": (f"stall:{place}",),
-                "tries": 2,
-                "kinds": frozenset({"timeout", "network"}),
-            },
-        )
-    slow = replace(WORDS, timing=Timing(every=250_000))
-    yield Written(
-        "slow-and-alive",
-        "a stream with a word each 250 ms",
-        ("stall-times-out",),
-        slow,
-        {"idle_timeout": 1.5},
+    protocol = PROTOCOLS[api]
+    return tuple(
+        _case(dict(entry), api)
+        for entry in _entries()
+        if "needs" not in entry or _NEEDS[entry["needs"]](protocol)
     )
 
 
-def _errors() -> Iterator[Written]:
-    kinds = {"overloaded": {"overloaded", "server"}, "rate_limit": {"rate_limit"}}
-    for kind, expected in kinds.items():
-        yield Written(
-            f"stream-error-{kind}",
-            f"every stream has the service's error, {kind}, after some words",
-            ("error-names-cause", "retry-bounded"),
-            WORDS,
-            {
-                "faults": (f"error:after=5 events,kind={kind}",),
-                "kinds": frozenset(expected),
-            },
-        )
+@cache
+def _entries() -> tuple[dict[str, Any], ...]:
+    text = (files(__package__ or "") / "cases.yaml").read_text(encoding="utf-8")
+    return tuple(yaml.safe_load(text))
 
 
-def _several() -> Iterator[Written]:
-    failures = {
-        "cut": "cut:inside=event 5,end=reset",
-        "stall": "stall:after=3 events",
-        "idle-connection": "keepalive-closed",
-        "html": "garble:what=html",
-    }
-    for name, fault in failures.items():
-        yield Written(
-            f"next-after-{name}",
-            f"the first answer has the fault {fault}, all others are whole",
-            ("recovers",),
-            tried(WORDS, fault),
-            {"requests": 2, "tries": 2},
-        )
-    for name, fault in (("stall", "stall:after=3 events"), ("cut", "cut:after=3 events")):
-        yield Written(
-            f"beside-{name}",
-            f"of two requests at the same time, one answer has the fault {fault}",
-            ("isolated",),
-            replace(tried(WORDS, fault), timing=Timing(every=20_000)),
-            {"requests": 2, "together": True, "tries": 1, "idle_timeout": 1.5},
-        )
+def _has_quota_errors(protocol: WireProtocol) -> bool:
+    """Whether an error of the API can say by its code that it stays."""
+    error = RequestError(_QUOTA_MESSAGE, status=429, type=_QUOTA, code=_QUOTA)
+    return _QUOTA in dumps(protocol.error_body(error))
 
 
-def _cancelled() -> Iterator[Written]:
-    yield Written(
-        "cancelled",
-        "the client is cancelled after the first piece of a stream of 30 s",
-        ("cancel-closes",),
-        TurnSpec(reply=(TextPart(TEXT * 4, split="words"),), timing=Timing(every=800_000, ttft=0)),
-        {"cancel": True, "idle_timeout": 5.0},
+def _has_milliseconds(protocol: WireProtocol) -> bool:
+    """Whether the service sends `retry-after-ms`."""
+    return "retry-after-ms" in protocol.error_headers("", RequestError("", status=429), 1.0)
+
+
+_NEEDS: Mapping[str, Callable[[WireProtocol], bool]] = {
+    "quota": _has_quota_errors,
+    "milliseconds": _has_milliseconds,
+}
+
+
+def _case(entry: dict[str, Any], api: str) -> FaultCase:
+    """The case of an entry of the file; what is left of the entry are fields of the case."""
+    entry.pop("needs", None)
+    turn = _turn(entry)
+    parts = [
+        part
+        for whole in turn.reply
+        for part in (whole.calls if isinstance(whole, ParallelPart) else (whole,))
+    ]
+    calls = [part.arguments or "{}" for part in parts if isinstance(part, ToolPart)]
+    tools = (_WEATHER,) if calls else ()
+    fault = entry.pop("fault", None)
+    name = entry.pop("name")
+    return FaultCase(
+        name=f"{api}/{name}",
+        api=api,
+        rules=(*entry.pop("rules"), "leaves-nothing"),
+        scenario=Scenario(name, (turn,), apis=(api,), tools=tools),
+        text="".join(part.text for part in parts if isinstance(part, TextPart)),
+        calls=tuple(calls),
+        faults=() if fault is None else (fault,),
+        tools=tools,
+        kinds=frozenset(entry.pop("kinds", ())),
+        **entry,
     )
+
+
+def _turn(entry: dict[str, Any]) -> TurnSpec:
+    """The turn that answers; its keys are taken from the entry."""
+    turn = _ANSWERS[entry.pop("answer", "words")]
+    every = entry.pop("every", None)
+    if every is not None:
+        turn = replace(turn, timing=replace(turn.timing or Timing(), every=read_duration(every)))
+    first, reply = entry.pop("first_try", None), entry.pop("first_reply", None)
+    if first is not None:
+        begun = TurnSpec(reply=_ANSWERS[reply].reply if reply else (), fault=parse_faults(first))
+        turn = replace(turn, attempts=(Http(200, reply=begun),))
+    return turn

@@ -31,7 +31,7 @@ class FaultCase:
 
     Args:
         name: `API/NAME`.
-        about: what happens, in a sentence.
+        title: what happens, in a sentence.
         rules: the names of the rules that it can judge.
         scenario: what answers.
         text, calls: what a client has that got the whole answer: its text, and the arguments of
@@ -50,7 +50,7 @@ class FaultCase:
 
     name: str
     api: str
-    about: str
+    title: str
     rules: tuple[str, ...]
     scenario: Scenario
     text: str = ""
