@@ -1,4 +1,4 @@
-"""Writes mockllm/redaction/gitleaks_rules.py from the rules of gitleaks (MIT licence).
+"""Writes mockllm/redaction/find/gitleaks_rules.py from the rules of gitleaks (MIT licence).
 
     python -m tools.gitleaks_rules gitleaks.toml COMMIT
 
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "gitleaks_rules.py"
+TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "find" / "gitleaks_rules.py"
 
 COVERED = frozenset(
     [

@@ -1,4 +1,4 @@
-"""Writes mockllm/redaction/top_level_domains.py from IANA's list of top-level domains.
+"""Writes mockllm/redaction/find/top_level_domains.py from IANA's list of top-level domains.
 
     python -m tools.top_level_domains tlds-alpha-by-domain.txt
 
@@ -11,7 +11,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "top_level_domains.py"
+TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "find" / "top_level_domains.py"
 _WIDTH = 96
 
 _HEAD = '''\

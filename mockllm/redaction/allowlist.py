@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import unquote, urlsplit
 
-from mockllm.redaction.credentials import (
+from mockllm.redaction.find.credentials import (
     header_is_secret,
     parameter_is_secret,
     parameters,
     secret_words,
     with_parameters,
 )
-from mockllm.redaction.secret_names import names_customer
+from mockllm.redaction.find.secret_names import names_customer
 from mockllm.tapes.captured import Captured
 
 __all__ = ["OMITTED", "HeaderAllowlist", "clean_url", "credentials_of"]

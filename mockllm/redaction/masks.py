@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
-from mockllm.redaction.addresses import emails
-from mockllm.redaction.credentials import (
+from mockllm.redaction.find.addresses import emails
+from mockllm.redaction.find.credentials import (
     header_is_secret_by_name,
     holds_credential,
     parameter_is_secret,
     parameters,
     with_parameters,
 )
-from mockllm.redaction.known_secrets import KnownSecrets
+from mockllm.redaction.find.known_secrets import KnownSecrets
 
 __all__ = ["MASK", "masked_headers", "masked_messages", "masked_url"]
 

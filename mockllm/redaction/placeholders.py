@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from mockllm.redaction.encodings import base64_runs
+from mockllm.redaction.walk.encodings import base64_runs
 
 __all__ = [
     "PREFIXES",

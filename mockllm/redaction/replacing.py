@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.redaction.finder import Found
+from mockllm.redaction.find.finder import Found
 from mockllm.redaction.placeholders import Placeholders, proportional_parts, spread_out
 
 __all__ = ["Edit", "edited", "edits", "recut", "with_length"]

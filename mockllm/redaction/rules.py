@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.errors import UsageError
-from mockllm.redaction.detector import Detector, known_kind
-from mockllm.redaction.json_paths import compiled
-from mockllm.redaction.keep import Keep, keep_from
-from mockllm.redaction.user_patterns import compiled_patterns
+from mockllm.redaction.find.detector import Detector, known_kind
+from mockllm.redaction.find.keep import Keep, keep_from
+from mockllm.redaction.find.user_patterns import compiled_patterns
+from mockllm.redaction.walk.json_paths import compiled
 
 __all__ = ["Rules", "rules_from"]
 

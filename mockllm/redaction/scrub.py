@@ -12,13 +12,13 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from mockllm.errors import MockLLMError
-from mockllm.redaction.found import Found
-from mockllm.redaction.json_strings import StringValue
+from mockllm.redaction.find.found import Found
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.replacing import edited, edits
 from mockllm.redaction.scrubbed_scenarios import NAMES_OF_FILES, YAML, consistent
-from mockllm.redaction.yaml_strings import Scalars, between, changed, scalars
+from mockllm.redaction.walk.json_strings import StringValue
+from mockllm.redaction.walk.yaml_strings import Scalars, between, changed, scalars
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape

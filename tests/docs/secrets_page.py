@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockllm.redaction.detector import kind_name, kinds
-from mockllm.redaction.gitleaks_rules import GITLEAKS
-from mockllm.redaction.patterns import PATTERNS
+from mockllm.redaction.find.detector import kind_name, kinds
+from mockllm.redaction.find.gitleaks_rules import GITLEAKS
+from mockllm.redaction.find.patterns import PATTERNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"

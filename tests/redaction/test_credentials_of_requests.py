@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
-from mockllm.redaction.credentials import (
+from mockllm.redaction.find.credentials import (
     header_is_secret,
     header_is_secret_by_name,
     holds_credential,

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.redaction.encodings import base64_runs
-from mockllm.redaction.finder import Found
+from mockllm.redaction.find.finder import Found
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
+from mockllm.redaction.walk.encodings import base64_runs
 
 
 def found(*parts: tuple[int, int], secret: str = "secret") -> Found:

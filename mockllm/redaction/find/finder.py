@@ -1,0 +1,292 @@
+"""Finds secrets in texts, whatever encoding they have and wherever they are cut."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from mockllm.redaction.find.addresses import is_address
+from mockllm.redaction.find.detector import EMAIL, PASSWORD, Detector
+from mockllm.redaction.find.found import (
+    Found,
+    Spans,
+    adjacent,
+    in_original,
+    joins,
+    moved,
+    split,
+    union,
+    whole_escapes,
+)
+from mockllm.redaction.find.keep import Keep
+from mockllm.redaction.find.known_secrets import MIN_MATCH, KnownSecrets
+from mockllm.redaction.find.places import Places
+from mockllm.redaction.find.secret_names import field_is_secret, field_strength
+from mockllm.redaction.find.user_patterns import UserPattern
+from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
+from mockllm.redaction.walk.channels import Channel
+from mockllm.redaction.walk.documents import Document, document
+from mockllm.redaction.walk.encodings import base64_runs, percent_decoded, unescaped
+from mockllm.redaction.walk.json_strings import StringValue
+
+__all__ = ["Finder", "Found"]
+
+
+class Finder:
+    """Finds secrets.
+
+    Args:
+        patterns: of further secrets; the first group of each, if it has one.
+        paths: paths in JSON, as `json_paths.compiled` gives them.
+        known: secrets that are found wherever they are, and parts of them too, in an order that
+            does not change from run to run.
+        detector: finds secrets by what they look like; None for the kinds that are on by default.
+        keep: what stays although it is found; None for nothing.
+    """
+
+    def __init__(
+        self,
+        patterns: Sequence[UserPattern] = (),
+        paths: re.Pattern[str] | None = None,
+        known: Iterable[str] = (),
+        detector: Detector | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self._detector = detector or Detector()
+        self._keep = keep or Keep()
+        self._patterns = patterns
+        self._paths = paths
+        self._places = Places(self._keep, lambda text: self._read(text, _DEEPEST))
+        self._given = tuple(known)
+        self._known = KnownSecrets(one for one in self._given if self._is_known(one))
+        self._memo: dict[str, tuple[Found, ...]] = {}
+        self._documents: dict[str, Document | None] = {}
+        self._by_pattern: dict[str, tuple[Found, ...]] = {}
+        self._every = bool(patterns) or paths is not None
+        self._shortest = 1 if self._every else _SHORTEST
+
+    def knowing(self, known: Iterable[str]) -> Finder:
+        """The same with other secrets known."""
+        finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
+        finder._documents = self._documents
+        finder._by_pattern = self._by_pattern
+        return finder
+
+    def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
+        """The secrets in a text, which may be a document. Where some overlap, the first counts."""
+        if len(text) < self._shortest or (len(text) < MIN_MATCH and self._harmless(text)):
+            return ()
+        found = self._memo.get(text)
+        if found is None:
+            read = self._read(text, depth) if depth < _DEEPEST else None
+            found = tuple(
+                self._in_text(text, depth) if read is None else self.in_document(read, depth)
+            )
+            self._memo[text] = found
+        return found
+
+    def _is_known(self, secret: str) -> bool:
+        """Whether a secret from elsewhere is one: a user may keep it, or all of its kind."""
+        if is_placeholder(secret) or self._keep.matches(secret):
+            return False
+        return not (self._detector.is_off(EMAIL) and is_address(secret))
+
+    def _harmless(self, text: str) -> bool:
+        """Whether a word is too short for a secret."""
+        return text.isalnum() and not self._every and not self._known.short
+
+    def _read(self, text: str, depth: int) -> Document | None:
+        if text not in self._documents:
+            read = document(text, every=self._every)
+            if read is not None and any(self.find(name, depth + 1) for name in read.names):
+                read = document(text, every=True)
+            self._documents[text] = read
+        return self._documents[text]
+
+    def in_document(self, read: Document, depth: int = 0) -> Iterator[Found]:
+        """The secrets in a document."""
+        in_channels, cut, stay = self._in_channels(read.channels, depth)
+        yield from in_channels
+        covered = {id(value) for channel in read.channels if channel.whole for value in channel}
+        for value in read.values:
+            if self._paths is not None:
+                yield from self._at_path(value, self._paths)
+            elif not self._memo.get(value.text, True) and not field_strength(value.field.name):
+                continue
+            if id(value) not in covered:
+                # A part of a placeholder may look like something that it is not.
+                found = adjacent(self._value(value, depth), cut)
+                yield from self._not_kept(value, found, stay) if depth == 0 else found
+
+    def _in_channels(
+        self, channels: Iterable[Channel], depth: int
+    ) -> tuple[list[Found], list[Found], list[Found]]:
+        """The secrets in the joined strings of channels, the placeholders that are cut there, and
+        the secrets that the user keeps there."""
+        certain: list[Found] = []
+        cut: list[Found] = []
+        stay: list[Found] = []
+        all_found: list[Found] = []
+        for channel in channels:  # the exact ones first
+            text = "".join([value.text for value in channel])
+            inside = self.find(text, depth + 1) if channel.whole or len(channel) > 1 else ()
+            found: Iterable[Found] = union(channel.values, inside)
+            if depth == 0 and self._places:
+                found, kept = split(found, self._places.in_channel(channel, inside))
+                certain += kept
+                stay += kept
+            if channel.exact:
+                spans = [Found("", "", (span,)) for span in placeholder_spans(text)]
+                named = union(channel.values, spans)
+                certain += [*found, *named]
+                cut += [one for one in named if len(one.parts) > 1]
+            else:
+                longer = [one for one in found if joins(one, certain, channel)]
+                all_found = [*adjacent(all_found, longer), *longer]
+                found = adjacent(found, [*certain, *longer])
+            all_found += found
+        return all_found, cut, stay
+
+    def _not_kept(
+        self, value: StringValue, found: Iterable[Found], stay: Sequence[Found]
+    ) -> Iterable[Found]:
+        """Those in a value that the user does not keep there, nor in a channel with it."""
+        if not self._places:
+            return found
+        found = list(found)
+        rest, _ = split(found, self._places.in_value(value, found))
+        return adjacent(rest, stay)
+
+    def _at_path(self, value: StringValue, paths: re.Pattern[str]) -> list[Found]:
+        if not value.field.path or value.field.kind == "name" or not paths.search(_steps(value)):
+            return []
+        span = value.span(0, len(value.text))
+        if value.field.kind == "number":
+            return [Found("JSON path", "", (span,), fixed="0")] if value.text != "0" else []
+        return _unless_placeholder("JSON path", value.text, span) if value.text else []
+
+    def _value(self, value: StringValue, depth: int) -> Iterator[Found]:
+        text, field = value.text, value.field
+        if field.kind == "number":
+            if text != "0" and any(pattern.finds(text) for pattern in self._patterns):
+                yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
+            return
+        if field.kind == "string" and self._is_secret_field(field.name, text):
+            span = value.span(0, len(text))
+            yield from _unless_placeholder(f"field {field.name!r}", text, span)
+        for one in self.find(text, depth + 1):
+            yield replace(one, parts=tuple(value.span(*part) for part in one.parts))
+
+    def _is_secret_field(self, name: str, text: str) -> bool:
+        if not field_is_secret(name, text) or self._keep.matches(text):
+            return False
+        return not self._detector.is_off(PASSWORD)
+
+    def _in_text(self, text: str, depth: int) -> list[Found]:
+        """What is in a text that is no document, the earliest and then the longest first."""
+        if not text.isascii() and _NO_TEXT.search(text):
+            return [
+                moved(one, run.start())
+                for run in _TEXT.finditer(text)
+                for one in self._in_plain(run[0], depth)
+            ]
+        return self._in_plain(text, depth)
+
+    def _in_plain(self, text: str, depth: int) -> list[Found]:
+        deep: list[Found] = []
+        deeper = depth < _DEEPEST
+        plain = unescaped(text) if deeper and "\\" in text else None
+        if plain is not None:
+            deep += in_original(self.find(plain.text, depth + 1), plain)
+        percent = percent_decoded(text) if deeper and "%" in text else None
+        if percent is not None:
+            deep += in_original(self.find(percent.text, depth + 1), percent)
+        direct = self._direct(text)
+        if deeper:
+            direct += self._in_base64(text, depth)
+        if plain is not None:
+            direct = whole_escapes(direct, plain)
+        # A match that begins with the letter of an escape is longer than the secret.
+        found = [*deep, *adjacent(direct, deep)]
+        return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
+
+    def _direct(self, text: str) -> list[Found]:
+        patterned = self._by_pattern.get(text)
+        if patterned is None:
+            patterned = self._by_pattern[text] = tuple(self._patterned(text))
+        found = [*patterned]
+        found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
+        spans = placeholder_spans(text) if found else []
+        return [one for one in found if _outside(one, spans)] if spans else found
+
+    def _patterned(self, text: str) -> list[Found]:
+        """What looks like a secret by itself."""
+        found: list[Found] = []
+        for pattern in self._patterns:
+            for span in pattern.spans(text):
+                found += _unless_placeholder("pattern", text[slice(*span)], span)
+        blanked = _blanked(text, [one.parts[0] for one in found]) if found else ""
+        for kind, span in self._detector.find(text):
+            found += _unless_placeholder(kind, text[slice(*span)], span)
+        if blanked:  # an address may end where a secret of the user begins
+            known = Spans(found)
+            for kind, span in self._detector.find(blanked):
+                rest = _unless_placeholder(kind, text[slice(*span)], span)
+                found += [one for one in rest if not known.overlap(one)]
+        return [one for one in found if not self._keep.matches(one.secret)]
+
+    def _in_base64(self, text: str, depth: int) -> list[Found]:
+        found = []
+        for run in base64_runs(text):
+            inner = self.find(run.text, depth + 1)
+            if inner:
+                span = (run.start, run.end)
+                found.append(Found(inner[0].kind, "", (span,), inner=(run, inner)))
+        return found
+
+
+_SHORTEST = 6
+_DEEPEST = 8
+"""How many encodings inside each other are read."""
+
+
+_NO_TEXT = re.compile(r"[\udc80-\udcff]")
+"""A byte that is no UTF-8. Where there is one, only what is between such bytes and control
+characters is text: pictures and sound would take many times as long."""
+_TEXT = re.compile(r"[^\x00-\x08\x0e-\x1f\udc80-\udcff]{8,}")
+
+
+def _steps(value: StringValue) -> str:
+    return "".join(f"\x1f{step}" for step in value.field.path)
+
+
+def _unless_placeholder(kind: str, secret: str, span: tuple[int, int]) -> list[Found]:
+    return [] if is_placeholder(secret) else [Found(kind, secret, (span,))]
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with line ends in place of some of its parts."""
+    parts, last = [], 0
+    for start, end in sorted(spans):
+        if end > last:
+            start = max(start, last)
+            parts += [text[last:start], "\n" * (end - start)]
+            last = end
+    return "".join([*parts, text[last:]])
+
+
+def _outside(found: Found, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a secret is more than placeholders, in their order, and what happens to be beside
+    them."""
+    ((start, end),) = found.parts
+    inside, index = 0, bisect_right(spans, start, key=lambda span: span[1])
+    begins_inside = index < len(spans) and spans[index][0] <= start
+    while index < len(spans) and spans[index][0] < end:
+        first, last = spans[index]
+        inside += min(end, last) - max(start, first)
+        index += 1
+    if inside == 0:
+        return True
+    return not begins_inside and found.kind != EMAIL and end - start - inside >= _SHORTEST

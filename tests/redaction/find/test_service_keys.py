@@ -1,0 +1,150 @@
+"""The keys of services: each kind is found, and the patterns take linear time."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mockllm.redaction.find.detector import Detector
+from mockllm.redaction.find.gitleaks_rules import GITLEAKS
+from mockllm.redaction.find.patterns import PATTERNS, candidates, credentials_in
+from mockllm.redaction.find.personal import PERSONAL
+from mockllm.redaction.find.randomness import entropy
+from tests.cases import for_all
+
+HEX = "0123456789abcdef"
+ALNUM = string.ascii_letters + string.digits
+
+
+def drawn(count: int, alphabet: str = ALNUM, seed: int = 1) -> str:
+    return "".join(random.Random(seed).choices(alphabet, k=count - 2)) + "a1"
+
+
+KEYS = {
+    "Telegram token": f"7123456789:AA{drawn(33)}",
+    "Discord token": f"MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.{drawn(27)}",
+    "Docker token": f"dckr_pat_{drawn(27)}",
+    "Vault token": f"hvs.{drawn(90)}",
+    "Shopify token": f"shpat_{drawn(32, HEX)}",
+    "Grafana token": f"glsa_{drawn(32)}_{drawn(8, HEX)}",
+    "Sentry token": f"sntryu_{drawn(64, HEX)}",
+    "Atlassian token": f"ATATT3xFfGF0{drawn(170)}",
+    "Linear key": f"lin_api_{drawn(40)}",
+    "Notion token": f"ntn_{drawn(46)}",
+    "Figma token": f"figd_{drawn(40)}",
+    "Supabase key": f"sbp_{drawn(40, HEX)}",
+    "Twilio key": f"SK{drawn(32, HEX)}",
+    "Twilio account": f"AC{drawn(32, HEX)}",
+    "Mailgun key": f"key-{drawn(32, HEX)}",
+    "Fireworks key": f"fw_{drawn(24)}",
+    "Voyage key": f"pa-{drawn(43)}",
+    "ElevenLabs key": f"sk_{drawn(48, HEX)}",
+    "SendGrid key": f"SG.{drawn(22)}.{drawn(43)}",
+    "doppler-api-token": f"dp.pt.{drawn(43, HEX)}",
+    "postman-api-token": f"PMAK-{drawn(24, HEX)}-{drawn(34, HEX)}",
+}
+
+
+@for_all("kind", KEYS)
+@for_all("around", ["{}", "my key is {}, keep it", '("{}")', "a={}\n", "x/{}."])
+def test_the_key_of_a_service(kind: str, around: str) -> None:
+    """All of it is found, whatever stands beside it, and nothing else."""
+    text = around.format(KEYS[kind])
+    found = {text[slice(*span)] for one, span in credentials_in(text) if one == kind}
+    assert found == {KEYS[kind]}
+
+
+@for_all("kind", KEYS)
+def test_no_key_inside_a_word(kind: str) -> None:
+    """After a letter or digit it is a part of something else."""
+    text = f"Z{KEYS[kind]}"
+    assert kind not in [one for one, _ in credentials_in(text)]
+
+
+def test_webhooks_and_addresses_with_keys() -> None:
+    """Of a URL only what opens something."""
+    hook = f"https://discord.com/api/webhooks/198622483471925248/{drawn(68)}"
+    assert [hook[slice(*span)] for kind, span in credentials_in(hook)] == [drawn(68)]
+    dsn = f"https://{drawn(32, HEX)}@o1.ingest.us.sentry.io/42"
+    assert [dsn[slice(*span)] for kind, span in credentials_in(dsn)] == [drawn(32, HEX)]
+
+
+@for_all("rule", GITLEAKS, ids=[rule[0] for rule in GITLEAKS])
+@pytest.mark.slow
+def test_a_rule_of_gitleaks_finds_what_it_describes(rule: tuple[str, str, float, str]) -> None:
+    """Its triggers lead to it, and the expression finds whatever has its form."""
+    kind, _, least, regex = rule
+
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(re.compile(regex, re.ASCII), fullmatch=True))
+    def finds(key: str) -> None:
+        text = f"key: {key} {ALNUM}"
+        assert kind in [one.kind for one in candidates(text)]
+        if entropy(key) >= least:
+            assert any(
+                text[slice(*span)].startswith(key[:-3])
+                for one, span in credentials_in(text)
+                if one == kind
+            )
+
+    finds()
+
+
+def test_a_word_that_is_no_key() -> None:
+    """Prose, names in code, commits, identifiers and base64 are none."""
+    text = (
+        "internationalisation-wise characteristics-of-things call_8Zk1aBcDeFgHiJkLmNoPqRsT "
+        "msg_0123456789abcdef0123456789abcdef chatcmpl-9xYzAbCdEfGhIjKlMnOpQrStUvWx1 "
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709 550e8400-e29b-41d4-a716-446655440000 "
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E "
+        "this.s.abcdefghijklmnopqrstuvwx pa-ttern_with_a_hyphen_in_it secret_of_monkey_island_two"
+    )
+    assert list(Detector().find(text)) == []
+
+
+# Time
+
+
+def _near_misses() -> dict[str, str]:
+    """Texts of 200 kB in which patterns nearly match, again and again."""
+    size = 200_000
+    starts = {trigger for one in PATTERNS for trigger in one.triggers}
+    texts = {f"{start!r} alone": start * (size // len(start)) for start in sorted(starts)}
+    for start in sorted(starts):
+        unit = f"{start}{ALNUM[:15]}-"
+        texts[f"{start!r} and letters"] = unit * (size // len(unit))
+    for unit in (
+        "-----BEGIN PRIVATE KEY-----", "-eyJ", "-eyJhbGciOiJIUzI1NiJ9.", "AKIAABCDEFGHIJKLMNOP ",
+        "://a:b", "password=", "pwd=a;", "authorization: token ", "cookie: a=b; ", "@a.b", "a@",
+        "1-", "4 ", "+1 ", "DE89", "key:", " ", "\\n", "key = '", "a" * 50 + ".",
+    ):  # fmt: skip
+        texts[f"{unit!r} repeated"] = unit * (size // len(unit))
+    return texts
+
+
+@pytest.mark.slow
+def test_searching_takes_linear_time() -> None:
+    """200 kB of any near miss takes at most 40 times as long for each character as 50 kB of prose
+    with signs and runs; in quadratic time it is more than a thousand times."""
+    detector = Detector(frozenset(kind.lower() for kind in PERSONAL))
+    prose = "The key: a value of_sixteen_letters-or-more, see https://a.example/b?c=d&e. " * 660
+    took = min(_seconds(detector, prose) for _ in range(3)) / len(prose)
+    slow = {}
+    for name, text in _near_misses().items():
+        ratio = _seconds(detector, text) / len(text) / took
+        if ratio > 40:
+            slow[name] = round(ratio)
+    assert slow == {}
+
+
+def _seconds(detector: Detector, text: str) -> float:
+    start = time.process_time()
+    for _ in detector.find(text):
+        pass
+    return time.process_time() - start
