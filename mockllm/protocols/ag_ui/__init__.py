@@ -2,9 +2,9 @@
 
 https://docs.ag-ui.com
 
-`request` (with `messages` and `refusals`) parses the input of a run; `encoder` writes its stream
-and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` the error
-answers; `created` makes ids of threads and runs; `losses` lists what the API cannot express. AG-UI
+`request` (with `messages`) parses the input of a run; `encoder` writes its stream
+and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` all
+errors; `created` makes ids of threads and runs; `losses` lists what the API cannot express. AG-UI
 always streams: the body form is mockllm's own.
 """
 

@@ -1,18 +1,35 @@
-"""Error answers over HTTP, and the headers of answers.
+"""Error answers over HTTP, the headers of answers, and the errors of invalid input.
 
 AG-UI defines no error body: clients show the text of an answer whose status is not 2xx. mockllm's
 body is `{"error": {"message", "code"}}`.
+
+AG-UI defines the input and not the errors of an agent. Input of another shape gets status 422, as
+from agents that validate with the official Python types (FastAPI); an impossible history gets 400.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.service import content_headers
 
-__all__ = ["error_body", "error_headers", "headers"]
+__all__ = [
+    "Check",
+    "error_body",
+    "error_headers",
+    "fields",
+    "headers",
+    "impossible_history",
+    "list_of",
+    "mapping",
+    "missing",
+    "text",
+    "unknown_value",
+    "wrong_type",
+]
 
 _CODES = {
     401: "unauthorized",
@@ -48,3 +65,98 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
 def headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer."""
     return content_headers(stream)
+
+
+# Errors of invalid input
+
+Check = Callable[[str, object], None]
+"""Raises `RequestError` if the value (second) is not valid at its path (first)."""
+
+
+def _invalid(message: str, where: str) -> RequestError:
+    return RequestError(message, status=422, param=where, code="invalid_input")
+
+
+def missing(where: str) -> RequestError:
+    """A required field that is missing."""
+    return _invalid(f"{where} is missing; field names are written in camelCase.", where)
+
+
+def wrong_type(where: str, expected: str, got: object) -> RequestError:
+    """A value of the wrong kind, e.g. `wrong_type("runId", "a string", 5)`."""
+    return _invalid(f"{where} must be {expected}, got {_kind(got)}.", where)
+
+
+def unknown_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
+    """A value that is not one of the known ones."""
+    return _invalid(f"{where} must be one of {', '.join(known)}, got {got!r}.", where)
+
+
+def impossible_history(message: str, where: str) -> RequestError:
+    """A history that is impossible although its messages are well-formed."""
+    return RequestError(message, status=400, param=where, code="invalid_history")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string" if value else "an empty string"
+        case list():
+            return "an array"
+    return "an object"
+
+
+def text(where: str, value: object) -> None:
+    """A check for a string."""
+    if not isinstance(value, str):
+        raise wrong_type(where, "a string", value)
+
+
+def mapping(where: str, value: object) -> None:
+    """A check for an object."""
+    if not isinstance(value, Mapping):
+        raise wrong_type(where, "an object", value)
+
+
+def list_of(check: Check) -> Check:
+    """A check for an array whose items pass another check."""
+
+    def checked(where: str, value: object) -> None:
+        if not isinstance(value, list):
+            raise wrong_type(where, "an array", value)
+        for i, item in enumerate(value):
+            check(f"{where}[{i}]", item)
+
+    return checked
+
+
+def fields(
+    where: str, value: object, required: Mapping[str, Check], others: Mapping[str, Check]
+) -> Mapping[str, Any]:
+    """The value, which must be an object with valid fields; unknown fields are allowed.
+
+    Args:
+        where: the path of the object; "" for the whole input.
+        required: the checks of fields that must be present.
+        others: the checks of fields that may be missing or null.
+
+    Raises:
+        RequestError: it is not an object, or a field is missing or not valid.
+    """
+    if not isinstance(value, Mapping):
+        raise wrong_type(where or "the body", "an object", value)
+    prefix = f"{where}." if where else ""
+    for name, check in required.items():
+        if name not in value:
+            raise missing(prefix + name)
+        check(prefix + name, value[name])
+    for name, check in others.items():
+        if value.get(name) is not None:
+            check(prefix + name, value[name])
+    return value

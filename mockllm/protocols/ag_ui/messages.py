@@ -12,17 +12,17 @@ from operator import itemgetter
 from typing import Any
 
 from mockllm.core.request import CallEcho, Message
-from mockllm.protocols.ag_ui.objects import answer_of
-from mockllm.protocols.ag_ui.refusals import (
+from mockllm.protocols.ag_ui.errors import (
     Check,
     fields,
-    ill_typed,
-    impossible,
+    impossible_history,
     list_of,
     mapping,
-    strange,
     text,
+    unknown_value,
+    wrong_type,
 )
+from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.values import string
 
 __all__ = ["check_messages", "read_messages"]
@@ -99,7 +99,7 @@ def check_messages(where: str, value: object) -> None:
 def _check_content(where: str, value: object) -> None:
     if not isinstance(value, str):
         if not isinstance(value, list):
-            raise ill_typed(where, "a string or an array of parts", value)
+            raise wrong_type(where, "a string or an array of parts", value)
         list_of(_check_part)(where, value)
 
 
@@ -109,7 +109,7 @@ _PARTS = ("text", "image", "audio", "video", "document", "binary")
 def _check_part(where: str, value: object) -> None:
     type = fields(where, value, {"type": text}, {})["type"]
     if type not in _PARTS:
-        raise strange(f"{where}.type", type, _PARTS)
+        raise unknown_value(f"{where}.type", type, _PARTS)
     if type == "text":
         fields(where, value, {"text": text}, {})
 
@@ -137,7 +137,7 @@ _ROLES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
 def _check_message(where: str, value: object) -> None:
     role = fields(where, value, {"role": text}, {})["role"]
     if role not in _ROLES:
-        raise strange(f"{where}.role", role, tuple(_ROLES))
+        raise unknown_value(f"{where}.role", role, tuple(_ROLES))
     required, others = _ROLES[role]
     fields(where, value, {"id": text, **required}, others)
 
@@ -155,7 +155,7 @@ def _check_pairs(messages: list[_Value]) -> None:
             id = message["toolCallId"]
             if waiting.pop(id, None) is None:
                 problem = "is answered twice" if id in called else "was never made"
-                raise impossible(
+                raise impossible_history(
                     f"{where} is the result of call {id!r}, which {problem}: each call of an "
                     "assistant message before it takes one result.",
                     f"{where}.toolCallId",
@@ -168,7 +168,7 @@ def _check_pairs(messages: list[_Value]) -> None:
 
 def _check_answered(waiting: dict[str, str]) -> None:
     for id, where in waiting.items():
-        raise impossible(
+        raise impossible_history(
             f"{where}, call {id!r}, has no result, yet the history goes on: send a tool message "
             "for every call of an answer.",
             where,

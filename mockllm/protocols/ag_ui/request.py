@@ -13,9 +13,9 @@ from typing import Any
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.protocols.ag_ui.created import ids_of_path
+from mockllm.protocols.ag_ui.errors import fields, list_of, mapping, text, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
-from mockllm.protocols.ag_ui.refusals import fields, ill_typed, list_of, mapping, text
 from mockllm.protocols.values import encodable, string
 
 __all__ = ["options", "parse"]
@@ -92,7 +92,7 @@ def _check_tool(where: str, value: object) -> None:
 
 def _check_name(where: str, value: object) -> None:
     if not isinstance(value, str) or not value:
-        raise ill_typed(where, "the name of a tool", value)
+        raise wrong_type(where, "the name of a tool", value)
 
 
 def _check_context(where: str, value: object) -> None:

@@ -2,10 +2,9 @@
 
 https://platform.openai.com/docs/api-reference/chat
 
-`request` (with `messages`) parses requests; `encoder` writes streams, `body` answers that are not
-streamed; `decoder` (with `calls` and `unread`) reads streams; `fields` has what streams and bodies
-share; `losses` lists what the API cannot express. `openai_common` and `openai_refusals` are shared
-with Responses.
+`request` (with `messages`) parses requests; `encoder` writes answers, `decoder` (with `calls` and
+`unread`) reads them; `fields` has what both sides share; `losses` lists what the API cannot
+express. `openai_common` and `openai_refusals` are shared with Responses.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import EPOCH, Lookup, Route, WireProtocol
-from mockllm.protocols.openai_chat.body import decode_body, encode_body
 from mockllm.protocols.openai_chat.client import CLIENT
-from mockllm.protocols.openai_chat.decoder import Decoder
+from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.detect import DETECTION
-from mockllm.protocols.openai_chat.encoder import Encoder
+from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
 from mockllm.protocols.openai_chat.env import ENVIRONMENT
 from mockllm.protocols.openai_chat.events import EVENTS, FIELDS
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES

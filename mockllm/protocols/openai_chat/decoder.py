@@ -12,10 +12,14 @@ providers, log probabilities, spans of citations) are kept as a `Raw` chunk afte
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Turn
+from mockllm.errors import WireError
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.openai_chat.fields import (
     CALLS,
@@ -33,9 +37,10 @@ from mockllm.protocols.openai_chat.fields import (
     usage_of,
 )
 from mockllm.protocols.openai_chat.unread import unread_choice, unread_chunk
+from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "decode_body"]
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -255,3 +260,55 @@ def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
     """
     present = [key for key, value in delta.items() if value is not None]
     return present[0] if len(present) == 1 and not choice.get("finish_reason") else ""
+
+
+# The body
+
+
+def decode_body(body: Mapping[str, Any]) -> Turn:
+    """The turn of an answer that was not streamed: its choice with index 0.
+
+    Raises:
+        WireError: there is neither a choice with a message nor an error.
+    """
+    if body.get("error"):
+        return Turn(error=error_of(body["error"]))
+    choices = body.get("choices")
+    choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
+    choice = next((c for c in choices if not c.get("index")), choices[0] if choices else {})
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise WireError(
+            "choices[0].message must be an object in the body of a chat completion, "
+            f"got {kind(message)}; is this the answer of /chat/completions, not streamed?"
+        )
+    events = _read_message(message, choice, string(body.get("id")))
+    usage = usage_of(body.get("usage")) or usage_of(choice.get("usage"))
+    if usage is not None:
+        events.append(usage)
+    reason = choice.get("finish_reason")
+    if isinstance(reason, str) and reason:
+        calls = any(isinstance(event, ev.ToolStart) for event in events)
+        refused = bool(message.get("refusal"))
+        events.append(read_finish(reason, calls=calls, refused=refused))
+    return fold(ev.Timed(0, event) for event in events)
+
+
+def _read_message(message: dict[str, Any], choice: dict[str, Any], seed: str) -> list[ev.Event]:
+    content, refusal = message.get("content"), message.get("refusal")
+    thought, text = split_content(content)
+    thought = thought or reasoning_of(message)
+    cites = list(cites_of(message.get("annotations")))
+    events: list[ev.Event] = []
+    if thought or message.get("reasoning_content") == "":
+        events.append(ev.ReasoningDelta(REASONING, thought))
+    if text or content == "" or cites:
+        logprobs = choice.get("logprobs")
+        with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
+        events += [ev.TextDelta(TEXT, text, with_logprobs), *cites]
+    if isinstance(refusal, str):
+        events.append(ev.RefusalDelta(REFUSAL, refusal))
+    calls = Calls(CALLS)
+    for i, entry in enumerate(entries_of(message)):
+        events += calls.add({**entry, "index": i}, seed)
+    return events + calls.flush(seed, final=True)

@@ -12,21 +12,22 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
+from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps
 from mockllm.protocols.openai_chat.fields import (
     answer_id,
-    error_type,
     fingerprint,
     write_call,
     write_cite,
+    write_error,
     write_finish,
     write_logprobs,
     write_usage,
 )
 from mockllm.protocols.openai_chat.request import Options
 
-__all__ = ["Encoder"]
+__all__ = ["Encoder", "encode_body"]
 
 _DONE = Frame("[DONE]")
 
@@ -86,14 +87,8 @@ class Encoder:
                 return self._hold_usage(event)
             case ev.Finish():
                 return self._finish(event)
-            case ev.StreamError(message=message, type=type_, code=code):
-                error = {
-                    "message": message,
-                    "type": error_type(type_),
-                    "param": None,
-                    "code": code,
-                }
-                return [Frame(dumps({"error": error}))]
+            case ev.StreamError():
+                return [Frame(dumps(write_error(event)))]
             case ev.Raw(api="chat", frame=frame):
                 return [frame]
         return []
@@ -188,3 +183,57 @@ def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
     if ToolCall in kinds:
         return opening, len(turn.tool_calls) == 1
     return {"role": "assistant", "content": "", "refusal": None}, False
+
+
+# The body
+
+
+def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+    """The body of an answer that is not streamed, equal to what its stream adds up to.
+
+    The body of a turn with an error is the error only.
+    """
+    if turn.error is not None:
+        return write_error(turn.error)
+    options: Options = reply.options or Options()
+    events = [timed.event for timed in expand(turn)]
+    texts = [event for event in events if isinstance(event, ev.TextDelta)]
+    fragments = [event.text for event in texts]
+    logprobs = write_logprobs(fragments) if texts and texts[0].logprobs else None
+    usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
+    reason = write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
+    message = _write_message(turn, events, fragments)
+    body: dict[str, Any] = {
+        "id": answer_id(reply),
+        "object": "chat.completion",
+        "created": reply.created,
+        "model": reply.model,
+        "choices": [
+            {"index": i, "message": message, "logprobs": logprobs, "finish_reason": reason}
+            for i in range(options.n)
+        ],
+    }
+    if turn.usage is not None:
+        body["usage"] = write_usage(turn.usage)
+    body["service_tier"] = options.service_tier
+    body["system_fingerprint"] = fingerprint(reply)
+    return body
+
+
+def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict[str, Any]:
+    """The message: the fragments of each kind in order of arrival, as a client joins them."""
+    text = "".join(texts)
+    thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
+    refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]
+    message: dict[str, Any] = {"role": "assistant", "content": text if texts else None}
+    if thoughts:
+        message["reasoning_content"] = "".join(thoughts)
+    message["refusal"] = "".join(refusals) if refusals else None
+    message["annotations"] = [
+        write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
+    ]
+    if turn.tool_calls:
+        message["tool_calls"] = [
+            write_call(call.id, call.name, call.custom, call.arguments) for call in turn.tool_calls
+        ]
+    return message

@@ -37,6 +37,7 @@ __all__ = [
     "usage_of",
     "write_call",
     "write_cite",
+    "write_error",
     "write_finish",
     "write_logprobs",
     "write_usage",
@@ -267,6 +268,17 @@ def fingerprint(reply: Reply) -> str:
 def error_type(type_: str | None) -> str:
     """The type of an error; `server_error` where it has none."""
     return type_ or "server_error"
+
+
+def write_error(error: ev.StreamError) -> dict[str, Any]:
+    """An error as an event, and as a body; the inverse of `error_of`."""
+    fields = {
+        "message": error.message,
+        "type": error_type(error.type),
+        "param": None,
+        "code": error.code,
+    }
+    return {"error": fields}
 
 
 def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:

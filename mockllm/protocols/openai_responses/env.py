@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.openai_env import ENVIRONMENT
+from mockllm.protocols.openai_common import ENVIRONMENT
 
 __all__ = ["ENVIRONMENT"]
