@@ -6,15 +6,13 @@ the scenario is selected beside those that are served. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex
@@ -22,7 +20,6 @@ from mockllm.matching.naming import named_scenario
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import WireProtocol
 from mockllm.recording.drafting.naming import free_name, slug
-from mockllm.recording.drafting.yaml_drafting import echoed
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (
@@ -31,7 +28,6 @@ from mockllm.scenario.model import (
     Scenario,
     TextCondition,
     TextPart,
-    ToolPart,
     TurnSpec,
 )
 from mockllm.scenario.parts import TOOL_NAME
@@ -43,7 +39,6 @@ _LONGEST = 500
 """Characters of a text that a condition compares as a whole; of a longer one a part must occur."""
 
 _PART = 200
-_SHORT = 120
 _MOST_BODY = 2_000
 _MOST_CALLS = 100
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*").fullmatch
@@ -51,9 +46,6 @@ _TOOL = re.compile(TOOL_NAME).fullmatch
 _GLOB = re.compile(r"([*?[])")
 _NO_TEXT = re.compile("[\ud800-\udfff]+")
 """Half of a surrogate pair: no YAML can have it."""
-
-_NO_COMMENT = re.compile("[^\n -~\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-"""What a comment must not have: other line ends, and what is no character of YAML."""
 
 _EXTRAS = ("model", "system", "tools", "stream", "body")
 
@@ -135,15 +127,14 @@ def _drafts(
     served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
 ) -> Iterator[Scenario]:
     """The ways to write the scenario, the best first."""
-    answer = TurnSpec(reply=(TextPart(_answer_text(request)),))
+    answer = TurnSpec(reply=(TextPart("Write the answer here."),))
     named = named_scenario(served, request, headers)
     if named is not None:
         known = served.by_name.get(named)
         if known is not None:
             yield from _longer(known, request, answer)
         elif _NAME(named):
-            for turns in _earlier(read_history(request.messages).turns):
-                yield Scenario(named, (*turns, answer))
+            yield Scenario(named, (*_earlier(read_history(request.messages).turns), answer))
         return
     name = _free_name(served, request)
     for match, turns in _beginnings(served, request):
@@ -164,8 +155,7 @@ def _longer(known: Scenario, request: Request, answer: TurnSpec) -> Iterator[Sce
     apis = known.apis and tuple(dict.fromkeys((*known.apis, request.api)))
     history = read_history(request.messages).turns
     more = max(0, len(history) - len(known.turns))
-    for turns in _earlier(history[len(history) - more :]):
-        yield replace(known, turns=(*known.turns, *turns, answer), apis=apis)
+    yield replace(known, turns=(*known.turns, *_earlier(history[:more]), answer), apis=apis)
     if not history and request.previous is not None:
         yield replace(known, turns=(*known.turns, answer), apis=apis)
 
@@ -184,15 +174,18 @@ def _beginnings(
     since = [turn for turn in history if turn.end > last]
     user = _condition(request.messages[last].text) if users else None
     if user is not None:
-        for turns in _earlier(since):
-            for match in _further(Match(user=user), request):
-                yield match, turns
-    for turns in _earlier(history):
-        for match in _further(Match(), request):
-            if match.conditions:
-                yield match, turns
-        if not served.fallbacks:
-            yield Match(anything=True), turns
+        for match in _further(Match(user=user), request):
+            yield match, _earlier(since)
+    for match in _further(Match(), request):
+        if match.conditions:
+            yield match, _earlier(history)
+    if not served.fallbacks:
+        yield Match(anything=True), _earlier(history)
+
+
+def _earlier(history: Sequence[ModelTurn]) -> tuple[TurnSpec, ...]:
+    """A turn for each of a history; whatever the model said there."""
+    return tuple(TurnSpec(reply=(AutoPart(),)) for _ in history)
 
 
 def _further(match: Match, request: Request) -> Iterator[Match]:
@@ -241,49 +234,6 @@ def _condition(text: str) -> TextCondition | None:
     return TextCondition("contains", longest[:_PART].strip()) if longest else None
 
 
-# Turns
-
-
-def _earlier(history: Sequence[ModelTurn]) -> Iterator[tuple[TurnSpec, ...]]:
-    """The turns of a history as the turns of a scenario: as they were, then as automatic ones, for
-    calls that no scenario can have."""
-    with suppress(MockLLMError, ValueError):
-        yield tuple([echoed(_short(turn)) for turn in history])
-    if history:
-        yield tuple(TurnSpec(reply=(AutoPart(),)) for _ in history)
-
-
-def _short(turn: ModelTurn) -> ModelTurn:
-    """A turn with the beginning of its text, and with its calls."""
-    calls = tuple(
-        CallEcho(call.id, call.name, call.arguments if len(call.arguments) <= _MOST_BODY else "{}")
-        for call in turn.calls[:_MOST_CALLS]
-    )
-    text = _NO_TEXT.sub("\ufffd", turn.text[:_SHORT])
-    return ModelTurn((Message("assistant", text, calls),), (), 0)
-
-
-def _answer_text(request: Request) -> str:
-    """The text of the answer: of the form that the request wants, if that is JSON."""
-    if request.output_schema is not None:
-        sample = _sample(request.output_schema)
-        if sample is not None:
-            return sample
-    return "Write the answer here."
-
-
-def _sample(schema: Mapping[str, Any]) -> str | None:
-    """A JSON value for a schema; None where none is found in a short time."""
-    from mockllm.replay.auto.schema_sample import bounded_sample
-
-    try:
-        value = bounded_sample(dict(schema) or {"type": "object"}, 2_000).value
-        text = json.dumps(value, ensure_ascii=False)
-    except (MockLLMError, ValueError, RecursionError):
-        return None
-    return None if _NO_TEXT.search(text) or len(text) > 8 * _MOST_BODY else text
-
-
 # The file
 
 
@@ -299,30 +249,6 @@ def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Ske
     if known is not None:
         lines = [f"# In place of the scenario {known.name}: the request is past its last turn."]
     lines.append("# Change the answer, and the conditions if similar requests are to get it, too.")
-    text = "\n".join((*lines, dump(scenario))) + _with_call(scenario, request)
+    text = "\n".join((*lines, dump(scenario)))
     file = known.file if known is not None and known.file else f"{scenario.name}.yaml"
     return Skeleton(text, file, scenario)
-
-
-def _with_call(scenario: Scenario, request: Request) -> str:
-    """A comment with the last turn as two: a tool call, and the answer after its result."""
-    tool = next((one for one in request.tools if _TOOL(one.name) and not one.custom), None)
-    if tool is None or request.tool_choice == "none":
-        return ""
-    arguments = _sample(tool.parameters) or "{}"
-    call = TurnSpec(reply=(ToolPart(tool.name, None, arguments),))
-    loaded = _loaded(replace(scenario, turns=(*scenario.turns[:-1], call, scenario.turns[-1])))
-    if loaded is None:
-        return ""
-    turns = dump(Scenario(scenario.name, loaded.turns[-2:]))
-    lines = turns[turns.index("\nturns:\n") + 8 :].rstrip("\n").split("\n")
-    if any(_NO_COMMENT.search(line) for line in lines):
-        return ""
-    return "\n".join(
-        (
-            "",
-            "# To call a tool first, write this in place of the last turn:",
-            *(f"# {line}" for line in lines),
-            "",
-        )
-    )

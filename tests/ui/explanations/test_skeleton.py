@@ -115,24 +115,6 @@ def test_a_conversation_past_its_end_gets_a_further_turn(api):
         ]
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_the_comment_with_a_call_is_a_scenario_that_loads(api):
-    with known(api) as protocol:
-        from mockllm.core.request import OfferedTool
-
-        schema = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
-        body = protocol.client.first_request("m", "weather: here?")
-        body |= protocol.client.tools([OfferedTool("get", "x", schema)])
-        found, _, scenario = skeleton_answers(protocol, "m", body)
-        text, _, comment = found["skeleton"].partition("\n# To call a tool first")
-        lines = [line.removeprefix("# ") for line in comment.split("\n")[1:]]
-        head = text[: text.index("turns:\n") + 7]
-        (other,) = loads(head + "\n".join(lines))
-        assert (other.name, len(other.turns)) == (scenario.name, 2)
-        again = played(protocol, "m", body, Player([other]))
-        assert (again.outcome, again.turn) == ("played", 0)
-
-
 def test_two_scenarios_that_match_equally_well_give_one_that_matches_better():
     with known("chat") as protocol:
         others = (
