@@ -61,8 +61,8 @@ def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
     source = ROOT / "examples" / "runners"
     files = (one for one in source.rglob("*") if one.is_file() and one.suffix != ".pyc")
     assert {f"mockllm/conformance/runners/{one.relative_to(source)}" for one in files} == runners
-    pages = {one.name for one in (ROOT / "mockllm" / "server" / "ui" / "site").iterdir()}
-    assert {f"mockllm/server/ui/site/{name}" for name in pages} <= names
+    pages = {one.name for one in (ROOT / "mockllm" / "ui" / "site").iterdir()}
+    assert {f"mockllm/ui/site/{name}" for name in pages} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
     metadata = next(name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:

@@ -68,7 +68,6 @@ UNTELLING_FILES: set[str] = {
     "mockllm/recording/store/beside.py",
     "mockllm/replay/kinds.py",
     "mockllm/server/about.py",
-    "mockllm/server/ui/attached.py",
 }
 
 

@@ -20,6 +20,7 @@ from mockllm.cli.serving.listening import (
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan
+from mockllm.ui.opening import live_page
 
 __all__ = ["record"]
 
@@ -90,7 +91,7 @@ def record(
                 paths=api_paths + agui_paths,
                 log=None if quiet else report.exchange,
                 faults=faults,
-                ui=ui,
+                page=live_page if ui else None,
                 record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )

@@ -25,6 +25,7 @@ from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
+from mockllm.ui.opening import live_page
 
 __all__ = ["cannot_listen", "serve"]
 
@@ -169,7 +170,7 @@ def serve(
             faults=faults,
             state=state,
             notice=report.notice,
-            ui=ui,
+            page=live_page if ui else None,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.recording.proxy import Proxy
-    from mockllm.server.ui.recorded import Recorded
+    from mockllm.server.recording.recorded_lines import RecordedLines
 
 __all__ = ["Answers", "Forward"]
 
@@ -70,7 +70,7 @@ class Answers:
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
-        self.recorded: Recorded | None = None
+        self.recorded: RecordedLines | None = None
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS.values(), path_routes(PROTOCOLS, options.paths))
@@ -118,10 +118,10 @@ class Answers:
         from mockllm.server.recording.proxy import Proxy
 
         names = [scenario.name for scenario in self._scenarios]
-        if self.options.ui and options.mode != "none":
-            from mockllm.server.ui.recorded import Recorded
+        if self.options.page is not None and options.mode != "none":
+            from mockllm.server.recording.recorded_lines import RecordedLines
 
-            self.recorded = Recorded(options)
+            self.recorded = RecordedLines(options)
             options = self.recorded.options
         self.proxy = Proxy(options, self._serving, names, self.options.faults)
         self.proxy.patience = self.options.patience

@@ -30,6 +30,7 @@ from mockllm.server.control.metrics import Snapshot, make_metrics
 from mockllm.server.control.responses import ControlAnswers
 from mockllm.server.control.routes import Control
 from mockllm.server.control.server_requests import About
+from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.body_reading import brief, is_malformed, silent
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
@@ -43,7 +44,6 @@ from mockllm.server.http.request_target import (
 from mockllm.server.http.sending import break_off
 from mockllm.server.last_resort import failure, note_failure, too_deep
 from mockllm.server.options import ServerOptions
-from mockllm.server.ui.attached import Attached
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_answers import SharedAnswers
@@ -92,11 +92,10 @@ class Handler:
         sessions.on_evicted = self.assigned.evict
         control = Control(sessions, self.assigned, PROTOCOLS, self.answers.player_of, options.paths)
         access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-        self._control = ControlAnswers(control, access, self._figures)
+        self.ui = ServerView(self.answers, sessions, options.page)
+        self._control = ControlAnswers(control, access, self._figures, self.ui)
         self.readiness = self._control.readiness
         self.shared: SharedAnswers | None = None
-        self.ui = Attached(self, enabled=options.ui)
-        self._control.page = self.ui.page if options.ui else None
         self._about = About(self._control, self.answers)
 
     def _figures(self) -> Snapshot:
@@ -114,7 +113,8 @@ class Handler:
             self.answers.refusal,
             self.metrics.store_failed,
         )
-        self._control.control.shared = SharedControl(self.shared, self.assigned)
+        self.ui.shared = SharedControl(self.shared, self.assigned)
+        self._control.control.shared = self.ui.shared
         self.readiness.checks.append(state.problem)
         state.figures = self._figures
         self._control.gather = state.all_figures

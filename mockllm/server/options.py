@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
     from mockllm.replay.sessions.session import Exchange
+    from mockllm.server.control.page import Page
 
 
 __all__ = ["RecordMode", "RecordOptions", "ServerOptions"]
@@ -86,7 +87,8 @@ class ServerOptions:
         listener: a socket that is bound already; None: one of `host` and `port` is made.
         reuse_port: whether other processes listen on the same port (SO_REUSEPORT).
         notice: called with a line about the server itself, such as a store that is away.
-        ui: whether there is a live page at `/_mockllm/ui`, for which the last answers are kept.
+        page: makes the live page at `/_mockllm/ui` of a `ServerView`, such as
+            `mockllm.ui.opening.live_page`; None: there is none.
     """
 
     host: str = "127.0.0.1"
@@ -109,4 +111,4 @@ class ServerOptions:
     listener: socket | None = None
     reuse_port: bool = False
     notice: Callable[[str], None] | None = None
-    ui: bool = True
+    page: Callable[..., Page] | None = None

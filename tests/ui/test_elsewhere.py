@@ -9,6 +9,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.server.options import RecordOptions
+from mockllm.ui.opening import live_page
 from tests.conftest import Served
 from tests.timeouts import GIVE_UP
 from tests.ui.reading import page
@@ -23,7 +24,7 @@ def served(thread: ServerThread, client: httpx.Client) -> Served:
 @pytest.mark.slow
 def test_requests_of_other_processes(tmp_path: Path) -> None:
     """A page shows what every process answered; bytes that another one sent are made again."""
-    options = ServerOptions(state=f"sqlite:{tmp_path / 'state'}")
+    options = ServerOptions(state=f"sqlite:{tmp_path / 'state'}", page=live_page)
     with (
         ServerThread(loads(SCENARIOS), options) as first,
         ServerThread(loads(SCENARIOS), options) as second,
@@ -51,7 +52,7 @@ def test_what_a_service_answers(tmp_path: Path) -> None:
     record = {"upstreams": {}, "folder": tmp_path / "recorded"}
     with ServerThread(loads(SCENARIOS)) as service:
         record["upstreams"] = {"chat": service.url}
-        options = ServerOptions(record=RecordOptions(**record))
+        options = ServerOptions(record=RecordOptions(**record), page=live_page)
         with (
             ServerThread((), options) as recorder,
             httpx.Client(base_url=recorder.url, timeout=GIVE_UP) as client,

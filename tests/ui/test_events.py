@@ -15,7 +15,8 @@ from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.ui.live import Live, Sources, _Page
+from mockllm.ui.live import Live, Sources, _Page
+from mockllm.ui.opening import live_page
 from tests.conftest import Served
 from tests.timeouts import GIVE_UP
 from tests.ui.reading import HOSTILE, page
@@ -176,7 +177,7 @@ def test_a_page_that_misses_more_than_rows_connects_again() -> None:
 
 def test_a_stopping_server_ends_the_events_at_once() -> None:
     """Pages are no answers that a server waits for: its grace has no part in it."""
-    with ServerThread(loads(SCENARIO), ServerOptions(grace=3600)) as thread:
+    with ServerThread(loads(SCENARIO), ServerOptions(grace=3600, page=live_page)) as thread:
         opened = page(thread.url)
         events = opened.__enter__()
         events.until("ready")
@@ -188,7 +189,7 @@ def test_a_stopping_server_ends_the_events_at_once() -> None:
 def test_files_that_are_broken_show_as_problems() -> None:
     problem = Problem("a.yaml", 3, 5, "turns", HOSTILE[0])
     shown = [{"file": "a.yaml", "line": 3, "column": 5, "message": HOSTILE[0]}]
-    with ServerThread(loads(SCENARIO)) as thread:
+    with ServerThread(loads(SCENARIO), ServerOptions(page=live_page)) as thread:
         with page(thread.url) as events:
             events.until("ready")
             thread.ask(thread.server.note_problems, (problem,))
@@ -211,7 +212,7 @@ def test_foreign_pages_are_refused(serve: Callable[..., Served], path: str) -> N
 
 @pytest.mark.parametrize("path", ["", "/events", "/main.js", "/scenarios"])
 def test_without_the_page(serve: Callable[..., Served], path: str) -> None:
-    served = serve(SCENARIO, ui=False)
+    served = serve(SCENARIO, page=None)
     answer = served.http.get(f"/_mockllm/ui{path}")
     assert answer.status_code == 404
     assert "--no-ui" in answer.json()["error"]["message"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mockllm.server.ui.pages import POLICY, names
+from mockllm.ui.site_files import POLICY, names
 from tests.conftest import Served
 
 SCENARIO = "scenario: hello\nmatch: {user: hello}\nturns: [{reply: {text: hi}}]\n"
@@ -68,6 +68,6 @@ def test_small_enough_to_read() -> None:
     """All files together; the aim was 1,500 lines, and this bound keeps them from growing."""
     from importlib.resources import files
 
-    site = files("mockllm.server.ui") / "site"
+    site = files("mockllm.ui") / "site"
     lines = sum(len((site / name).read_text().splitlines()) for name in names())
     assert lines < 2200

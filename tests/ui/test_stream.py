@@ -14,8 +14,8 @@ from mockllm.core.visible_bytes import plain_lines, visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.ui.sent import KEEPS, SentAnswers
-from mockllm.server.ui.stream_json import Sent, left_of, stream_json
+from mockllm.server.control.sent_answers import KEEPS, SentAnswers
+from mockllm.ui.stream_json import Sent, left_of, stream_json
 from tests.conftest import Served
 from tests.ui.test_events import KEYS, ask
 

@@ -236,7 +236,7 @@ async def _serve(
             keys=keys,
             further=further,
             elsewhere=server.elsewhere,
-            page=f"{server.url}/_mockllm/ui" if server.options.ui else "",
+            page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
         )
         if record is not None:
             report.recording(record)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_site", "overview_page"]
 
-_STREAM_STYLE = FOLDER.parents[1] / "server" / "ui" / "site" / "stream.css"
+_STREAM_STYLE = FOLDER.parents[1] / "ui" / "site" / "stream.css"
 """How streams look, here and in the live page."""
 
 _MOST = 1_000_000

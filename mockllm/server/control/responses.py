@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
@@ -20,13 +20,11 @@ from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.metrics import Snapshot, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control
+from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.body_reading import closes
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.journal_delivery import deliver_parts
 from mockllm.server.readiness import Readiness
-
-if TYPE_CHECKING:
-    from mockllm.server.ui.routes import LivePage
 
 __all__ = ["ControlAnswers"]
 
@@ -42,6 +40,7 @@ class ControlAnswers:
 
     Args:
         figures: the figures of this process.
+        view: has the live page, if there is one.
     """
 
     def __init__(
@@ -49,12 +48,12 @@ class ControlAnswers:
         control: Control,
         access: ControlAccess,
         figures: Callable[[], Snapshot],
+        view: ServerView,
     ) -> None:
         self.control = control
         self._access = access
         self.readiness = Readiness()
-        self.page: Callable[[], LivePage] | None = None
-        """The live page; None: there is none."""
+        self.view = view
 
         async def own() -> Snapshot:
             return figures()
@@ -113,11 +112,12 @@ class ControlAnswers:
         headers: Mapping[str, str],
         own: Mapping[str, str],
     ) -> web.StreamResponse:
-        if self.page is None:
+        page = self.view.page()
+        if page is None:
             raise RequestError(
-                "This server has no live page: it was started with --no-ui.", status=404
+                "This server has no live page; `mockllm serve` has one without --no-ui.", status=404
             )
-        return await self.page().respond(request, exchange, target, headers, own)
+        return await page.respond(request, exchange, target, headers, own)
 
     async def _open(
         self, path: str, player: Player, headers: Mapping[str, str], own: dict[str, str]

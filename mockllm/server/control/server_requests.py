@@ -68,7 +68,7 @@ class About:
         if path == "/" and self._shows_front_page(request.method, session, headers):
             count = len(self._answers.player_of(session).served.scenarios)
             root = f"/s/{session}" if named else ""
-            ui = self._control.page is not None
+            ui = self._answers.options.page is not None
             page = front_page(request, headers, root, PROTOCOLS, count, ui=ui)
             return deliver(
                 request, without_body(page) if request.method == "HEAD" else page, exchange

@@ -16,7 +16,7 @@ from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, ToolPart
 from mockllm.scenario.model import TurnSpec as Turn
-from mockllm.server.ui.explanation import explanation_json
+from mockllm.ui.explanation import explanation_json
 from tests.ui.explanations.requests import APIS, bodies, known, names, played, request_of
 
 words = st.sampled_from(["a", "b", "ab", "- a: b", "x", "Say"])
@@ -218,7 +218,7 @@ def test_the_file_and_the_line_of_a_scenario_are_known(tmp_path):
 def test_a_body_may_be_nested_as_deeply_as_it_can_be_read():
     import json
 
-    from mockllm.server.ui.conversation import conversation_json
+    from mockllm.ui.conversation import conversation_json
 
     text = (
         "scenario: deep\nmatch: {user: hi, body: {deep: [1], x: 1}}\nturns: [{reply: {text: x}}]\n"

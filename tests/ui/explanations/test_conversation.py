@@ -15,8 +15,8 @@ from mockllm.core.turn import ToolCall
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.ui.conversation import conversation_json
-from mockllm.server.ui.findings import findings_json
+from mockllm.ui.conversation import conversation_json
+from mockllm.ui.findings import findings_json
 from tests.timeouts import GIVE_UP
 from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known
 

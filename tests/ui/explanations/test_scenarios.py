@@ -13,9 +13,10 @@ from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.shipped import shipped_scenarios
-from mockllm.server.ui.copying_texts import curl_texts
-from mockllm.server.ui.copying_texts import test_text as copied_test
-from mockllm.server.ui.scenario_json import scenario_entry, scenario_json
+from mockllm.ui.copying_texts import curl_texts
+from mockllm.ui.copying_texts import test_text as copied_test
+from mockllm.ui.opening import live_page
+from mockllm.ui.scenario_json import scenario_entry, scenario_json
 from tests.timeouts import GIVE_UP
 
 TWO = """\
@@ -161,7 +162,7 @@ def test_the_tests_to_copy_pass(file, tmp_path):
 
 
 def test_the_page_serves_scenarios_and_explanations(file):
-    with ServerThread(load(file)) as server:
+    with ServerThread(load(file), ServerOptions(page=live_page)) as server:
         ui = f"{server.url}/_mockllm/ui"
         with httpx.Client(timeout=GIVE_UP) as client:
             sent = {"model": "m", "messages": [{"role": "user", "content": "<b>hi"}]}
@@ -195,7 +196,7 @@ def test_the_page_serves_scenarios_and_explanations(file):
 
 
 def test_scenarios_of_sessions_are_found():
-    with ServerThread([]) as server:
+    with ServerThread([], ServerOptions(page=live_page)) as server:
         own = "scenario: own\nturns: [{reply: {text: x}}]\n"
         sessions = f"{server.url}/_mockllm/sessions"
         made = {"session": "s", "scenarios": [own]}

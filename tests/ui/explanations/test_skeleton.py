@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.server.ui.explanation import explanation_json
+from mockllm.ui.explanation import explanation_json
 from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known, played
 
 OTHERS = """\

@@ -13,7 +13,7 @@ from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
 from mockllm.scenario.files import MAX_FILE
 from mockllm.scenario.model import AnyPart, Scenario, TextPart, ToolPart, TurnSpec
-from mockllm.server.ui.copying_texts import curl_texts, test_text
+from mockllm.ui.copying_texts import curl_texts, test_text
 
 __all__ = ["scenario_entry", "scenario_json"]
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from aiohttp import web
@@ -20,18 +20,14 @@ from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.routes import base_urls
+from mockllm.server.control.sent_answers import KEEPS
+from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
-from mockllm.server.state.shared_control import SharedControl
-from mockllm.server.ui.answers import made_sent, sent_of
-from mockllm.server.ui.attached import Attached
-from mockllm.server.ui.live import MOST_ROWS, Live, Sources
-from mockllm.server.ui.pages import file_answer
-from mockllm.server.ui.rows import dumps, problem_json, row, session_json
-from mockllm.server.ui.sent import KEEPS
-from mockllm.server.ui.stream_json import stream_json
-
-if TYPE_CHECKING:
-    from mockllm.server.handler import Handler
+from mockllm.ui.live import MOST_ROWS, Live, Sources
+from mockllm.ui.rows import dumps, problem_json, row, session_json
+from mockllm.ui.shown_answers import made_sent, sent_of
+from mockllm.ui.site_files import file_answer
+from mockllm.ui.stream_json import stream_json
 
 __all__ = ["PREFIX", "LivePage"]
 
@@ -42,20 +38,17 @@ class LivePage:
     """Answers the requests of the live page.
 
     Args:
-        handler: of the server, whose sessions and scenarios are shown.
-        attached: what the server keeps for the page.
+        server: whose sessions and scenarios are shown.
     """
 
-    def __init__(self, handler: Handler, attached: Attached) -> None:
-        self._handler = handler
-        self._answers = handler.answers
-        self._attached = attached
+    def __init__(self, server: ServerView) -> None:
+        self._server, self._answers = server, server.answers
         sources = Sources(
             self._hello,
             self._exchanges,
             self._session_list,
             self._store_away,
-            shared=handler.shared is not None,
+            shared=server.shared is not None,
         )
         self.live = Live(sources, self._set_watch)
         self._away = ""
@@ -64,7 +57,11 @@ class LivePage:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
 
     def _set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
-        self._attached.watch = watch
+        self._server.watch = watch
+
+    def close(self) -> None:
+        """Ends the streams of events to open pages."""
+        self.live.close()
 
     def reloaded(self) -> None:
         """Tells all pages that the scenario files were read again."""
@@ -79,7 +76,7 @@ class LivePage:
 
     def _problems(self) -> list[Mapping[str, Any]]:
         away = [Problem("", 0, 0, "", self._away)] if self._away else []
-        return [problem_json(one) for one in (*away, *self._attached.problems)]
+        return [problem_json(one) for one in (*away, *self._server.problems)]
 
     def _store_away(self, why: str) -> None:
         """Tells all pages that the state store is away, or is back."""
@@ -144,7 +141,7 @@ class LivePage:
             "apis": list(PROTOCOLS),
             "urls": base_urls(PROTOCOLS, f"http://{host}"),
             "recording": None if recorded is None else recorded.about(),
-            "shared": self._handler.shared is not None,
+            "shared": self._server.shared is not None,
             "keeps": KEEPS,
             "max_rows": MOST_ROWS,
             "problems": self._problems(),
@@ -159,10 +156,8 @@ class LivePage:
         return [session_json(one, self._scenarios_of(one)) for one in await self._all_sessions()]
 
     async def _all_sessions(self) -> list[Session]:
-        shared = self._handler.shared
-        if shared is None:
-            return list(self._handler.sessions)
-        return list(await SharedControl(shared, self._handler.assigned).load())
+        shared = self._server.shared
+        return list(self._server.sessions if shared is None else await shared.load())
 
     def _scenarios_of(self, session: Session) -> list[str] | None:
         setup = self._answers.assigned.find(session.name)
@@ -180,11 +175,9 @@ class LivePage:
         return await asyncio.to_thread(self._detail, session, exchange, scenario)
 
     async def _session(self, name: str) -> Session:
-        shared = self._handler.shared
-        if shared is None:
-            found = self._handler.sessions.find(name)
-        else:
-            found = (await SharedControl(shared, self._handler.assigned).load([name])).find(name)
+        shared = self._server.shared
+        sessions = self._server.sessions if shared is None else await shared.load([name])
+        found = sessions.find(name)
         if found is None:
             raise RequestError(f"There is no session {name[:128]!r} any more.", status=404)
         return found
@@ -192,13 +185,13 @@ class LivePage:
     def _detail(
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
-        from mockllm.server.ui.conversation import conversation_json
-        from mockllm.server.ui.explanation import explanation_json
-        from mockllm.server.ui.findings import findings_json
+        from mockllm.ui.conversation import conversation_json
+        from mockllm.ui.explanation import explanation_json
+        from mockllm.ui.findings import findings_json
 
         player = self._answers.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.api or "")
-        sent, why = sent_of(exchange, self._attached.sent, scenario, self._answers.options.speed)
+        sent, why = sent_of(exchange, self._server.sent, scenario, self._answers.options.speed)
         findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
         return {
             "entry": exchange.as_json(),
@@ -214,18 +207,18 @@ class LivePage:
     # Scenarios
 
     async def _scenarios(self) -> dict[str, Any]:
-        from mockllm.server.ui.scenario_json import scenario_entry
+        from mockllm.ui.scenario_json import scenario_entry
 
         played = await self._played()
         scenarios = self._answers.player.served.scenarios
         return {
             "scenarios": [scenario_entry(one, played.get(one.name, {})) for one in scenarios],
             "problems": self._problems(),
-            "at": self._attached.loaded,
+            "at": self._server.loaded,
         }
 
     async def _scenario(self, name: str, host: str) -> dict[str, Any]:
-        from mockllm.server.ui.scenario_json import scenario_entry, scenario_json
+        from mockllm.ui.scenario_json import scenario_entry, scenario_json
 
         scenario = self._named(name)
         entry = scenario_entry(scenario, (await self._played()).get(name, {}))
@@ -245,7 +238,7 @@ class LivePage:
         scenario = self._answers.player.served.by_name.get(name)
         if scenario is not None:
             return scenario
-        for session in self._handler.sessions.names:  # which may have scenarios of their own
+        for session in self._server.sessions.names:  # which may have scenarios of their own
             scenario = self._answers.player_of(session).served.by_name.get(name)
             if scenario is not None:
                 return scenario

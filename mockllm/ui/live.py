@@ -19,7 +19,7 @@ from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.http.delivery import CLOSE
 from mockllm.server.http.sending import send
-from mockllm.server.ui.rows import dumps, key_of, row
+from mockllm.ui.rows import dumps, key_of, row
 
 __all__ = ["MOST_ROWS", "Live", "Sources", "event_bytes"]
 

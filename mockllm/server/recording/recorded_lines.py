@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.lines import Line
     from mockllm.server.options import RecordOptions
 
-__all__ = ["Recorded"]
+__all__ = ["RecordedLines"]
 
 _MOST = 500
 
 
-class Recorded:
+class RecordedLines:
     """The lines of a recorder, the newest ones, and how many of each kind there were.
 
     Args:

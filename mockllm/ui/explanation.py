@@ -26,8 +26,8 @@ from mockllm.replay.body import parse_object
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Match, Scenario
-from mockllm.server.ui.route_skeleton import route_skeleton
-from mockllm.server.ui.skeleton import Skeleton, request_skeleton, selected
+from mockllm.ui.route_skeleton import route_skeleton
+from mockllm.ui.skeleton import Skeleton, request_skeleton, selected
 
 __all__ = ["explanation_json"]
 

@@ -16,8 +16,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
-from mockllm.server.ui.sent import KEEPS, SentAnswers
-from mockllm.server.ui.stream_json import Sent, left_of
+from mockllm.server.control.sent_answers import KEEPS, SentAnswers
+from mockllm.ui.stream_json import Sent, left_of
 
 __all__ = ["made_sent", "sent_of"]
 

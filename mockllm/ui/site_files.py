@@ -30,14 +30,14 @@ _TYPES = {
 @cache
 def names() -> frozenset[str]:
     """The names of the files."""
-    site = files("mockllm.server.ui") / "site"
+    site = files("mockllm.ui") / "site"
     return frozenset(one.name for one in site.iterdir() if one.name.rpartition(".")[2] in _TYPES)
 
 
 @cache
 def _read(name: str) -> tuple[bytes, str]:
     """A file, and its tag: another one for other bytes."""
-    data = (files("mockllm.server.ui") / "site" / name).read_bytes()
+    data = (files("mockllm.ui") / "site" / name).read_bytes()
     return data, f'"{hashlib.sha256(data).hexdigest()[:32]}"'
 
 

@@ -1,5 +1,5 @@
 """The live page at `/_mockllm/ui`: its files, what it reads, and what it is sent.
 
 The pages run in a browser (`site/`), and everything that they show comes from the routes here.
-Nothing here is imported before a page is opened, except `sent`, which keeps the last answers.
+Nothing but `opening` is imported before a page is opened. The server knows none of it.
 """

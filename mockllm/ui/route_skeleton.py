@@ -12,7 +12,7 @@ from mockllm.recording.drafting.naming import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, RouteAnswer, RouteSpec, Scenario, TextCondition, TurnSpec
-from mockllm.server.ui.skeleton import Skeleton
+from mockllm.ui.skeleton import Skeleton
 
 __all__ = ["route_skeleton"]
 
