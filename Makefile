@@ -1,7 +1,10 @@
 # make demo   install and play a scenario end to end
-# make test   install what tests need and run everything
-# make check  ruff, mypy --strict and the fast tests, within a minute; run before each commit
-# make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of `make test`
+# make check  lint, import rules, types and the quick tests, within a minute; run before each commit
+# make test   install what tests need, then lint, import rules, types and all tests but the heavy
+#             ones, whose number it prints; some eight minutes on two cores
+# make test-all  all of that and the tests that need heavy tool chains (Go, Java, Rust, llama.cpp),
+#             every client of docs/clients.md, and mutation; an hour; run before a release
+# make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes a quarter of an hour
 # make site   the whole report on these clients, into build/site
 # make bench  all benchmarks
@@ -29,10 +32,11 @@ LLAMA := .venv-llama/.installed
 # Other pytest plugins that mock LLMs, beside which ours has to work.
 OTHERS := .venv-collisions/.installed
 
-# Tool chains of runners, a browser, and what stands around several servers: `command:package` of
-# Debian. Where they cannot be installed, the tests with them skip and say so.
-DEBIAN := go:golang-go javac:default-jdk-headless chromium:chromium chromedriver:chromium-driver \
-	nginx:nginx redis-server:redis-server docker-compose:docker-compose
+# A browser, and what stands around several servers: `command:package` of Debian. Where they cannot
+# be installed, the tests with them skip and say so. HEAVY are the tool chains of further runners.
+DEBIAN := chromium:chromium chromedriver:chromium-driver nginx:nginx redis-server:redis-server \
+	docker-compose:docker-compose
+HEAVY := go:golang-go javac:default-jdk-headless cargo:cargo
 APT := --yes -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20
 
 # Schemas of compose files and Kubernetes' resources, which take 100 MB; without them tests skip.
@@ -44,26 +48,48 @@ OLDEST := .venv-aiohttp/.installed
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test aiohttp-oldest ready debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
+PYTEST := -n 2 --dist worksteal
+
+# Folders whose tests are all marked slow: not even imported by `make check`.
+SLOW := tests/clients tests/conformance/node_clients tests/deployment/balancer
+
+.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
 
-test:
+test: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest $(PYTEST) -m "not heavy"
 	@$(MAKE) --no-print-directory aiohttp-oldest
 
-# Without the tests of SDKs, which are not installed there, and of recorders that are killed.
+test-all: lint types
+	@$(MAKE) --no-print-directory --jobs 4 ready-all
+	$(BIN)/python -m pytest $(PYTEST)
+	@$(MAKE) --no-print-directory aiohttp-oldest-all
+	$(BIN)/python -m tools.kit_mutants
+	@$(MAKE) --no-print-directory mutants
+
+# What mockllm uses of aiohttp without a promise, and the server itself.
 aiohttp-oldest: $(OLDEST)
-	@if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest -n 2 --dist worksteal tests/server \
-		--ignore tests/server/recording/test_recording_clients.py --ignore tests/server/recording/test_killed_recorder.py \
+	@$(call with_oldest,tests/server/test_aiohttp_internals.py tests/server/test_server.py)
+
+# Without the tests of SDKs, which are not installed there, and of recorders that are killed.
+aiohttp-oldest-all: $(OLDEST)
+	@$(call with_oldest,tests/server --ignore tests/server/browser_fetch \
+		--ignore tests/server/recording/test_recording_clients.py \
+		--ignore tests/server/recording/test_killed_recorder.py \
 		--ignore tests/server/test_responses_items.py --ignore tests/server/test_signals.py \
-		--ignore tests/server/test_hostile_schemas.py; \
+		--ignore tests/server/test_hostile_schemas.py)
+
+with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PYTEST) $(1); \
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
 
-# Everything that the tests need; what takes time here is fetching and unpacking.
-ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(LLAMA) $(SCHEMAS)
+# Everything that `make test` needs; what takes time here is fetching and unpacking.
+ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS)
+
+ready-all: conformance-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
+	@$(MAKE) --no-print-directory debian DEBIAN="$(DEBIAN) $(HEAVY)"
 
 # Everything that the clients of docs/clients.md need; the frameworks take minutes.
 conformance-ready: ready $(ENVIRONMENTS)
@@ -76,8 +102,8 @@ debian:
 	then echo "installed $$missing"; \
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
-check: $(VENV)/.installed-test lint types
-	MOCKLLM_QUICK=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" --hypothesis-profile=fast --ignore tests/clients
+check: lint types
+	$(BIN)/python -m pytest $(PYTEST) -q -m "not slow" --hypothesis-profile=fast $(SLOW:%=--ignore %)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
 from tests.cases import choose_cases
-from tests.sampling import is_left_out
 from tests.timeouts import GIVE_UP
 
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
@@ -60,35 +59,32 @@ def serve() -> Iterator[Callable[..., Served]]:
         yield start
 
 
-LEFT_OUT: pytest.StashKey[int] = pytest.StashKey()
+HEAVY: pytest.StashKey[int] = pytest.StashKey()
+_OF_WORKERS: pytest.StashKey[list[int]] = pytest.StashKey()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says how many tests were left out, also where workers ran the others."""
+    """Says how many tests a run leaves to `make test-all`, also where workers run the others."""
     config = terminalreporter.config
-    counts = [config.stash.get(LEFT_OUT, 0), *config.stash.get(_OF_WORKERS, [])]
-    if any(counts):
+    counts = [config.stash.get(HEAVY, 0), *config.stash.get(_OF_WORKERS, [])]
+    if "not heavy" in config.option.markexpr and max(counts):
         terminalreporter.write_line(
-            f"{max(counts)} tests that repeat others were left out; MOCKLLM_ALL=1 runs them "
-            "(tests/sampling.py)"
+            f"{max(counts)} tests that need heavy tool chains are left to `make test-all`"
         )
-
-
-_OF_WORKERS: pytest.StashKey[list[int]] = pytest.StashKey()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+        output["heavy"] = session.config.stash.get(HEAVY, 0)
 
 
 class _Workers:
-    """Collects what the workers of pytest-xdist left out."""
+    """Collects how many heavy tests the workers of pytest-xdist know; each knows all."""
 
     def pytest_testnodedown(self, node: Any) -> None:
-        found = node.config.stash.setdefault(_OF_WORKERS, [])
-        found.append(getattr(node, "workeroutput", {}).get("left_out", 0))
+        counts = node.config.stash.setdefault(_OF_WORKERS, [])
+        counts.append(getattr(node, "workeroutput", {}).get("heavy", 0))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,20 +101,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Workers())
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as slow the tests with client SDKs, those that run pytest, and the modules in `SLOW`.
-    Leaves out tests that repeat others (`tests/sampling.py`).
+    """Marks as slow the heavy tests, those with client SDKs, those that run pytest, and the modules
+    in `SLOW`.
 
     Importing an SDK takes longer than all the tests that use it.
     """
-    named = [one for one in config.args if one.partition("::")[0].endswith(".py")]
-    named = [one.partition("::")[0] for one in named]
-    left_out = [item for item in items if is_left_out(item.nodeid, named)]
-    if left_out:
-        config.stash[LEFT_OUT] = len(left_out)
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not is_left_out(item.nodeid, named)]
+    config.stash[HEAVY] = sum(item.get_closest_marker("heavy") is not None for item in items)
     for item in items:
         runs_pytest = "pytester" in getattr(item, "fixturenames", ())
-        if "clients" in item.path.parts or runs_pytest or item.path.stem in SLOW:
+        of_clients = "clients" in item.path.parts or item.path.stem in SLOW
+        if item.get_closest_marker("heavy") or runs_pytest or of_clients:
             item.add_marker(pytest.mark.slow)

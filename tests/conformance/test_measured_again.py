@@ -12,7 +12,7 @@ from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results_file import read_results
 from tests.cases import for_all
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 
 _CASES = 6
 """Of each client: what takes time is its start."""

@@ -15,7 +15,7 @@ from tests.upstreams import gguf
 from tests.upstreams.conversations import CONVERSATIONS, Chat, Responses, transcript
 from tests.upstreams.raw import REQUESTS, post
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 
 APIS = ("chat", "responses", "anthropic")
 LENGTH = {"chat": "max_tokens", "responses": "max_output_tokens", "anthropic": "max_tokens"}

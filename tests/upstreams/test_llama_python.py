@@ -13,7 +13,7 @@ from tests.upstreams import gguf
 from tests.upstreams.conversations import TOOLS, Chat, transcript
 from tests.upstreams.raw import REQUESTS, post
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.heavy
 
 PROMPT = "Where does the train go?"
 PLAIN = {"temperature": 0, "seed": 1, "max_tokens": 16, "tools": openai.omit}

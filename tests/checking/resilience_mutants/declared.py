@@ -21,7 +21,7 @@ class Mutant:
         changes: pairs of a text that is in the client's files exactly once, and of what replaces
             it.
         also: further rules that the same bug breaks.
-        sampled: whether ordinary test runs may choose it; not if it takes more than 8 s to find
+        sampled: whether `make test` may play it; not if it takes more than 8 s to find
             it, shows in milliseconds only, or leaves sockets open.
     """
 

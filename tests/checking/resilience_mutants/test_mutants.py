@@ -1,12 +1,11 @@
 """The client of examples/resilient_client is accused of nothing, and each of its mutants under the
-right name. `python -m tests.checking.resilience_mutants` runs them all; here a sample is run."""
+right name. `python -m tests.checking.resilience_mutants` writes the page about them."""
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -21,48 +20,50 @@ from tests.checking.resilience_mutants.playing import Client, Found, cases_of, c
 AGAIN = "python -m tests.checking.resilience_mutants"
 
 
-def _sample() -> list[Mutant]:
-    """A mutant of each rule."""
-    chosen = [[one for one in MUTANTS if one.rule == rule and one.sampled] for rule in RESILIENCE]
-    return [random.choice(some) for some in chosen]
+SAMPLE = tuple(
+    next(one for one in MUTANTS if one.rule == rule and one.sampled) for rule in RESILIENCE
+)
+"""A mutant of each rule; `make test-all` plays all of them."""
+APIS = sorted(PROTOCOLS)[:2]
+"""Enough beside the sample, since most of the client is the same for all APIs."""
 
 
-@pytest.fixture(scope="module")
-def played() -> Iterator[tuple[dict[str, Found], dict[Mutant, Found]]]:
-    """What was found of the client, by API, and of some mutants; all played side by side. Two APIs
-    are enough each time, since most of the client is the same for all."""
+def _played(
+    apis: Iterable[str], mutants: Iterable[Mutant]
+) -> tuple[dict[str, Found], dict[Mutant, Found]]:
+    """What was found of the client, by API, and of mutants; all are played side by side."""
     with clients() as make:
-        apis = random.sample(sorted(PROTOCOLS), 2)
         correct: dict[str, Client] = {api: make(None) for api in apis}
-        mutants: dict[Mutant, Client] = {one: make(one) for one in _sample()}
-        for mutant, client in mutants.items():
+        wrong: dict[Mutant, Client] = {one: make(one) for one in mutants}
+        for mutant, client in wrong.items():
             client.begin(cases_of(mutant))
         for api, client in correct.items():
             client.begin(fault_cases(api))
-        for client in (*correct.values(), *mutants.values()):
+        for client in (*correct.values(), *wrong.values()):
             client.wait()
-        yield (
+        return (
             {api: client.found() for api, client in correct.items()},
-            {mutant: client.found() for mutant, client in mutants.items()},
+            {mutant: client.found() for mutant, client in wrong.items()},
         )
 
 
-@pytest.mark.slow
-def test_the_client_breaks_no_rule(
-    played: tuple[dict[str, Found], dict[Mutant, Found]],
+@pytest.mark.parametrize(
+    ("apis", "mutants"),
+    [
+        pytest.param(APIS, SAMPLE, id="sample", marks=pytest.mark.slow),
+        pytest.param(tuple(PROTOCOLS), tuple(MUTANTS), id="all", marks=pytest.mark.heavy),
+    ],
+)
+def test_mutants_break_their_rule_and_the_client_none(
+    apis: Sequence[str], mutants: Sequence[Mutant]
 ) -> None:
-    """Every rule is judged, and the client keeps it."""
-    for api, found in played[0].items():
+    """Every rule is judged, and the client keeps it. A mutant breaks its rule, and no rule that its
+    bug has nothing to do with."""
+    right, wrong = _played(apis, mutants)
+    for api, found in right.items():
         assert found.texts == {}, api
         assert found.right.keys() == RESILIENCE.keys(), api
-
-
-@pytest.mark.slow
-def test_mutants_are_found_by_their_rule(
-    played: tuple[dict[str, Found], dict[Mutant, Found]],
-) -> None:
-    """A mutant breaks its rule, and no rule that its bug has nothing to do with."""
-    for mutant, found in played[1].items():
+    for mutant, found in wrong.items():
         assert mutant.rule in found.wrong, (mutant.name, found)
         assert found.wrong.keys() <= {mutant.rule, *mutant.also}, (mutant.name, found.texts)
 

@@ -6,6 +6,7 @@ import subprocess
 from functools import cache
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from mockllm.checking import Case, Policy, cases
 from mockllm.checking.cases.variation import PLAIN
@@ -37,12 +38,20 @@ def plain_cuts() -> tuple[Case, ...]:
     return tuple(one for one in all_cases() if one.variation == PLAIN)
 
 
+INSTALLED = ("javascript", "python")
+"""The languages of `make test`; the others' tool chains are for `make test-all`."""
+
+
+def _language(name: str) -> ParameterSet:
+    return pytest.param(name, marks=() if name in INSTALLED else pytest.mark.heavy)
+
+
 def test_every_language_has_its_tools() -> None:
     """No language is left out of these tests."""
     assert set(TOOLS) == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", [_language(one) for one in LANGUAGES])
 def test_the_client_gets_every_case_right(language, tmp_path):
     """At both levels no case is wrong, and every field is judged; another API or level is refused,
     with the reason."""
@@ -71,7 +80,7 @@ def test_the_client_gets_every_case_right(language, tmp_path):
 
 
 @pytest.mark.parametrize("api", OTHER_APIS)
-@pytest.mark.parametrize("language", ["javascript", "python"])
+@pytest.mark.parametrize("language", INSTALLED)
 def test_the_clients_of_other_apis(language, api, tmp_path):
     """The client of each API gets every case right, but for what the language cannot do."""
     command = built(language, tmp_path)
@@ -90,7 +99,7 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("language", BUGS)
+@pytest.mark.parametrize("language", [_language(one) for one in BUGS])
 def test_a_client_that_raises_is_a_crash(language, tmp_path):
     """The place that raised is reported, and the next case is judged by the same process."""
     folder = tmp_path / language

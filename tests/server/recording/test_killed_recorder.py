@@ -18,7 +18,6 @@ import pytest
 
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.replay.loading import load
-from tests.sampling import ALL
 from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
 from tests.server.recording.recorded_server import PATH, assistant, chat
 from tests.timeouts import GIVE_UP
@@ -26,7 +25,7 @@ from tests.timeouts import GIVE_UP
 pytestmark = pytest.mark.slow
 
 RECORD = (sys.executable, "-m", "mockllm", "record", "--quiet", "--port", "0", "--upstream")
-KILLS = 50 if ALL else 20
+KILLS = 20
 RECORDERS = 2
 
 
