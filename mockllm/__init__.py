@@ -69,6 +69,6 @@ def _other_project_is_installed() -> bool:
 
 
 if _other_project_is_installed():
-    from mockllm.cli.installation import warn
+    from mockllm.cli.terminal.installation import warn
 
     warn(stacklevel=2)

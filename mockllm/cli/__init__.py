@@ -32,7 +32,7 @@ _COMMANDS = {
 
 if "__distribution__" not in vars(mockllm):
     # Another project's `mockllm/__init__.py` ran, or none; ours would have looked for collisions.
-    from mockllm.cli.installation import warn
+    from mockllm.cli.terminal.installation import warn
 
     warn(stacklevel=2)
 
@@ -41,7 +41,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     """Prints the version; what is wrong with the installation goes to standard error."""
     if not wanted or context.resilient_parsing:
         return
-    from mockllm.cli.installation import findings, installed_version
+    from mockllm.cli.terminal.installation import findings, installed_version
 
     click.echo(f"mockllm, version {installed_version()}")
     found = findings()

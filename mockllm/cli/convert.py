@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.options.common import EXISTING
-from mockllm.cli.recording import redaction_rules
+from mockllm.cli.options.parameters import EXISTING
+from mockllm.cli.options.recording import redaction_rules
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:

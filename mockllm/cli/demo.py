@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from mockllm.cli.options.common import number, read_scenarios
+from mockllm.cli.options.parameters import number, read_scenarios
 from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 

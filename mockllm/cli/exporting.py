@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.options.common import API, EXISTING, read_scenarios
+from mockllm.cli.options.parameters import API, EXISTING, read_scenarios
 from mockllm.cli.show import scenario_named, scenario_names
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.recording import redaction_options, redaction_rules
+from mockllm.cli.options.recording import redaction_options, redaction_rules
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult

@@ -12,7 +12,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from mockllm.cli.options.common import EXISTING, read_scenarios
+from mockllm.cli.options.parameters import EXISTING, read_scenarios
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.listing import table
-from mockllm.cli.options.common import API
+from mockllm.cli.options.parameters import API
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
 

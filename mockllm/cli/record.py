@@ -9,14 +9,14 @@ from typing import Any, Literal
 import click
 
 from mockllm.cli.options.faults import fault_options
-from mockllm.cli.recording import record_options, recording_options
-from mockllm.cli.recording_summary import RecordingSummary
+from mockllm.cli.options.recording import record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
     run_recording,
     uncollected,
 )
+from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.options.common import EXISTING
+from mockllm.cli.options.parameters import EXISTING
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:

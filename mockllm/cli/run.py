@@ -13,8 +13,8 @@ from types import FrameType
 
 import click
 
-from mockllm.cli.options.common import EXISTING, answering_options, path_options, read_scenarios
 from mockllm.cli.options.faults import fault_options
+from mockllm.cli.options.parameters import EXISTING, answering_options, path_options, read_scenarios
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
@@ -136,7 +136,7 @@ def run(
         server = thread.server
         variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
         code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
-    from mockllm.cli.verdict import Rules, judge
+    from mockllm.cli.terminal.verdict import Rules, judge
 
     rules = Rules(depth, frozenset(leave_out), frozenset(require), once, allow_unplayed)
     verdict = judge(

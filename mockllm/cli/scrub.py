@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from mockllm.cli.options.common import EXISTING
-from mockllm.cli.recording import redaction_rules, secret_options
+from mockllm.cli.options.parameters import EXISTING
+from mockllm.cli.options.recording import redaction_rules, secret_options
 
 __all__ = ["scrub"]
 

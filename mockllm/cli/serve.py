@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.options.common import answering_options, quirk, read_scenarios
 from mockllm.cli.options.faults import fault_options
-from mockllm.cli.recording import record_options, recording_options
-from mockllm.cli.recording_summary import RecordingSummary
+from mockllm.cli.options.parameters import answering_options, quirk, read_scenarios
+from mockllm.cli.options.recording import record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
     cannot_listen,
@@ -19,6 +18,7 @@ from mockllm.cli.serving.listening import (
     run_recording,
     uncollected,
 )
+from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers

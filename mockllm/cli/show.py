@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.common import API, EXISTING, quirk, read_scenarios
+from mockllm.cli.options.parameters import API, EXISTING, quirk, read_scenarios
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Scenario
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mockllm.cli.options.common import EXISTING, read_scenarios
+from mockllm.cli.options.parameters import EXISTING, read_scenarios
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
 

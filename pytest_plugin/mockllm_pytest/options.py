@@ -214,7 +214,7 @@ def upstreams(config: pytest.Config, marked: Iterable[str]) -> dict[str, str]:
     Raises:
         UsageError: a value is not a base URL.
     """
-    from mockllm.cli.recording import services
+    from mockllm.cli.options.recording import services
 
     return {
         **services(config.getini("mockllm_upstream"), {}, "mockllm_upstream"),

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mockllm.cli.verdict import Rules, judge
+from mockllm.cli.terminal.verdict import Rules, judge
 from mockllm.core.target import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Exchange, Session

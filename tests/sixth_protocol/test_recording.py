@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.cli.recording import services
+from mockllm.cli.options.recording import services
 from mockllm.importers import har, sse_dump, vcr
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions

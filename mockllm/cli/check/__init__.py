@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mockllm.cli.options.common import API, EXISTING
+from mockllm.cli.options.parameters import API, EXISTING
 
 __all__ = ["check"]
 

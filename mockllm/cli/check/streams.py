@@ -20,7 +20,7 @@ from mockllm.cli.check.plan import (
     measurement_of,
     print_remarks,
 )
-from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.case_files import FileRunner, write_cases
 from mockllm.conformance.case_names import name_of

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from mockllm.cli.options.common import number, path_options, size
+from mockllm.cli.options.parameters import number, path_options, size
 from mockllm.cli.serving.reloading import follow
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, UsageError
 
 if TYPE_CHECKING:
-    from mockllm.cli.recording_summary import RecordingSummary
+    from mockllm.cli.serving.recording_summary import RecordingSummary
     from mockllm.server.app import MockServer
 
 __all__ = [

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.errors import Problem, ScenarioError
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mockllm.cli.options.common import read_scenarios
+from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput

@@ -40,7 +40,7 @@ def installed_version() -> str:
 def findings() -> tuple[str, ...]:
     """What is wrong with this installation, and last the command that repairs it; empty where
     nothing is wrong."""
-    folder = Path(__file__).parents[1]
+    folder = Path(__file__).parents[2]
     missing = sorted({*_missing_from(folder), *_missing_from_record()})
     found = [
         _collision(),
