@@ -25,48 +25,12 @@ __all__ = [
     "wildcards",
 ]
 
-PREFIXES = (
-    "sk-proj-",
-    "sk-svcacct-",
-    "sk-admin-",
-    "sk-ant-",
-    "sk-or-v1-",
-    "sk-",
-    "sk_live_",
-    "sk_test_",
-    "rk_live_",
-    "rk_test_",
-    "pk_live_",
-    "pk_test_",
-    "whsec_",
-    "AIza",
-    "ya29.",
-    "github_pat_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "glpat-",
-    "xoxa-",
-    "xoxb-",
-    "xoxe-",
-    "xoxo-",
-    "xoxp-",
-    "xoxr-",
-    "xoxs-",
-    "AKIA",
-    "ASIA",
-    "hf_",
-    "gsk_",
-    "xai-",
-    "pplx-",
-    "r8_",
-    "nvapi-",
-    "org-",
-    "proj_",
-    "eyJ",
-)
+_PREFIXES = """
+sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or-v1- sk- sk_live_ sk_test_ rk_live_ rk_test_
+pk_live_ pk_test_ whsec_ AIza ya29. github_pat_ ghp_ gho_ ghu_ ghs_ ghr_ glpat- xoxa- xoxb-
+xoxe- xoxo- xoxp- xoxr- xoxs- AKIA ASIA hf_ gsk_ xai- pplx- r8_ nvapi- org- proj_ eyJ
+"""
+PREFIXES = tuple(_PREFIXES.split())
 """What the keys of well-known services begin with. It is no secret, and stays."""
 
 _STEP = 16

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from mockllm.redaction.find.detector import kind_name, kinds
-from mockllm.redaction.find.gitleaks_rules import GITLEAKS
-from mockllm.redaction.find.patterns import PATTERNS
+from mockllm.redaction.find.patterns import PATTERNS, gitleaks_rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"
@@ -37,7 +36,7 @@ _BY_PLACE = {
 
 def page() -> str:
     """The table of kinds, and the list of those from gitleaks."""
-    rules = {rule[0] for rule in GITLEAKS}
+    rules = {rule.kind for rule in gitleaks_rules()}
     own = {name: on for name, on in kinds().items() if name not in rules}
     rows = [
         f"| `{name}` | {_found_by(name)} | {'yes' if on else 'no'} |" for name, on in own.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.resources import files
 
 __all__ = ["emails", "is_address"]
 
@@ -76,10 +77,10 @@ _LOWER = "abcdefghijklmnopqrstuvwxyz"
 @cache
 def _top_levels() -> frozenset[str]:
     """All top-level domains, those of other scripts in both forms."""
-    from mockllm.redaction.find.top_level_domains import TOP_LEVEL
-
-    other = (name[4:].encode().decode("punycode") for name in TOP_LEVEL if name[:4] == "xn--")
-    return TOP_LEVEL.union(other, _INTERNAL)
+    file = files(__package__ or "") / "top_level_domains.txt"
+    names = file.read_text(encoding="ascii").partition("\n")[2].split()
+    other = (name[4:].encode().decode("punycode") for name in names if name[:4] == "xn--")
+    return frozenset(names).union(other, _INTERNAL)
 
 
 def is_address(text: str) -> bool:

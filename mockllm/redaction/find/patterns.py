@@ -1,24 +1,44 @@
 """What keys of services look like in a text, and credentials that a scheme announces.
 
-The patterns of this module are more generous than those of `gitleaks_rules`, which come after them:
+The patterns of this module are more generous than those of `gitleaks.json`, which come after them:
 a recording is better off without a key of a form that is new. Every pattern has linear time: each
 repetition has a bound, or ends where the next match begins.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.resources import files
+from typing import NamedTuple
 
 from mockllm.redaction.find.assignments import assigned
-from mockllm.redaction.find.gitleaks_rules import GITLEAKS
 from mockllm.redaction.find.randomness import entropy, has_letters_and_digits, looks_random
 from mockllm.redaction.find.triggers import Triggers
 from mockllm.redaction.walk.encodings import is_inside_base64
 
-__all__ = ["PATTERNS", "Pattern", "candidates", "credentials_in", "part_at_end"]
+__all__ = [
+    "PATTERNS",
+    "GitleaksRule",
+    "Pattern",
+    "candidates",
+    "credentials_in",
+    "gitleaks_rules",
+    "part_at_end",
+]
+
+
+class GitleaksRule(NamedTuple):
+    """A kind of key, texts of which it has one, the least entropy in bits for each character (0:
+    any), and its expression."""
+
+    kind: str
+    triggers: str
+    entropy: float
+    regex: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +122,13 @@ def _at_least(least: float, value: str) -> bool:
 
 
 _SEPARATED = re.compile(r"[-_.~]")
+
+
+def gitleaks_rules() -> Iterator[GitleaksRule]:
+    """The rules that `tools/gitleaks_rules.py` has taken from gitleaks."""
+    file = files(__package__ or "") / "gitleaks.json"
+    for rule in json.loads(file.read_text(encoding="utf-8"))["rules"]:
+        yield GitleaksRule(rule["kind"], rule["triggers"], rule["entropy"], rule["regex"])
 
 
 def _gitleaks(kind: str, triggers: str, least: float, regex: str) -> Pattern:
@@ -211,7 +238,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{13,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?",
         run=True,
     ),
-    *(_gitleaks(*rule) for rule in GITLEAKS),
+    *(_gitleaks(*rule) for rule in gitleaks_rules()),
     _pattern(
         "token",
         "earer EARER",

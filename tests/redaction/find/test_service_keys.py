@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockllm.redaction.find.detector import Detector
-from mockllm.redaction.find.gitleaks_rules import GITLEAKS
-from mockllm.redaction.find.patterns import PATTERNS, candidates, credentials_in
+from mockllm.redaction.find.patterns import PATTERNS, candidates, credentials_in, gitleaks_rules
 from mockllm.redaction.find.personal import PERSONAL
 from mockllm.redaction.find.randomness import entropy
 from tests.cases import for_all
@@ -75,7 +74,7 @@ def test_webhooks_and_addresses_with_keys() -> None:
     assert [dsn[slice(*span)] for kind, span in credentials_in(dsn)] == [drawn(32, HEX)]
 
 
-@for_all("rule", GITLEAKS, ids=[rule[0] for rule in GITLEAKS])
+@for_all("rule", tuple(gitleaks_rules()), ids=[rule.kind for rule in gitleaks_rules()])
 @pytest.mark.slow
 def test_a_rule_of_gitleaks_finds_what_it_describes(rule: tuple[str, str, float, str]) -> None:
     """Its triggers lead to it, and the expression finds whatever has its form."""
