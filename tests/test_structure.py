@@ -20,7 +20,6 @@ CROWDED: dict[str, int] = {
     "mockllm/conformance": 40,
     "mockllm/protocols/gemini": 24,
     "mockllm/protocols/openai_responses": 23,
-    "mockllm/scenario": 27,
 }
 """Folders with more modules, and how many."""
 

@@ -2,5 +2,5 @@
 
 `transmission` has what travels, `breaking` applies faults to it, `places` finds where they strike
 in the events that `events` reads. Pure: bytes, times and endings go in and come out. The language
-of faults is in `mockllm.scenario.faults`.
+of faults is in `mockllm.scenario.reading.faults`.
 """

@@ -12,8 +12,8 @@ from dataclasses import replace
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.history import read_history
 from mockllm.matching.positions import PlannedCall, planned_calls
-from mockllm.scenario.conditions import is_position
 from mockllm.scenario.model import Expect, Scenario
+from mockllm.scenario.reading.conditions import is_position
 
 __all__ = ["results_by_id", "with_scenario_ids"]
 

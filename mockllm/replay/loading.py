@@ -10,8 +10,8 @@ from os import PathLike
 
 from mockllm.errors import UsageError
 from mockllm.scenario import load as language
-from mockllm.scenario.locate import KeyPath
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.reading.locate import KeyPath
 
 __all__ = ["VOCABULARY", "load", "loads", "loads_sent"]
 

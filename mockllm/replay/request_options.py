@@ -5,7 +5,7 @@ from __future__ import annotations
 from mockllm.errors import RequestError, UsageError
 from mockllm.quirks import find
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.faults import OF_SERVERS, parse_faults
+from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
 __all__ = ["FAULT_HEADER", "QUIRK_HEADER", "requested_faults", "requested_quirks"]
 

@@ -26,8 +26,8 @@ from mockllm.replay.compilation.byte_cache import byte_bounded
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.compilation.tape_player import Recordings
 from mockllm.replay.sessions.session import Exchange, Session
-from mockllm.scenario.files import MAX_BODY
 from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
+from mockllm.scenario.reading.files import MAX_BODY
 
 __all__ = ["RouteCall", "RoutePlayer", "route_answer"]
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mockllm.scenario import model as m
-from mockllm.scenario.conditions import is_position
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
-from mockllm.scenario.locate import KeyPath
-from mockllm.scenario.routes import check_route
+from mockllm.scenario.reading.conditions import is_position
+from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.routes import check_route
+from mockllm.scenario.reading.wording import excerpt, suggestion
 from mockllm.scenario.schema_validation import Schemas
-from mockllm.scenario.wording import excerpt, suggestion
 
 __all__ = ["Mistake", "check"]
 

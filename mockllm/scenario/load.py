@@ -1,8 +1,8 @@
 """YAML to scenarios, or to the list of all problems.
 
-The steps are in the modules beside this one: `files` reads the text, `nodes` parses it to bounded
-trees, `document` reads the trees, `check` applies the rules between values, `locate` finds the
-line of a problem. This module runs them and compares scenarios with each other.
+The steps are in `reading`: `files` reads the text, `nodes` parses it to bounded trees, `document`
+reads the trees, `locate` finds the line of a problem; `check` applies the rules between values.
+This module runs them and compares scenarios with each other.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from functools import partial
 from os import PathLike, fspath
 
 from mockllm.errors import Problem, ScenarioError
-from mockllm.scenario import document, nodes
 from mockllm.scenario.check import check
-from mockllm.scenario.files import beside, body_beside, text_beside, texts
-from mockllm.scenario.locate import KeyPath, SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.scenario.nodes import Mapping, Mark, Node, YamlDocument
 from mockllm.scenario.precedence import differ_later, scenario_key
-from mockllm.scenario.reading import MAX_FINDINGS, Findings
+from mockllm.scenario.reading import document, nodes
+from mockllm.scenario.reading.files import beside, body_beside, text_beside, texts
+from mockllm.scenario.reading.locate import (
+    KeyPath,
+    SourceLocation,
+    locate_node,
+    locate_path,
+    node_paths,
+)
+from mockllm.scenario.reading.nodes import Mapping, Mark, Node, YamlDocument
+from mockllm.scenario.reading.values import MAX_FINDINGS, Findings
 from mockllm.scenario.schema_validation import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
 from mockllm.scenario.jsontext import compact
-from mockllm.scenario.wording import excerpt
+from mockllm.scenario.reading.wording import excerpt
 
 __all__ = ["SchemaGaveUpError", "Schemas", "Steps", "Validator", "schema_flaw"]
 

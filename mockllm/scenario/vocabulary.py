@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from mockllm.scenario.locate import KeyPath
     from mockllm.scenario.model import Scenario
+    from mockllm.scenario.reading.locate import KeyPath
 
 __all__ = ["Vocabulary"]
 

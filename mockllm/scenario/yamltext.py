@@ -15,8 +15,8 @@ from typing import Any
 from yaml import SafeDumper
 
 from mockllm.scenario.model import TextFile
-from mockllm.scenario.nodes import Scalar
-from mockllm.scenario.reading import scalar
+from mockllm.scenario.reading.nodes import Scalar
+from mockllm.scenario.reading.values import scalar
 
 __all__ = ["Flow", "FlowMap", "write"]
 

@@ -9,10 +9,10 @@ from typing import Any
 from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
-from mockllm.scenario.files import MAX_FILE
 from mockllm.scenario.model import AnyPart, Scenario, TextPart, ToolPart, TurnSpec
+from mockllm.scenario.reading import nodes
+from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.ui.copying_texts import curl_texts, test_text
 
 __all__ = ["scenario_entry", "scenario_json"]

@@ -30,8 +30,8 @@ from mockllm.scenario.model import (
     TextPart,
     TurnSpec,
 )
-from mockllm.scenario.parts import TOOL_NAME
 from mockllm.scenario.precedence import scenario_key
+from mockllm.scenario.reading.parts import TOOL_NAME
 
 __all__ = ["Skeleton", "request_skeleton", "selected"]
 

@@ -15,7 +15,7 @@ import pytest
 
 import mockllm.scenario
 from mockllm.replay.loading import load
-from mockllm.scenario.faults import FAULTS, TABLES, parse_faults
+from mockllm.scenario.reading.faults import FAULTS, TABLES, parse_faults
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all

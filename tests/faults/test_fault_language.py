@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mockllm import dump, loads
 from mockllm.errors import UsageError
 from mockllm.scenario.fault_model import Fault, faults_text
-from mockllm.scenario.faults import FAULTS, OF_SERVERS, parse_faults
+from mockllm.scenario.reading.faults import FAULTS, OF_SERVERS, parse_faults
 from tests.cases import for_all
 from tests.scenario.strategies import all_faults, places
 

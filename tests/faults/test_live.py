@@ -18,7 +18,7 @@ from mockllm.replay.faults.broken_answer import circumstances
 from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.replay.loading import load
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.faults import parse_faults
+from mockllm.scenario.reading.faults import parse_faults
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.faults.playing import SCENARIO, ask, journal, served

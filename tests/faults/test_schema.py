@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 import mockllm.scenario
 from mockllm import loads
 from mockllm.errors import ScenarioError
-from mockllm.scenario.faults import FAULTS, OF_SERVERS
+from mockllm.scenario.reading.faults import FAULTS, OF_SERVERS
 
 SCHEMA = json.loads((Path(mockllm.scenario.__file__).parent / "schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import mockllm_pytest
-from mockllm.scenario.document import TABLES
+from mockllm.scenario.reading.document import TABLES
 from mockllm_pytest import parts
 from mockllm_pytest.sessions import MockSession
 from tests.cases import for_all

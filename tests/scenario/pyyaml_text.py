@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from mockllm.scenario.model import TextFile
-from mockllm.scenario.nodes import Scalar
-from mockllm.scenario.reading import scalar
+from mockllm.scenario.reading.nodes import Scalar
+from mockllm.scenario.reading.values import scalar
 from mockllm.scenario.yamltext import Flow, FlowMap
 
 __all__ = ["pyyaml_text"]

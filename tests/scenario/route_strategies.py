@@ -7,7 +7,7 @@ import base64
 from hypothesis import strategies as st
 
 from mockllm.scenario import model as m
-from mockllm.scenario.routes import METHODS
+from mockllm.scenario.reading.routes import METHODS
 from tests.scenario.strategies import (
     conditions,
     header_names,

@@ -11,7 +11,7 @@ import yaml
 
 from mockllm.errors import ScenarioError
 from mockllm.replay.loading import loads
-from mockllm.scenario.nodes import MAX_DEPTH, documents
+from mockllm.scenario.reading.nodes import MAX_DEPTH, documents
 from tests.cases import for_all
 from tests.scenario.documents import part, turn
 

@@ -11,8 +11,8 @@ from mockllm.replay.faults.fault_mistakes import fault_mistakes
 from mockllm.replay.loading import VOCABULARY, load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.nodes import documents
-from mockllm.scenario.reading import Findings, json_value
+from mockllm.scenario.reading.nodes import documents
+from mockllm.scenario.reading.values import Findings, json_value
 from mockllm.scenario.yamltext import write
 from tests.cases import for_all
 from tests.scenario.strategies import scenarios

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.errors import ScenarioError
 from mockllm.replay.loading import loads
-from mockllm.scenario.nodes import documents
+from mockllm.scenario.reading.nodes import documents
 from tests.scenario.test_bounds import HOSTILE, LAUGHS, PARSERS
 
 TOO_MANY = "aliases repeat more than 250,000 values in one document"

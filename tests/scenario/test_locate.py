@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.scenario.locate import KeyPath, format_path, locate_node, locate_path, node_paths
-from mockllm.scenario.nodes import Mapping, documents
+from mockllm.scenario.reading.locate import (
+    KeyPath,
+    format_path,
+    locate_node,
+    locate_path,
+    node_paths,
+)
+from mockllm.scenario.reading.nodes import Mapping, documents
 
 TEXT = """\
 scenario: a

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.replay.loading import loads
-from mockllm.scenario.nodes import Mapping, Node, Scalar, documents
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, documents
 from tests.cases import for_all
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS

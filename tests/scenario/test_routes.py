@@ -9,9 +9,9 @@ from hypothesis import given
 
 from mockllm.errors import ScenarioError
 from mockllm.replay.loading import load, loads
-from mockllm.scenario import files
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
+from mockllm.scenario.reading import files
 from tests.scenario.route_strategies import route_scenarios
 from tests.scenario.test_schema import accepted
 

@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 
 import mockllm.scenario
 from mockllm.replay.loading import VOCABULARY
-from mockllm.scenario.document import TABLES
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.nodes import documents
-from mockllm.scenario.reading import Findings, json_value
+from mockllm.scenario.reading.document import TABLES
+from mockllm.scenario.reading.nodes import documents
+from mockllm.scenario.reading.values import Findings, json_value
 from tests.cases import for_all
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS

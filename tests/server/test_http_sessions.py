@@ -13,9 +13,9 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Sessions
-from mockllm.scenario import nodes
 from mockllm.scenario.dump import dump
-from mockllm.scenario.reading import scalar
+from mockllm.scenario.reading import nodes
+from mockllm.scenario.reading.values import scalar
 from mockllm.server.control.session_requests import read_session_request
 from mockllm.server.handler import Handler
 from mockllm.server.options import RecordOptions

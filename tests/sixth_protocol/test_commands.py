@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.replay.loading import VOCABULARY, load
-from mockllm.scenario.nodes import documents
-from mockllm.scenario.reading import Findings, json_value
+from mockllm.scenario.reading.nodes import documents
+from mockllm.scenario.reading.values import Findings, json_value
 from tests.sixth_protocol.conftest import acts, spoken
 
 ONLY_ECHO = """\

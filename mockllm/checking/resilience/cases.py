@@ -18,7 +18,6 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.scenario.durations import read_duration
-from mockllm.scenario.faults import parse_faults
 from mockllm.scenario.model import (
     ErrorSpec,
     Http,
@@ -30,6 +29,7 @@ from mockllm.scenario.model import (
     ToolSpec,
     TurnSpec,
 )
+from mockllm.scenario.reading.faults import parse_faults
 
 __all__ = ["fault_cases"]
 

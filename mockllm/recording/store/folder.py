@@ -25,8 +25,8 @@ from mockllm.recording.store.locks import alone, is_unfinished, put_all
 from mockllm.recording.store.long_values import files_of
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.files import MAX_FILE
 from mockllm.scenario.model import Recorded, Scenario
+from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape

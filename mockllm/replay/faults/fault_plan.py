@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mockllm.core.seeded import derive_int
 from mockllm.errors import UsageError
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.faults import OF_SERVERS, parse_faults
+from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
 __all__ = ["NO_PLAN", "FaultPlan", "read_plan"]
 

@@ -18,7 +18,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_mistakes import fault_mistakes
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
-from mockllm.scenario.faults import parse_faults
+from mockllm.scenario.reading.faults import parse_faults
 from tests.cases import for_all
 
 CASES = {case.name.partition("/")[2]: case for case in fault_cases("chat")}

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mockllm.scenario import model as m
-from mockllm.scenario.nodes import Mapping, Node, Sequence
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.nodes import Mapping, Node, Sequence
+from mockllm.scenario.reading.values import (
     Findings,
     Table,
     json_value,
@@ -21,7 +21,7 @@ from mockllm.scenario.reading import (
     text,
     unknown,
 )
-from mockllm.scenario.wording import excerpt
+from mockllm.scenario.reading.wording import excerpt
 
 __all__ = ["TABLES", "extra"]
 

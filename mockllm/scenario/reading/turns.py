@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.scenario import model as m
-from mockllm.scenario.conditions import expectation, header_value, headers
-from mockllm.scenario.extra import TABLES as EXTRA_TABLES
-from mockllm.scenario.extra import extra
-from mockllm.scenario.faults import TABLES as FAULT_TABLES
-from mockllm.scenario.faults import faults
-from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.parts import ends, error, reply, tool_name
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.conditions import expectation, header_value, headers
+from mockllm.scenario.reading.extra import TABLES as EXTRA_TABLES
+from mockllm.scenario.reading.extra import extra
+from mockllm.scenario.reading.faults import TABLES as FAULT_TABLES
+from mockllm.scenario.reading.faults import faults
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading.parts import ends, error, reply, tool_name
+from mockllm.scenario.reading.routes import ANSWER, answer
+from mockllm.scenario.reading.values import (
     TEXT_FILE,
     Findings,
     Reader,
@@ -33,7 +34,6 @@ from mockllm.scenario.reading import (
     record,
     text,
 )
-from mockllm.scenario.routes import ANSWER, answer
 
 __all__ = ["TABLES", "turn", "usage"]
 

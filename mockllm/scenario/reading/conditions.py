@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from mockllm.core.patterns import PatternError, compiled
 from mockllm.scenario import model as m
-from mockllm.scenario.nodes import Mapping, Node, Scalar
-from mockllm.scenario.parts import tool_name
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
+from mockllm.scenario.reading.parts import tool_name
+from mockllm.scenario.reading.values import (
     Findings,
     Table,
     boolean,

@@ -7,10 +7,13 @@ their value) are in `check`, which gets the scenario that is read here.
 from __future__ import annotations
 
 from mockllm.scenario import model as m
-from mockllm.scenario.conditions import CONDITION, EXPECT, MATCH, RESULT, match
-from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.parts import CITATION, ERROR, FRAME, PARTS, RANDOM, rule, tool_name
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.conditions import CONDITION, EXPECT, MATCH, RESULT, match
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading.parts import CITATION, ERROR, FRAME, PARTS, RANDOM, rule, tool_name
+from mockllm.scenario.reading.routes import route
+from mockllm.scenario.reading.turns import TABLES as TURN_TABLES
+from mockllm.scenario.reading.turns import turn, usage
+from mockllm.scenario.reading.values import (
     Findings,
     Table,
     api_name,
@@ -26,9 +29,6 @@ from mockllm.scenario.reading import (
     scalar,
     text,
 )
-from mockllm.scenario.routes import route
-from mockllm.scenario.turns import TABLES as TURN_TABLES
-from mockllm.scenario.turns import turn, usage
 
 __all__ = ["TABLES", "scenario"]
 

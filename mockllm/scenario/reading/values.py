@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import TextFile
-from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.reading.wording import display_node, excerpt, nearest, suggestion
 from mockllm.scenario.vocabulary import Vocabulary
-from mockllm.scenario.wording import display_node, excerpt, nearest, suggestion
 
 __all__ = [
     "MAX_FINDINGS",

@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from mockllm.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 
 __all__ = ["KeyPath", "SourceLocation", "format_path", "locate_node", "locate_path", "node_paths"]
 

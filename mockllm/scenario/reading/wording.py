@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 
 from mockllm.core.text import shorten
-from mockllm.scenario.nodes import Mapping, Node, Sequence
+from mockllm.scenario.reading.nodes import Mapping, Node, Sequence
 
 __all__ = ["display_node", "excerpt", "nearest", "suggestion"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact
-from mockllm.scenario.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading.values import (
     Findings,
     Table,
     api_name,
@@ -34,7 +34,7 @@ from mockllm.scenario.reading import (
     text_of_file,
     unknown,
 )
-from mockllm.scenario.wording import nearest, suggestion
+from mockllm.scenario.reading.wording import nearest, suggestion
 
 __all__ = ["BROKEN", "ERROR", "PARTS", "TOOL_NAME", "reply", "rule", "split", "tool_name"]
 

@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from typing import Literal
 
 from mockllm.scenario import model as m
-from mockllm.scenario.conditions import header_value, headers
-from mockllm.scenario.locate import KeyPath
-from mockllm.scenario.nodes import Mapping, Node
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.conditions import header_value, headers
+from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.nodes import Mapping, Node
+from mockllm.scenario.reading.values import (
     Findings,
     Table,
     inner_path,

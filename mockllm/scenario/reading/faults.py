@@ -8,8 +8,8 @@ from typing import Any
 from mockllm.errors import UsageError
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.fault_model import Fault, Place
-from mockllm.scenario.nodes import Mapping, Node, Scalar
-from mockllm.scenario.reading import (
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
+from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
@@ -21,7 +21,7 @@ from mockllm.scenario.reading import (
     is_null,
     text,
 )
-from mockllm.scenario.wording import suggestion
+from mockllm.scenario.reading.wording import suggestion
 
 __all__ = ["FAULTS", "OF_SERVERS", "PLACE_KEYS", "TABLES", "faults", "parse_faults"]
 
