@@ -31,7 +31,7 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 from mockllm.scenario.precedence import scenario_key
-from mockllm.scenario.reading.parts import TOOL_NAME
+from mockllm.scenario.reading.tables import TOOL_NAME
 
 __all__ = ["Skeleton", "request_skeleton", "selected"]
 

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import mockllm_pytest
-from mockllm.scenario.reading.document import TABLES
+from mockllm.scenario.reading.tables import TABLES
 from mockllm_pytest import parts
 from mockllm_pytest.sessions import MockSession
 from tests.cases import for_all
@@ -18,9 +18,11 @@ def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
     """The function of a part accepts every key that the part has in a file."""
     name = kind.removesuffix("_part")
     given = set(inspect.signature(getattr(mockllm_pytest, name)).parameters)
-    keys = set(TABLES[kind]) - {name}
+    keys = set(TABLES[kind].readers) - {name}
     # These keys are inside the first argument, or under the key of the part itself.
-    keys |= {"frame": set(TABLES["frame"]), "error": set(TABLES["error"])}.get(name, set())
+    keys |= {"frame": set(TABLES["frame"].readers), "error": set(TABLES["error"].readers)}.get(
+        name, set()
+    )
     # The recorder writes what is long into files.
     assert {key for key in keys if not key.endswith("_file")} <= given
 
@@ -28,7 +30,8 @@ def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
 def test_a_reply_has_the_keys_of_a_turn() -> None:
     """`reply` accepts the keys of a turn, except those for several protocols or recordings."""
     given = set(inspect.signature(MockSession.reply).parameters)
-    assert set(TABLES["turn"]) - given == {"reply", "expect", "when", "fault", "recorded", "answer"}
+    others = {"reply", "expect", "when", "fault", "recorded", "answer"}
+    assert TABLES["turn"].readers.keys() - given == others
 
 
 def test_parts_have_only_the_given_keys() -> None:

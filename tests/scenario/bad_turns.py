@@ -53,7 +53,6 @@ TURNS: list[Row] = [
         "fault key",
         turn("{reply: {text: a}, fault: {burst: {pauze: 1s}}}"),
         [
-            "3:39: turns[0].fault.burst: needs 'pause', such as pause: 300ms",
             "3:40: turns[0].fault.burst: unknown key 'pauze'; did you mean 'pause'?",
         ],
     ),

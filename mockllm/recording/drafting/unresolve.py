@@ -31,7 +31,7 @@ from mockllm.replay.compilation.resolve import parallel_beats, usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact, is_object, parse
-from mockllm.scenario.reading.parts import TOOL_NAME
+from mockllm.scenario.reading.tables import TOOL_NAME
 
 __all__ = ["unresolve"]
 

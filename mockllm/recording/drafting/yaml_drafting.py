@@ -34,7 +34,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
 )
-from mockllm.scenario.reading.parts import TOOL_NAME
+from mockllm.scenario.reading.tables import TOOL_NAME
 
 __all__ = ["answering", "echoed", "tried_before", "with_turn"]
 

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 from mockllm.core.patterns import PatternError, compiled
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
-from mockllm.scenario.reading.parts import tool_name
+from mockllm.scenario.reading.tables import table, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
     Table,
     boolean,
     fields,
     is_null,
-    json_mapping,
     json_value,
     keys,
     line,
@@ -28,10 +27,6 @@ from mockllm.scenario.reading.values import (
 )
 
 __all__ = [
-    "CONDITION",
-    "EXPECT",
-    "MATCH",
-    "RESULT",
     "expectation",
     "header_value",
     "headers",
@@ -65,8 +60,8 @@ def _glob(node: Node, findings: Findings) -> str | None:
     return None
 
 
-CONDITION: Table = {"contains": text, "equals": text, "regex": _pattern}
-RESULT: Table = {**CONDITION, "error": boolean}
+_CONDITION = table("condition", regex=_pattern)
+_RESULT = table("result", regex=_pattern, error=boolean)
 
 
 def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | None:
@@ -75,7 +70,7 @@ def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | N
     if values is None or not isinstance(node, Mapping):
         return None
     if len(node.entries) != 1:
-        findings.add(node, f"must have exactly one key, of {', '.join(table)}")
+        findings.add(node, f"must have exactly one key, of {', '.join(table.readers)}")
         return None
     return next(iter(values.items()), None)
 
@@ -85,7 +80,7 @@ def condition(node: Node, findings: Findings) -> m.TextCondition | None:
     if not isinstance(node, Mapping):
         value = text(node, findings)
         return None if value is None else m.TextCondition("contains", value)
-    found = _single(node, findings, CONDITION)
+    found = _single(node, findings, _CONDITION)
     return None if found is None else m.TextCondition(*found)
 
 
@@ -95,9 +90,9 @@ def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
         written = node.value.lower() if isinstance(scalar(node), bool) else node.value
         return m.ResultCondition(m.TextCondition("equals", written))
     if not isinstance(node, Mapping):
-        findings.must_be(node, "a string, or a mapping with one of " + ", ".join(RESULT))
+        findings.must_be(node, "a string, or a mapping with one of " + ", ".join(_RESULT.readers))
         return None
-    found = _single(node, findings, RESULT)
+    found = _single(node, findings, _RESULT)
     if found is None:
         return None
     op, value = found
@@ -162,16 +157,15 @@ def _query(node: Node, findings: Findings) -> tuple[tuple[str, m.TextCondition],
     return _pairs(node, findings, "parameter names to conditions", condition)
 
 
-MATCH: Table = {
-    "model": _glob,
-    "user": condition,
-    "system": condition,
-    "tools": _names,
-    "headers": headers(condition),
-    "query": _query,
-    "body": json_mapping,
-    "stream": boolean,
-}
+_MATCH = table(
+    "match",
+    model=_glob,
+    user=condition,
+    system=condition,
+    tools=_names,
+    headers=headers(condition),
+    query=_query,
+)
 
 
 def match(node: Node, findings: Findings) -> m.Match | None:
@@ -179,10 +173,10 @@ def match(node: Node, findings: Findings) -> m.Match | None:
     if isinstance(node, Scalar):
         if node.value == "any":
             return m.Match(anything=True)
-        findings.must_be(node, "'any', or a mapping with " + keys(MATCH))
+        findings.must_be(node, "'any', or a mapping with " + keys(_MATCH.readers))
         return None
     before = len(findings.found)
-    values = fields(node, findings, MATCH)
+    values = fields(node, findings, _MATCH)
     if len(findings.found) > before or values is None:
         return None
     if not values:
@@ -200,12 +194,7 @@ def _schema(node: Node, findings: Findings) -> Any:
     return None
 
 
-EXPECT: Table = {
-    "results": _results,
-    "offers": _names,
-    "tool_choice": line,
-    "user": condition,
-    "body": json_mapping,
-    "schema": _schema,
-}
-expectation = record(m.Expect, EXPECT)
+expectation = record(
+    m.Expect,
+    table("request", results=_results, offers=_names, user=condition, schema=_schema),
+)

@@ -1,4 +1,4 @@
-"""The reader of whole documents, and the tables of all keys of the language.
+"""The reader of whole documents.
 
 Readers check keys, types and ranges. Rules between values (calls and their tools, fragments and
 their value) are in `check`, which gets the scenario that is read here.
@@ -7,41 +7,25 @@ their value) are in `check`, which gets the scenario that is read here.
 from __future__ import annotations
 
 from mockllm.scenario import model as m
-from mockllm.scenario.reading.conditions import CONDITION, EXPECT, MATCH, RESULT, match
+from mockllm.scenario.reading.conditions import match
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.parts import CITATION, ERROR, FRAME, PARTS, RANDOM, rule, tool_name
+from mockllm.scenario.reading.parts import rule
 from mockllm.scenario.reading.routes import route
-from mockllm.scenario.reading.turns import TABLES as TURN_TABLES
+from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.turns import turn, usage
 from mockllm.scenario.reading.values import (
     Findings,
-    Table,
     api_name,
-    choice,
-    duration,
-    json_mapping,
-    line,
     listing,
-    matching_text,
-    percent,
     readable_fields,
     record,
     scalar,
     text,
 )
 
-__all__ = ["TABLES", "scenario"]
+__all__ = ["scenario"]
 
-DEFAULTS: Table = {
-    "split": rule,
-    "every": duration,
-    "ttft": duration,
-    "jitter": percent,
-    "usage": usage,
-}
-TOOL: Table = {"name": tool_name, "description": text, "parameters": json_mapping}
-
-_tool_spec = record(m.ToolSpec, TOOL, ("name",))
+_tool_spec = record(m.ToolSpec, table("tool"))
 _apis = listing(api_name, "apis")
 
 
@@ -74,21 +58,17 @@ def _turns(node: Node, findings: Findings) -> tuple[m.TurnSpec, ...] | None:
     return None
 
 
-SCENARIO: Table = {
-    "scenario": matching_text(
-        "[a-z0-9][a-z0-9-]*", "a name of lower-case letters, digits and '-', such as two-tools"
-    ),
-    "description": line,
-    "route": route,
-    "apis": _each_once,
-    "match": match,
-    "tools": listing(_tool, "tools"),
-    "seed": _seed,
-    "defaults": record(m.Defaults, DEFAULTS),
-    "turns": _turns,
-    "then": choice("restart"),
-    "ids": choice("any"),
-}
+_SCENARIO = table(
+    "scenario",
+    scenario="a name of lower-case letters, digits and '-', such as two-tools",
+    route=route,
+    apis=_each_once,
+    match=match,
+    tools=listing(_tool, "tools"),
+    seed=_seed,
+    defaults=record(m.Defaults, table("defaults", split=rule, usage=usage)),
+    turns=_turns,
+)
 
 
 def scenario(node: Node, findings: Findings) -> m.Scenario | None:
@@ -101,28 +81,10 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         message = "the document is empty" if empty else "must be a mapping"
         findings.add(node, f"{message}; a scenario begins with 'scenario: NAME' and has 'turns'")
         return None
-    values = readable_fields(node, findings, SCENARIO, ("scenario", "turns")) or {}
+    values = readable_fields(node, findings, _SCENARIO) or {}
     if "route" in node.entries and "route" not in values:
         values["route"] = m.RouteSpec("", "")  # so that its answers are not reported, too
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())
     return m.Scenario(name, turns, restart=restart, any_ids=any_ids, **values)
-
-
-TABLES: dict[str, Table] = {
-    "scenario": SCENARIO,
-    "tool": TOOL,
-    "defaults": DEFAULTS,
-    "match": MATCH,
-    "condition": CONDITION,
-    "result": RESULT,
-    "request": EXPECT,
-    "random": RANDOM,
-    "citation": CITATION,
-    "frame": FRAME,
-    "error": ERROR,
-    **{f"{kind}_part": table for kind, (table, _, _) in PARTS.items()},
-    **TURN_TABLES,
-}
-"""Every kind of mapping in the language, by the name of its definition in the JSON Schema."""

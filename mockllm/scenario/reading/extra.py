@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.nodes import Mapping, Node, Sequence
+from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.values import (
     Findings,
-    Table,
+    Reader,
     json_value,
     listing,
     matching_text,
@@ -23,7 +24,7 @@ from mockllm.scenario.reading.values import (
 )
 from mockllm.scenario.reading.wording import excerpt
 
-__all__ = ["TABLES", "extra"]
+__all__ = ["extra"]
 
 T = TypeVar("T")
 
@@ -85,13 +86,13 @@ def _values(node: Node, findings: Findings) -> list[Any] | None:
     return [json_value(item, findings) for item in node.items]
 
 
-PATCH: Table = {
+PATCH: dict[str, Reader] = {
     "set": _by_key(json_value, "JSON pointers to values", _at_pointer),
     "copy": _by_key(_source, "JSON pointers to JSON pointers", _at_pointer),
     "remove": _listed,
     "each": _by_key(_values, "JSON pointers to lists of values", _at_pointer),
 }
-_patch: Callable[[Node, Findings], dict[str, Any] | None] = record(dict, PATCH)
+_patch: Callable[[Node, Findings], dict[str, Any] | None] = record(dict, table("patch", **PATCH))
 
 
 def _body(node: Node, findings: Findings) -> dict[str, Any] | None:
@@ -110,7 +111,7 @@ def _event(node: Node, findings: Findings) -> dict[str, Any] | str | None:
 
 _events = listing(_event, "changes, and texts of events")
 
-FIELDS: Table = {
+FIELDS: dict[str, Reader] = {
     "join": lambda node, findings: _listed(node, findings, _kinds),
     "drop": lambda node, findings: _listed(node, findings, _kinds),
     "move": _by_key(text, "events to the events before them"),
@@ -118,7 +119,7 @@ FIELDS: Table = {
     "stream": _by_key(_patch, "kinds of events to patches"),
     "body": _body,
 }
-_fields: Callable[[Node, Findings], dict[str, Any] | None] = record(dict, FIELDS)
+_fields: Callable[[Node, Findings], dict[str, Any] | None] = record(dict, table("extra", **FIELDS))
 
 
 def _answer(node: Node, findings: Findings) -> dict[str, Any] | None:
@@ -135,7 +136,3 @@ def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | Non
     """By protocol, the fields of its events (`stream`) and of its body (`body`)."""
     found = _by_api(node, findings)
     return None if found is None else tuple(found.items())
-
-
-TABLES: dict[str, Table] = {"extra": FIELDS, "patch": PATCH}
-"""The tables above by the names of their definitions in the JSON Schema."""

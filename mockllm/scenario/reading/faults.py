@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.fault_model import Fault, Place
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
+from mockllm.scenario.reading.tables import choices, table
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
-    boolean,
     choice,
     duration,
     fields,
@@ -23,13 +24,12 @@ from mockllm.scenario.reading.values import (
 )
 from mockllm.scenario.reading.wording import suggestion
 
-__all__ = ["FAULTS", "OF_SERVERS", "PLACE_KEYS", "TABLES", "faults", "parse_faults"]
+__all__ = ["FAULTS", "OF_SERVERS", "PLACE_KEYS", "faults", "parse_faults"]
 
 _COUNT = re.compile(r"(\d{1,9}) ?(events?|bytes?)\Z", re.ASCII)
 _EVENT = re.compile(r"event ?(\d{1,9})\Z", re.ASCII)
 _CALL = re.compile(r"(\S+) arguments\Z")
 _CONTENT = ("text", "reasoning", "refusal")
-_BEFORE = ("first", "finish", "usage", "done")
 
 _MOST = 1_000_000_000
 
@@ -64,7 +64,14 @@ def _inside(node: Node, findings: Findings) -> Place | None:
     return None
 
 
-def _before(*names: str) -> Reader:
+def _place_table(name: str, **readers: Reader) -> Table:
+    """The table of a fault that strikes at a place."""
+    return table(
+        name, after=_after, inside=_inside, before=_before(choices(name, "before")), **readers
+    )
+
+
+def _before(names: tuple[str, ...]) -> Reader:
     read = choice(*names)
 
     def place(node: Node, findings: Findings) -> Place | None:
@@ -72,12 +79,6 @@ def _before(*names: str) -> Reader:
         return None if name is None else Place("before", name=name)
 
     return place
-
-
-_PLACE: Table = {"after": _after, "inside": _inside, "before": _before(*_BEFORE)}
-PLACE_KEYS = tuple(_PLACE)
-_EVENT_NUMBER = {"event": integer(1, _MOST)}
-_NUMBER = {"number": integer(1, _MOST)}
 
 
 def _for(node: Node, findings: Findings) -> int | str | None:
@@ -88,32 +89,7 @@ def _for(node: Node, findings: Findings) -> int | str | None:
     return value
 
 
-FAULTS: dict[str, Table] = {
-    "refuse": {"end": choice("close", "reset")},
-    "status": {
-        "status": integer(400, 599),
-        "body": choice("json", "html", "empty", "other"),
-        "retry_after": duration,
-        "retry_form": choice("service", "seconds", "date", "ms"),
-        "should_retry": boolean,
-    },
-    "cut": {**_PLACE, "end": choice("close", "reset", "chunk", "orderly")},
-    "stall": {**_PLACE, "before": _before("headers", *_BEFORE), "for": _for},
-    "drip": {"rate": integer(1, _MOST), "every": duration},
-    "burst": {"pause": duration},
-    "garble": {
-        "what": choice("json", "content-type", "html", "error", "gzip", "empty"),
-        **_EVENT_NUMBER,
-    },
-    "error": {**_PLACE, "kind": choice("overloaded", "rate_limit", "server_error")},
-    "duplicate": _EVENT_NUMBER,
-    "reorder": _EVENT_NUMBER,
-    "keepalive-closed": {},
-    "redirect": {"status": integer(307, 308), "circle": boolean},
-    "slow-accept": _NUMBER,
-    "limit": _NUMBER,
-}
-"""The parameters of each fault, by its name."""
+PLACE_KEYS = ("after", "inside", "before")
 
 OF_SERVERS = frozenset({"slow-accept", "limit"})
 """The faults of connections, which only a server can have."""
@@ -122,14 +98,28 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "cut": PLACE_KEYS,
     "error": (),
     "drip": ("rate", "every"),
-    "burst": ("pause",),
 }
 """By the name of a fault, parameters of which it needs one; no other one needs any."""
 
-TABLES: dict[str, Table] = {
-    f"fault_{name}": table for name, table in FAULTS.items() if table and name not in OF_SERVERS
+_NUMBER = Table({"number": integer(1, _MOST)})
+
+FAULTS: dict[str, Table] = {
+    "refuse": table("fault_refuse"),
+    "status": table("fault_status"),
+    "cut": _place_table("fault_cut"),
+    "stall": _place_table("fault_stall", **{"for": _for}),
+    "drip": table("fault_drip"),
+    "burst": table("fault_burst"),
+    "garble": table("fault_garble"),
+    "error": _place_table("fault_error"),
+    "duplicate": table("fault_duplicate"),
+    "reorder": table("fault_reorder"),
+    "keepalive-closed": Table({}),
+    "redirect": table("fault_redirect"),
+    "slow-accept": _NUMBER,
+    "limit": _NUMBER,
 }
-"""The tables above by the names of their definitions in the JSON Schema."""
+"""The parameters of each fault, by its name."""
 
 
 def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> Fault | None:
@@ -138,35 +128,35 @@ def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> F
     Args:
         bare: whether the node is the name alone.
     """
-    table = FAULTS[name]
-    values: dict[str, Any] | None = {}
-    if not bare and not is_null(node):
-        values = fields(node, findings, table)
+    parameters = FAULTS[name]
+    values: dict[str, Any] | None
+    if bare or is_null(node):
+        values = {}
+        for key in parameters.required:
+            findings.add(node, f"needs the key {key!r}")
+    else:
+        values = fields(node, findings, parameters)
     if values is None:
         return None
     given = set(node.entries) if isinstance(node, Mapping) else set()
-    places = [key for key in PLACE_KEYS if key in given and key in table]
+    places = [key for key in PLACE_KEYS if key in given and key in parameters.readers]
     needed = _NEEDED.get(name, ())
     if needed and not given & set(needed):
-        findings.add(node, f"needs {_one_of(needed)}, such as {_EXAMPLES[name]}")
+        listed = ", ".join(map(repr, needed))
+        findings.add(node, f"needs one of {listed}, such as {_EXAMPLES[name]}")
     if len(places) > 1:
         findings.add(node, f"strikes at one place; keep one of {', '.join(places)}")
     if {"rate", "every"} <= given:
         findings.add(node, "has one speed; keep 'rate' or 'every'")
     place = next((values.pop(key) for key in places if key in values), None)
-    ordered = tuple((key, values[key]) for key in table if key in values)
+    ordered = tuple((key, values[key]) for key in parameters.readers if key in values)
     return Fault(name, place, ordered)
 
 
 _EXAMPLES = {
     "cut": "after: 3 events",
     "drip": "rate: 100, in bytes a second, or every: 2s, for each byte",
-    "burst": "pause: 300ms",
 }
-
-
-def _one_of(keys: tuple[str, ...]) -> str:
-    return repr(keys[0]) if len(keys) == 1 else "one of " + ", ".join(map(repr, keys))
 
 
 def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
@@ -190,11 +180,7 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
     return tuple(found) or None
 
 
-def _reader(name: str) -> Reader:
-    return lambda node, findings: fault(name, node, findings)
-
-
-TABLES["faults"] = {name: _reader(name) for name in FAULTS if name not in OF_SERVERS}
+table("faults", **{name: partial(fault, name) for name in FAULTS if name not in OF_SERVERS})
 
 
 def _unknown(name: str) -> str:

@@ -13,12 +13,10 @@ from typing import Any
 from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
     Table,
-    api_name,
-    boolean,
-    duration,
     fields,
     integer,
     is_null,
@@ -26,29 +24,23 @@ from mockllm.scenario.reading.values import (
     keys,
     line,
     listing,
-    long_text,
-    matching_text,
     record,
     scalar,
     text,
-    text_of_file,
     unknown,
 )
 from mockllm.scenario.reading.wording import nearest, suggestion
 
-__all__ = ["BROKEN", "ERROR", "PARTS", "TOOL_NAME", "reply", "rule", "split", "tool_name"]
+__all__ = ["BROKEN", "PARTS", "ends", "error", "reply", "rule", "split"]
 
 BROKEN = m.ToolPart("")
-
-TOOL_NAME = "[a-zA-Z0-9_-]{1,64}"
-tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
 
 _RULES = ("whole", "chars", "words")
 _size = integer(1, 1_000_000)
 _strings = listing(text, "strings")
 
 
-def ends(high: int) -> Table:
+def ends(name: str, high: int) -> Table:
     """The table of `{random: [low, high]}`, in which both numbers are from 1 to `high`."""
     numbers = listing(integer(1, high), "two numbers")
 
@@ -60,16 +52,16 @@ def ends(high: int) -> Table:
             findings.add(node, "must be two numbers, the smaller one first")
         return None
 
-    return {"random": read}
+    return table(name, random=read)
 
 
-RANDOM = ends(1_000_000)
+_RANDOM = ends("random", 1_000_000)
 
 
 def rule(node: Node, findings: Findings) -> m.Split | None:
     """A split that works for any value: not a list of fragments."""
     if isinstance(node, Mapping):
-        values = fields(node, findings, RANDOM, ("random",))
+        values = fields(node, findings, _RANDOM)
         return None if values is None else m.RandomSplit(*values["random"])
     if not isinstance(node, Scalar):
         findings.add(node, "must be a rule for any value; fragments belong to one value alone")
@@ -134,8 +126,7 @@ def _data_file(node: Node, findings: Findings) -> str | None:
     return text_of_file(node, findings)
 
 
-ERROR: Table = {"message": text, "type": text, "code": text}
-error = record(m.ErrorSpec, ERROR)
+error = record(m.ErrorSpec, table("error"))
 
 
 def _field(node: Node, findings: Findings) -> str | None:
@@ -144,20 +135,12 @@ def _field(node: Node, findings: Findings) -> str | None:
     return "" if empty else line(node, findings)
 
 
-CITATION: Table = {"url": _field, "title": text, "cited_text": text}
-FRAME: Table = {
-    "data": _data,
-    "data_file": _data_file,
-    "event": _field,
-    "id": _field,
-    "retry": integer(0, 10**18),
-    "comment": text,
-    "raw": text,
-}
+_FRAME = table("frame", data=_data, data_file=_data_file, event=_field, id=_field)
+_citation = record(m.Citation, table("citation", url=_field))
 
 
 def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
-    values = fields(node, findings, FRAME)
+    values = fields(node, findings, _FRAME)
     if values is None or not isinstance(node, Mapping):
         return None
     kinds = [
@@ -191,7 +174,7 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
         found = f"{kind!r}" if kind else "none"
         findings.add(node, f"must be a tool call, with the key 'tool'; found {found}")
         return BROKEN
-    values = fields(node, findings, PARTS["tool"][0], ("tool",))
+    values = fields(node, findings, PARTS["tool"][0])
     return BROKEN if values is None else _named(_call(**values), node, findings)
 
 
@@ -232,82 +215,45 @@ def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> 
     return m.ParallelPart(parallel, order)
 
 
-_FRAGMENT_KEYS: Table = {"split": split, "every": duration}
 _MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "frame")
+_calls = listing(integer(0), "call numbers, from 0")
 
-# By the key that names the kind: the keys of the part, the required ones, and its constructor.
-PARTS: dict[str, tuple[Table, tuple[str, ...], Callable[..., m.AnyPart]]] = {
+PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
     "text": (
-        {
-            "text": long_text,
-            **_FRAGMENT_KEYS,
-            "citations": listing(record(m.Citation, CITATION, ("url",)), "citations"),
-            "logprobs": boolean,
-            "signature": long_text,
-        },
-        ("text",),
+        table("text_part", split=split, citations=listing(_citation, "citations")),
         m.TextPart,
     ),
     "reasoning": (
-        {"reasoning": long_text, **_FRAGMENT_KEYS, "signature": long_text, "summary": boolean},
-        ("reasoning",),
+        table("reasoning_part", split=split),
         lambda reasoning, **values: m.ReasoningPart(reasoning, **values),
     ),
     "refusal": (
-        {"refusal": text, **_FRAGMENT_KEYS},
-        ("refusal",),
+        table("refusal_part", split=split),
         lambda refusal, **values: m.RefusalPart(refusal, **values),
     ),
-    "tool": (
-        {
-            "tool": text,
-            "id": line,
-            "arguments": arguments,
-            "input": text,
-            "signature": long_text,
-            "malformed": boolean,
-            **_FRAGMENT_KEYS,
-        },
-        ("tool",),
-        _call,
-    ),
+    "tool": (table("tool_part", arguments=arguments, split=split), _call),
     "server_tool": (
-        {
-            "server_tool": line,
-            "id": line,
-            "name": line,
-            "input": _json_text,
-            "output": _json_text,
-            **_FRAGMENT_KEYS,
-        },
-        ("server_tool",),
+        table("server_tool_part", input=_json_text, output=_json_text, split=split),
         _server_tool,
     ),
     "parallel": (
-        {
-            "parallel": listing(_tool, "tool calls"),
-            "order": listing(integer(0), "call numbers, from 0"),
-        },
-        ("parallel",),
+        table("parallel_part", parallel=listing(_tool, "tool calls"), order=_calls),
         _parallel,
     ),
     "interleaved": (
-        {
-            "interleaved": listing(_interleaved_member, "parts"),
-            "order": listing(integer(0), "part numbers, from 0"),
-        },
-        ("interleaved", "order"),
+        table(
+            "interleaved_part",
+            interleaved=listing(_interleaved_member, "parts"),
+            order=listing(integer(0), "part numbers, from 0"),
+        ),
         _interleaved,
     ),
-    "pause": ({"pause": duration}, ("pause",), lambda pause: m.PausePart(pause)),
-    "frame": (
-        {"frame": _frame, "api": api_name},
-        ("frame", "api"),
-        _make_frame,
-    ),
-    "error": ({"error": error}, ("error",), m.ErrorPart),
-    "auto": ({"auto": _true}, ("auto",), lambda auto: m.AutoPart()),
+    "pause": (table("pause_part"), lambda pause: m.PausePart(pause)),
+    "frame": (table("frame_part", frame=_frame), _make_frame),
+    "error": (table("error_part", error=error), m.ErrorPart),
+    "auto": (table("auto_part", auto=_true), lambda auto: m.AutoPart()),
 }
+"""By the key that names the kind: the keys of the part, and its constructor."""
 
 
 def part(node: Node, findings: Findings) -> m.AnyPart:
@@ -319,9 +265,9 @@ def part(node: Node, findings: Findings) -> m.AnyPart:
     if len(kinds) != 1:
         _report_kinds(node, findings, kinds)
         return BROKEN
-    table, required, make = PARTS[kinds[0]]
+    kind, make = PARTS[kinds[0]]
     before = len(findings.found)
-    values = fields(node, findings, table, required)
+    values = fields(node, findings, kind)
     if values is None:
         return BROKEN
     value = make(**values)

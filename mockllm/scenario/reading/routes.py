@@ -14,18 +14,10 @@ from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import header_value, headers
 from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.nodes import Mapping, Node
-from mockllm.scenario.reading.values import (
-    Findings,
-    Table,
-    inner_path,
-    integer,
-    json_value,
-    matching_text,
-    readable_fields,
-    text,
-)
+from mockllm.scenario.reading.tables import inner_path, table
+from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
 
-__all__ = ["ANSWER", "BODIES", "METHODS", "answer", "check_route", "route"]
+__all__ = ["BODIES", "METHODS", "answer", "check_route", "route"]
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
@@ -69,26 +61,19 @@ def route(node: Node, findings: Findings) -> m.RouteSpec | None:
     return None
 
 
-_base64 = matching_text(
-    r"\s*(?:(?:[A-Za-z0-9+/]\s*){4})*"
-    r"(?:(?:[A-Za-z0-9+/]\s*){2}=\s*=\s*|(?:[A-Za-z0-9+/]\s*){3}=\s*)?",
-    "base64 text",
+_ANSWER = table(
+    "answer",
+    headers=headers(header_value),
+    json=json_value,
+    base64="base64 text",
+    file=inner_path,
 )
-
-ANSWER: Table = {
-    "status": integer(200, 599),
-    "headers": headers(header_value),
-    "json": json_value,
-    "text": text,
-    "base64": _base64,
-    "file": inner_path,
-}
 
 
 def answer(node: Node, findings: Findings) -> m.RouteAnswer | None:
     """Status, headers and at most one body."""
     before = len(findings.found)
-    values = readable_fields(node, findings, ANSWER)
+    values = readable_fields(node, findings, _ANSWER)
     if values is None or not isinstance(node, Mapping):
         return None
     bodies = [key for key in BODIES if key in node.entries]

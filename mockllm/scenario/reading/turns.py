@@ -6,48 +6,37 @@ from typing import Any
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import expectation, header_value, headers
-from mockllm.scenario.reading.extra import TABLES as EXTRA_TABLES
 from mockllm.scenario.reading.extra import extra
-from mockllm.scenario.reading.faults import TABLES as FAULT_TABLES
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.parts import ends, error, reply, tool_name
-from mockllm.scenario.reading.routes import ANSWER, answer
+from mockllm.scenario.reading.parts import ends, error, reply
+from mockllm.scenario.reading.routes import answer
+from mockllm.scenario.reading.tables import inner_path, table
 from mockllm.scenario.reading.values import (
-    TEXT_FILE,
     Findings,
     Reader,
     Table,
-    api_name,
-    boolean,
-    choice,
     duration,
     fields,
-    inner_path,
     integer,
     is_null,
     json_value,
     line,
     listing,
     matching_text,
-    percent,
     record,
     text,
 )
 
-__all__ = ["TABLES", "turn", "usage"]
+__all__ = ["turn", "usage"]
 
 _MAX_SEGMENT = 16 * 1024 * 1024
 _REMOVED: Any = object()
 """The null with which a variant removes a key of its turn."""
 _NO_API: Any = ""
 
-_finish = choice("stop", "tool_calls", "length", "content_filter", "refusal")
-_ending = choice("stop", "tool_calls", "length", "content_filter", "refusal", "none")
-
-
-USAGE: Table = dict.fromkeys(("input", "output", "reasoning", "cached"), integer(0, 10**9))
-_mapped_usage = record(m.UsageSpec, USAGE)
+_USAGE = table("usage")
+_mapped_usage = record(m.UsageSpec, _USAGE)
 
 
 def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
@@ -55,42 +44,31 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
     if isinstance(node, Scalar):
         if node.value == "none":
             return m.UsageSpec(sent=False)
-        findings.must_be(node, "a mapping with the keys " + ", ".join(USAGE) + ", or none")
+        findings.must_be(node, "a mapping with the keys " + ", ".join(_USAGE.readers) + ", or none")
         return None
     return _mapped_usage(node, findings)
 
 
-TIMING: Table = {
-    "ttft": duration,
-    "every": duration,
-    "jitter": percent,
-    "at": listing(duration, "durations"),
-}
-
-HTTP: Table = {
-    "status": integer(400, 599),
-    "headers": headers(header_value),
-    "retry_after": duration,
-    "error": error,
-}
-_mapped_http = record(m.Http, HTTP, ("status",))
+_timing = record(m.Timing, table("timing", at=listing(duration, "durations")))
+_headers = headers(header_value)
+_HTTP = table("http", headers=_headers, error=error)
+_mapped_http = record(m.Http, _HTTP)
 
 
 def http(node: Node, findings: Findings) -> m.Http | None:
     """A status, or a mapping with it."""
     if not isinstance(node, Scalar):
         return _mapped_http(node, findings)
-    status = HTTP["status"](node, findings)
+    status = _HTTP.readers["status"](node, findings)
     return None if status is None else m.Http(status)
 
 
 _pointer = matching_text(r"(?:/(?:[^~]|~[01])*)*", "a JSON pointer, such as /messages/0/content")
-RECORDED: Table = {
-    "file": inner_path,
-    "request": matching_text("[0-9a-f]{16}", "a digest: 16 hexadecimal digits"),
-    "redacted": listing(_pointer, "JSON pointers"),
-    "order": integer(0, 10**6),
-}
+_RECORDED = table(
+    "recorded",
+    request="a digest: 16 hexadecimal digits",
+    redacted=listing(_pointer, "JSON pointers"),
+)
 
 
 def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
@@ -98,12 +76,11 @@ def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
     if not isinstance(node, Mapping):
         name: str | None = inner_path(node, findings)
         return None if name is None else m.Recorded(name)
-    values = fields(node, findings, RECORDED, ("file",))
+    values = fields(node, findings, _RECORDED)
     return None if values is None else m.Recorded(**values)
 
 
-COMMENTS: Table = {"every": integer(1, 10**6), "text": text}
-SEGMENTS = ends(_MAX_SEGMENT)
+_SEGMENTS = ends("segments", _MAX_SEGMENT)
 _segment = integer(1, _MAX_SEGMENT)
 
 
@@ -117,7 +94,7 @@ def _segments(node: Node, findings: Findings) -> m.Segments | tuple[int, ...] | 
     if isinstance(node, Sequence):
         sizes: tuple[int, ...] | None = _sizes(node, findings)
         return sizes
-    values = fields(node, findings, SEGMENTS, ("random",))
+    values = fields(node, findings, _SEGMENTS)
     return None if values is None else m.Segments(*values["random"])
 
 
@@ -133,43 +110,44 @@ def _quirk(node: Node, findings: Findings) -> str | None:
     return name
 
 
-WIRE: Table = {
-    "line_end": choice("lf", "crlf", "cr"),
-    "bom": boolean,
-    "multiline": boolean,
-    "comments": record(m.Comments, COMMENTS, ("every",)),
-    "group": integer(2, 10**6),
-    "segments": _segments,
-    "quirks": listing(_quirk, "names of quirks"),
-}
+_wire = record(
+    m.Wire,
+    table(
+        "wire",
+        comments=record(m.Comments, table("comments")),
+        segments=_segments,
+        quirks=listing(_quirk, "names of quirks"),
+    ),
+)
 
-# What an earlier try with an answer may have, and one with an error.
-_ANSWERED: Table = {
+_ANSWERED: dict[str, Reader] = {
     "reply": reply,
-    "finish": _ending,
-    "finish_raw": text,
     "usage": usage,
-    "timing": record(m.Timing, TIMING),
-    "wire": record(m.Wire, WIRE),
+    "timing": _timing,
+    "wire": _wire,
     "fault": faults,
 }
-_FAILED: Table = {
-    "http": http,
-    **{key: HTTP[key] for key in HTTP if key != "status"},
-    "recorded": _recorded,
-    "extra": extra,
-}
-ATTEMPT: Table = _FAILED | _ANSWERED
+_ATTEMPT = table(
+    "attempt",
+    http=http,
+    headers=_headers,
+    error=error,
+    recorded=_recorded,
+    extra=extra,
+    **_ANSWERED,
+)
+_FAILED = ("http", "headers", "retry_after", "error", "recorded", "extra")
+"""The keys that an earlier try with an error may have."""
 
 
 def _attempt(node: Node, findings: Findings) -> m.Http | None:
     """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none.
     `{reply: [...], fault: ...}` is an answer; without a `reply` it is that of the turn."""
-    values = fields(node, findings, ATTEMPT)
+    values = fields(node, findings, _ATTEMPT)
     if values is None or not isinstance(node, Mapping):
         return None
     inner = node.entries.get("http")
-    if inner is None and not node.entries.keys() & _FAILED.keys():
+    if inner is None and node.entries.keys().isdisjoint(_FAILED):
         return m.Http(200, reply=m.TurnSpec(**values)) if values else None
     if inner is None and values.keys() != {"recorded"}:
         findings.add(
@@ -180,19 +158,12 @@ def _attempt(node: Node, findings: Findings) -> m.Http | None:
         return None
     for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
         findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
-    for key in [key for key in _ANSWERED if key in node.entries and key != "fault"]:
+    for key in [key for key in node.entries if key not in (*_FAILED, "fault")]:
         findings.add(node, f"{key!r} is part of an answer, and this try gets an error; keep one")
         values.pop(key, None)
     answer: m.Http = values.pop("http", m.Http(200))
     known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
     return m.Http(answer.status, **(known | values))
-
-
-CALL: Table = {"id": line, "name": tool_name, "arguments": json_value}
-MISTAKE: Table = {
-    "tool": integer(0, 10**6),
-    "kind": matching_text("[a-z][a-z_]*", "a kind of error, such as malformed_arguments"),
-}
 
 
 def _maybe_empty(several: Reader) -> Reader:
@@ -207,9 +178,9 @@ def _maybe_empty(several: Reader) -> Reader:
     return read
 
 
-def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
+def _mappings(table: Table, of: str) -> Reader:
     """A reader of lists of mappings."""
-    several = _maybe_empty(listing(record(dict, table, required), of))
+    several = _maybe_empty(listing(record(dict, table), of))
 
     def read(node: Node, findings: Findings) -> list[Any] | None:
         values = several(node, findings)
@@ -218,46 +189,54 @@ def _mappings(table: Table, of: str, required: tuple[str, ...]) -> Reader:
     return read
 
 
-OUTCOME: Table = {
-    "text": text,
-    "reasoning": text,
-    "refusal": text,
-    "tool_calls": _mappings(CALL, "tool calls", ("name",)),
-    "finish": _finish,
-    "usage": usage,
-    "opaque": _maybe_empty(listing(text, "opaque values")),
-    "errors": _mappings(MISTAKE, "errors", ("kind",)),
-}
+_outcome = record(
+    m.ExpectedOutcome,
+    table(
+        "outcome",
+        tool_calls=_mappings(table("call", id=line, arguments=json_value), "tool calls"),
+        usage=usage,
+        opaque=_maybe_empty(listing(text, "opaque values")),
+        errors=_mappings(
+            table("mistake", kind="a kind of error, such as malformed_arguments"), "errors"
+        ),
+    ),
+)
 
 
 def _as_node(node: Node, findings: Findings) -> Node:
     return node
 
 
-# The keys that variants may have, too.
-_TURN_KEYS: Table = {
-    "request": expectation,
-    "reply": reply,
-    "http": http,
+_TURN = table(
+    "turn",
+    request=expectation,
+    http=http,
+    answer=answer,
+    attempts=listing(_attempt, "answers to earlier tries"),
+    expect=_outcome,
+    extra=extra,
+    recorded=_recorded,
+    when=_as_node,
     **_ANSWERED,
-    "attempts": listing(_attempt, "answers to earlier tries"),
-    "expect": record(m.ExpectedOutcome, OUTCOME),
-    "repeat": boolean,
-    "extra": extra,
-}
-TURN: Table = {**_TURN_KEYS, "answer": answer, "recorded": _recorded, "when": _as_node}
+)
 
 
 def _or_removed(read: Reader) -> Reader:
     return lambda node, findings: _REMOVED if is_null(node) else read(node, findings)
 
 
-VARIANT: Table = {"api": api_name, **{key: _or_removed(read) for key, read in _TURN_KEYS.items()}}
+_NOT_IN_VARIANTS = ("answer", "recorded", "when")
+_VARIANT = table(
+    "when",
+    **{
+        key: _or_removed(read) for key, read in _TURN.readers.items() if key not in _NOT_IN_VARIANTS
+    },
+)
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
     """A turn with its variants; an empty turn where it cannot be read."""
-    values = fields(node, findings, TURN)
+    values = fields(node, findings, _TURN)
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()
     _check_one_answer(node, findings)
@@ -297,7 +276,7 @@ def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Ap
     A variant that cannot be read has no name, and keeps its index.
     """
     before = len(findings.found)
-    values = fields(node, findings, VARIANT, ("api",))
+    values = fields(node, findings, _VARIANT)
     if values is None:
         return _NO_API, m.TurnSpec()
     name = values.pop("api")
@@ -313,25 +292,3 @@ def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Ap
     if whole == base and len(findings.found) == before:
         findings.add(node, "changes nothing about its turn")
     return name, m.TurnSpec(**whole)
-
-
-TABLES: dict[str, Table] = {
-    "turn": TURN,
-    "when": VARIANT,
-    "usage": USAGE,
-    "timing": TIMING,
-    "http": HTTP,
-    "attempt": ATTEMPT,
-    "answer": ANSWER,
-    "recorded": RECORDED,
-    "text_file": TEXT_FILE,
-    **EXTRA_TABLES,
-    **FAULT_TABLES,
-    "wire": WIRE,
-    "comments": COMMENTS,
-    "segments": SEGMENTS,
-    "outcome": OUTCOME,
-    "call": CALL,
-    "mistake": MISTAKE,
-}
-"""The tables above by the names of their definitions in the JSON Schema."""

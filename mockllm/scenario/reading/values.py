@@ -2,7 +2,7 @@
 
 A reader takes a node and `Findings`. Where it cannot read the node, it adds a finding and returns
 None; its caller goes on, so that one run finds all mistakes. Readers of mappings are made from
-tables of keys and readers. A test holds the JSON Schema to these tables.
+tables of keys and readers (`tables`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mockllm.scenario.durations import read_duration, read_percent
-from mockllm.scenario.model import TextFile
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.reading.wording import display_node, excerpt, nearest, suggestion
 from mockllm.scenario.vocabulary import Vocabulary
@@ -28,7 +27,6 @@ __all__ = [
     "choice",
     "duration",
     "fields",
-    "inner_path",
     "integer",
     "is_null",
     "json_mapping",
@@ -47,7 +45,6 @@ __all__ = [
 
 T = TypeVar("T")
 Reader = Callable[[Node, "Findings"], Any]
-Table = dict[str, Reader]
 
 MAX_FINDINGS = 1_000
 """How many findings of one document are kept: no one reads more of them."""
@@ -62,6 +59,14 @@ _INTEGER = re.compile(r"[-+]?\d{1,4000}\Z", re.ASCII)
 _BASED = re.compile(r"0(?:o[0-7]{1,4000}|x[0-9a-fA-F]{1,3000})\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?\Z", re.ASCII)
 _NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The keys of one kind of mapping: their readers, and which of them are required."""
+
+    readers: dict[str, Reader]
+    required: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -130,36 +135,6 @@ def text(node: Node, findings: Findings) -> str | None:
     return None
 
 
-TEXT_FILE: Table = {"file": lambda node, findings: inner_path(node, findings)}
-
-
-def long_text(node: Node, findings: Findings) -> str | None:
-    """Any string, or `{file: NAME}`: the text of a file beside the YAML."""
-    if not isinstance(node, Mapping):
-        return text(node, findings)
-    values = fields(node, findings, TEXT_FILE, ("file",))
-    if values is None:
-        return None
-    return _file_text(values["file"], node, findings)
-
-
-def text_of_file(node: Node, findings: Findings) -> str | None:
-    """The text of a file beside the YAML, from its name."""
-    name = inner_path(node, findings)
-    return None if name is None else _file_text(name, node, findings)
-
-
-def _file_text(name: str, node: Node, findings: Findings) -> str | None:
-    if findings.text_beside is None:
-        findings.add(node, f"names the file {name!r}, and this text is in no folder")
-        return None
-    try:
-        return TextFile(findings.text_beside(name), name)
-    except OSError as error:
-        findings.add(node, f"{name!r} {error}; put it there, or write the text here")
-        return None
-
-
 def line(node: Node, findings: Findings) -> str | None:
     """A string on one line, not empty; a line break at its end is removed."""
     value = text(node, findings)
@@ -184,14 +159,6 @@ def matching_text(pattern: str, expected: str) -> Reader:
         return None
 
     return read
-
-
-_NAME = r"(?!\.\.?(?:/|\Z))[^/\\:\x00-\x1f\x7f]+"
-inner_path: Reader = matching_text(
-    f"{_NAME}(?:/{_NAME})*",
-    "a path inside the folder of this file, such as name.1.jsonl",
-)
-"""A reader of paths that stay in the folder of the scenario's file."""
 
 
 def boolean(node: Node, findings: Findings) -> bool | None:
@@ -301,39 +268,35 @@ def json_mapping(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None
 
 
-def readable_fields(
-    node: Node, findings: Findings, table: Table, required: tuple[str, ...] = ()
-) -> dict[str, Any] | None:
+def readable_fields(node: Node, findings: Findings, table: Table) -> dict[str, Any] | None:
     """The values of a mapping by key, without those that cannot be read.
 
     Unknown keys, and required keys that are absent, are added to the findings. None: the node is
     no mapping.
     """
     if not isinstance(node, Mapping):
-        findings.must_be(node, "a mapping with " + keys(table))
+        findings.must_be(node, "a mapping with " + keys(table.readers))
         return None
     values: dict[str, Any] = {}
     misspelt = []
     for key, inner in node.entries.items():
-        read = table.get(key)
+        read = table.readers.get(key)
         if read is None:
-            misspelt.append(unknown(node, key, findings, table))
+            misspelt.append(unknown(node, key, findings, table.readers))
             continue
         value = read(inner, findings)
         if value is not None:
             values[key] = value
-    for key in required:
+    for key in table.required:
         if key not in node.entries and key not in misspelt:
             findings.add(node, f"needs the key {key!r}")
     return values
 
 
-def fields(
-    node: Node, findings: Findings, table: Table, required: tuple[str, ...] = ()
-) -> dict[str, Any] | None:
+def fields(node: Node, findings: Findings, table: Table) -> dict[str, Any] | None:
     """As `readable_fields`, but None also where a required key is absent or cannot be read."""
-    values = readable_fields(node, findings, table, required)
-    if values is None or any(key not in values for key in required):
+    values = readable_fields(node, findings, table)
+    if values is None or any(key not in values for key in table.required):
         return None
     return values
 
@@ -353,13 +316,11 @@ def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -
     return nearest(key, table)
 
 
-def record(
-    make: Callable[..., T], table: Table, required: tuple[str, ...] = ()
-) -> Callable[[Node, Findings], T | None]:
+def record(make: Callable[..., T], table: Table) -> Callable[[Node, Findings], T | None]:
     """A reader of mappings, whose values are passed to `make` by key."""
 
     def read(node: Node, findings: Findings) -> T | None:
-        values = fields(node, findings, table, required)
+        values = fields(node, findings, table)
         return None if values is None else make(**values)
 
     return read

@@ -1,0 +1,149 @@
+"""The kinds of mappings in the language, as `schema.json` defines them.
+
+The schema is the one source of their keys, of which are required, and of what simple values may be.
+Readers of all other values are written in Python, and given to `table` by their keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mockllm.scenario.model import TextFile
+from mockllm.scenario.reading.nodes import Mapping, Node
+from mockllm.scenario.reading.values import (
+    Findings,
+    Reader,
+    Table,
+    api_name,
+    boolean,
+    choice,
+    duration,
+    fields,
+    integer,
+    json_mapping,
+    line,
+    matching_text,
+    percent,
+    text,
+)
+
+__all__ = [
+    "TABLES",
+    "TOOL_NAME",
+    "choices",
+    "inner_path",
+    "long_text",
+    "table",
+    "text_of_file",
+    "tool_name",
+]
+
+_SCHEMA: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "schema.json").read_text(encoding="utf-8")
+)
+_DEFINITIONS: dict[str, dict[str, Any]] = {"scenario": _SCHEMA, **_SCHEMA["$defs"]}
+_IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
+
+TABLES: dict[str, Table] = {}
+"""Every kind of mapping in the language, by the name of its definition."""
+
+
+def table(name: str, /, **readers: Reader | str) -> Table:
+    """The keys of a definition with their readers.
+
+    Args:
+        readers: by key; of a string with a pattern, what it must be, for messages.
+    """
+    definition = _DEFINITIONS[name]
+    properties: dict[str, Any] = definition["properties"]
+    assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"
+    found = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
+    TABLES[name] = Table(found, tuple(definition.get("required", ())))
+    return TABLES[name]
+
+
+def choices(name: str, key: str) -> tuple[str, ...]:
+    """The names of which the value of a key must be one."""
+    return _names(_DEFINITIONS[name]["properties"][key]) or ()
+
+
+def _reader(schema: dict[str, Any], given: Reader | str | None) -> Reader:
+    if isinstance(given, str):
+        return matching_text(schema["pattern"], given)
+    if given is not None:
+        return given
+    known = _NAMED.get(schema.get("$ref", ""))
+    names = _names(schema)
+    if known is not None or names is not None:
+        return known or choice(*names or ())
+    if schema["type"] == "integer":
+        return integer(schema["minimum"], schema.get("maximum"))
+    return _BY_TYPE[schema["type"], schema.get("pattern")]
+
+
+def _names(schema: dict[str, Any]) -> tuple[str, ...] | None:
+    """The names of which a value must be one; None where it may be something else."""
+    if "$ref" in schema:
+        return _names(_DEFINITIONS[schema["$ref"].removeprefix("#/$defs/")])
+    if "const" in schema:
+        return (schema["const"],)
+    if "oneOf" in schema:
+        options = [_names(option) for option in schema["oneOf"]]
+        return None if None in options else sum(filter(None, options), ())
+    return tuple(schema["enum"]) if "enum" in schema else None
+
+
+_BY_TYPE: dict[tuple[str, str | None], Reader] = {
+    ("boolean", None): boolean,
+    ("object", None): json_mapping,
+    ("string", None): text,
+    ("string", _IN_ONE_LINE): line,
+}
+
+TOOL_NAME: str = _DEFINITIONS["tool_name"]["pattern"]
+inner_path: Reader = matching_text(
+    _DEFINITIONS["tape_name"]["pattern"],
+    "a path inside the folder of this file, such as name.1.jsonl",
+)
+"""A reader of paths that stay in the folder of the scenario's file."""
+
+tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+
+
+def long_text(node: Node, findings: Findings) -> str | None:
+    """Any string, or `{file: NAME}`: the text of a file beside the YAML."""
+    if not isinstance(node, Mapping):
+        return text(node, findings)
+    values = fields(node, findings, _TEXT_FILE)
+    return None if values is None else _file_text(values["file"], node, findings)
+
+
+def text_of_file(node: Node, findings: Findings) -> str | None:
+    """The text of a file beside the YAML, from its name."""
+    name = inner_path(node, findings)
+    return None if name is None else _file_text(name, node, findings)
+
+
+def _file_text(name: str, node: Node, findings: Findings) -> str | None:
+    if findings.text_beside is None:
+        findings.add(node, f"names the file {name!r}, and this text is in no folder")
+        return None
+    try:
+        return TextFile(findings.text_beside(name), name)
+    except OSError as error:
+        findings.add(node, f"{name!r} {error}; put it there, or write the text here")
+        return None
+
+
+_NAMED: dict[str, Callable[[Node, Findings], Any]] = {
+    "#/$defs/api": api_name,
+    "#/$defs/duration": duration,
+    "#/$defs/long_text": long_text,
+    "#/$defs/percent": percent,
+    "#/$defs/tape_name": inner_path,
+    "#/$defs/tool_name": tool_name,
+}
+_TEXT_FILE = table("text_file")
