@@ -24,8 +24,8 @@ CROWDED: dict[str, int] = {
 """Folders with more modules, and how many."""
 
 CIRCLES: set[str] = set()
-"""The first module of each circle of files that import each other, also by late imports or for
-type checkers."""
+"""A module of each circle of files that import each other, also by late imports or for type
+checkers."""
 
 SHARED_CLASS_NAMES: set[str] = {
     "Call",
@@ -118,7 +118,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     modules = _modules()
     graph = {name: _imports(name, path, modules) for name, path in modules.items()}
     circles = [sorted(group) for group in _circles(graph)]
-    assert not [group for group in circles if group[0] not in CIRCLES]
+    assert not [group for group in circles if CIRCLES.isdisjoint(group)]
 
 
 def test_folders_have_few_modules() -> None:
