@@ -43,7 +43,6 @@ SHARED_CLASS_NAMES: set[str] = {
     "Report",
     "ReportedError",
     "Result",
-    "Rules",
     "Setup",
     "Usage",
     "Writer",

@@ -136,15 +136,18 @@ def run(
         server = thread.server
         variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
         code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
-    from mockllm.cli.terminal.verdict import Rules, judge
+    from mockllm.cli.terminal.verdict import judge
 
-    rules = Rules(depth, frozenset(leave_out), frozenset(require), once, allow_unplayed)
     verdict = judge(
         exchanges,
         server.sessions,
         server.player.served.by_name,
-        rules,
         server.sessions.evicted,
+        depth=depth,
+        leave_out=frozenset(leave_out),
+        require=frozenset(require),
+        once=once,
+        allow_unplayed=allow_unplayed,
     )
     for line in verdict.lines:
         click.echo(line, err=True)

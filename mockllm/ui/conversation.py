@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.core.request import Message, OfferedTool, Request
-from mockllm.core.target import NO_TARGET
 from mockllm.core.text import display_json, shorten
-from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.body import parse_object
+from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["conversation_json", "read_request"]
+__all__ = ["conversation_json"]
 
 _LONGEST = 100_000
 """Characters of a text that are sent."""
@@ -33,21 +31,9 @@ _MOST_MESSAGES = 2_000
 """Of a longer history the newest messages are sent."""
 
 
-def read_request(exchange: Exchange) -> Request | None:
-    """The neutral request of an exchange; None where it is none, or cannot be read."""
-    protocol = PROTOCOLS.get(exchange.api or "")
-    if protocol is None or not exchange.body:
-        return None
-    try:
-        body = parse_object(exchange.body)
-        return protocol.parse(body, exchange.target or NO_TARGET, False)
-    except RequestError:
-        return None
-
-
 def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     """What the request of an exchange has; None where that cannot be read as one of the API."""
-    request = read_request(exchange) if api == exchange.api else None
+    request = parsed_request(exchange) if api == exchange.api else None
     if request is None:
         return None
     protocol = PROTOCOLS[api]

@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm.core.request import Request
-from mockllm.core.target import NO_TARGET
 from mockllm.core.text import shorten
-from mockllm.errors import MockLLMError, RequestError
+from mockllm.errors import MockLLMError
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.explained import Condition, scenario_conditions, shown, turn_conditions
 from mockllm.matching.mismatch import letter_pairs
@@ -22,7 +21,7 @@ from mockllm.matching.select import Selection, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import MASK
-from mockllm.replay.body import parse_object
+from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Match, Scenario
@@ -70,10 +69,8 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
 
 def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Request | None:
     """The request as it was matched; None where too little of it is kept."""
-    try:
-        body = parse_object(exchange.body)
-        request = protocol.parse(body, exchange.target or NO_TARGET, False)
-    except RequestError:
+    request = parsed_request(exchange)
+    if request is None:
         return None
     if player.named is not None and not named_scenario(player.served, request, exchange.headers):
         request = replace(request, scenario=player.named)

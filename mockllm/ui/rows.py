@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mockllm.core.target import NO_TARGET
 from mockllm.core.text import shorten
-from mockllm.errors import Problem, RequestError
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
+from mockllm.errors import Problem
+from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 
@@ -72,12 +70,8 @@ def row(exchange: Exchange) -> dict[str, Any]:
 
 def user_text(exchange: Exchange) -> str:
     """What the user said last, shortened; "" where that cannot be read, or not at once."""
-    protocol = PROTOCOLS.get(exchange.api or "")
-    if protocol is None or not exchange.body or len(exchange.body) > _LARGEST:
-        return ""
-    try:
-        request = protocol.parse(parse_object(exchange.body), exchange.target or NO_TARGET, False)
-    except RequestError:
+    request = None if len(exchange.body) > _LARGEST else parsed_request(exchange)
+    if request is None:
         return ""
     said = (one.text for one in reversed(request.messages) if one.role == "user" and one.text)
     return shorten(" ".join(next(said, "").split()), 200)

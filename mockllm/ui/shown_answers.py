@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from mockllm.core.target import NO_TARGET
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.content_coding import decompressed
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
@@ -139,12 +138,16 @@ def _made_again(exchange: Exchange, scenario: Scenario) -> HttpAnswer:
         MockLLMError: the request or the turn cannot be read any more.
     """
     protocol = PROTOCOLS[exchange.api or ""]
-    body = parse_object(exchange.body)
-    request = protocol.parse(body, exchange.target or NO_TARGET, False)
-    request = replace(request, stream=exchange.stream)
-    position = exchange.position or 0
+    request = parsed_request(exchange)
+    if request is None:
+        raise RequestError("its request cannot be read any more")
     return turn_answer(
-        scenario, position, protocol, request, attempt=exchange.attempt, quirks=exchange.quirks
+        scenario,
+        exchange.position or 0,
+        protocol,
+        replace(request, stream=exchange.stream),
+        attempt=exchange.attempt,
+        quirks=exchange.quirks,
     )
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from mockllm.core.request import Request
 from mockllm.core.text import shorten
-from mockllm.errors import RequestError
 from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import (
     AnyPart,
@@ -61,7 +60,7 @@ def format_exchanges(
 
 
 def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
-    request = _request(exchange)
+    request = parsed_request(exchange)
     summary = "" if request is None else _request_summary(request)
     yield f"  {exchange.number}. {exchange.method} {exchange.path}{summary and '  ' + summary}"
     scenario = scenarios.get(exchange.scenario or "")
@@ -85,16 +84,6 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
     yield f"     -> {', '.join(answer)}"
     for problem in exchange.problems:
         yield from (f"        {line}" for line in problem.splitlines())
-
-
-def _request(exchange: Exchange) -> Request | None:
-    """The parsed request; None if it cannot be parsed."""
-    if exchange.api is None or exchange.target is None:
-        return None
-    try:
-        return PROTOCOLS[exchange.api].parse(parse_object(exchange.body), exchange.target, False)
-    except RequestError:
-        return None
 
 
 def _request_summary(request: Request) -> str:

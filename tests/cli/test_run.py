@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mockllm.cli.terminal.verdict import Rules, judge
+from mockllm.cli.terminal.verdict import judge
 from mockllm.core.target import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Exchange, Session
@@ -154,7 +154,7 @@ def test_a_mistake_of_mockllm_is_never_good():
     session = Session("default")
     failed = Exchange("POST", "/v1/responses", {}, b"", outcome="failed", problems=("KeyError",))
     session.record(failed)
-    verdict = judge([failed], [session], {}, Rules(leave_out=frozenset(), allow_unplayed=True))
+    verdict = judge([failed], [session], {}, leave_out=frozenset(), allow_unplayed=True)
     assert not verdict.good
     assert verdict.lines == (
         "mockllm: 1 request: 1 that mockllm failed on",
@@ -227,8 +227,8 @@ def test_the_depth_of_a_verdict():
     never_stops(conversation)
     given = (conversation.session.journal, [conversation.session])
     scenarios = conversation.player.served.by_name
-    assert judge(*given, scenarios, Rules(depth=7)).good
-    verdict = judge(*given, scenarios, Rules(depth=4))
+    assert judge(*given, scenarios, depth=7).good
+    verdict = judge(*given, scenarios, depth=4)
     assert not verdict.good
     assert "depth-bounded, request 5" in verdict.lines[1]
 

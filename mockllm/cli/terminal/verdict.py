@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["Rules", "Verdict", "judge"]
+__all__ = ["Verdict", "judge"]
 
 _MOST_SHOWN = 20
 _BAD = ("unmatched", "invalid", "unknown route", "failed")
@@ -24,26 +25,12 @@ class Verdict:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a verdict covers; the fields are those of `verify`."""
-
-    depth: int = 50
-    leave_out: frozenset[str] = frozenset()
-    require: frozenset[str] = frozenset()
-    once: bool = False
-    allow_unplayed: bool = False
-
-
-_DEFAULT = Rules()
-
-
 def judge(
     exchanges: Sequence[Exchange],
     sessions: Iterable[Session],
     scenarios: Mapping[str, Scenario],
-    rules: Rules = _DEFAULT,
     evicted: Sequence[str] = (),
+    **rules: Any,
 ) -> Verdict:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
     are broken, and turns that were not played of scenarios that were begun, in any session. A
@@ -51,21 +38,14 @@ def judge(
 
     Args:
         evicted: the names of sessions that the server has dropped.
+        rules: what is judged, as `verify` has it.
     """
     bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
     broken: list[str] = []
     missed: list[str] = []
     unknown = [f"session {name}: it was dropped, as there were too many" for name in evicted]
     for session in sessions:
-        found = verify(
-            session,
-            scenarios,
-            depth=rules.depth,
-            leave_out=rules.leave_out,
-            require=rules.require,
-            once=rules.once,
-            allow_unplayed=rules.allow_unplayed,
-        )
+        found = verify(session, scenarios, **rules)
         where = "" if session.name == "default" else f" (session {session.name})"
         broken += [f"{violation}{where}" for violation in found.violations]
         missed += [
