@@ -15,6 +15,7 @@ __all__ = [
     "json_object",
     "mapped_text",
     "mapping",
+    "sendable_value",
     "string",
     "tool_schema",
     "typed_event",
@@ -28,6 +29,17 @@ def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def sendable_value(text: str) -> Any:
+    """The value of a JSON text; None where there is none, or where UTF-8 or JSON cannot hold it (a
+    lone surrogate, NaN)."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def typed_event(frame: Frame) -> dict[str, Any]:

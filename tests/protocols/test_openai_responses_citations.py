@@ -13,8 +13,9 @@ from openai.types.responses import ResponseOutputItem
 from mockllm.core.events import Cite
 from mockllm.core.turn import Text, Turn
 from mockllm.protocols.openai_responses import PROTOCOL
-from mockllm.protocols.openai_responses.citations import annotations_of, citation, projected
+from mockllm.protocols.openai_responses.citations import annotations_of, citation
 from tests import strategies
+from tests.protocols.projections.openai_responses import projected_citations
 from tests.protocols.strict import problems
 from tests.protocols.test_openai_responses import REPLY, played, read, values
 
@@ -55,8 +56,8 @@ urls = st.sampled_from(
 )
 def test_projected_citations_are_stable(text: str, cites: list[Cite]) -> None:
     """What a client reads from annotations is what it reads from those of the projection."""
-    once = projected(Text((text,), tuple(cites)))
-    assert projected(Text((text,), once)) == once
+    once = projected_citations(Text((text,), tuple(cites)))
+    assert projected_citations(Text((text,), once)) == once
     turn = Turn((Text((text,), tuple(cites)),), "stop")
     assert read(played(turn)) == PROTOCOL.project(turn)
 

@@ -16,7 +16,7 @@ from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.openai_responses import PROTOCOL, Decoder
-from mockllm.protocols.openai_responses.items import KINDS as ITEMS
+from mockllm.protocols.openai_responses.parts import KINDS as ITEMS
 from mockllm.protocols.openai_responses.server_tools import BY_KIND
 from tests import strategies
 from tests.cases import for_all

@@ -23,7 +23,7 @@ from mockllm.protocols.anthropic_messages.server_tools import (
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["Assembly", "is_neutral", "is_placeholder"]
+__all__ = ["DELTAS", "Assembly", "is_neutral", "is_placeholder"]
 
 _KINDS = frozenset({"text", "thinking", "tool_use"}) | USES
 
@@ -33,7 +33,7 @@ def is_neutral(type: str) -> bool:
     return type in _KINDS or is_result(type)
 
 
-_DELTAS = {
+DELTAS = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("thinking", "signature"),
@@ -185,7 +185,7 @@ class Assembly:
     def delta(self, value: _Value, frame: Frame) -> list[ev.Event]:
         """`content_block_delta`."""
         delta = mapping(value.get("delta"))
-        kind, name = _DELTAS.get(string(delta.get("type")), ("", ""))
+        kind, name = DELTAS.get(string(delta.get("type")), ("", ""))
         index = _index(value, self._last)
         if index not in self._blocks and name in _OPENING:
             self._blocks[index] = _Block(kind, self._new_key())

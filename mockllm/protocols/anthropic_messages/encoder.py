@@ -9,7 +9,6 @@ line, so every event has one. The body is what the stream adds up to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
+from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.anthropic_messages.blocks import (
     API,
     DEFAULT_ERROR,
@@ -34,7 +34,7 @@ from mockllm.protocols.anthropic_messages.blocks import (
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
-from mockllm.protocols.values import json_object, mapping, string
+from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
 __all__ = ["Encoder", "Opening", "Openings", "encode_body"]
 
@@ -293,38 +293,28 @@ class _Accumulator:
             self._blocks[index] = dict(mapping(block))
 
     def _delta(self, block: dict[str, Any], index: int, delta: Mapping[str, Any]) -> None:
-        match delta.get("type"):
-            case "text_delta":
-                block["text"] = string(block.get("text")) + string(delta.get("text"))
-            case "thinking_delta":
-                block["thinking"] = string(block.get("thinking")) + string(delta.get("thinking"))
-            case "signature_delta":
-                block["signature"] = string(delta.get("signature"))
-            case "citations_delta":
-                block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
-            case "input_json_delta":
-                text = string(delta.get("partial_json"))
-                self._inputs[index] = self._inputs.get(index, "") + text
+        _, name = DELTAS.get(string(delta.get("type")), ("", ""))
+        added = delta.get(name)
+        match name:
+            case "text" | "thinking":
+                block[name] = string(block.get(name)) + string(added)
+            case "signature":
+                block[name] = string(added)
+            case "citation":
+                block["citations"] = [*(block.get("citations") or ()), added]
+            case "partial_json":
+                self._inputs[index] = self._inputs.get(index, "") + string(added)
 
     def finished(self) -> dict[str, Any]:
         """The message, with arguments as JSON values, and with the null fields of a body."""
         for index, text in self._inputs.items():
             if text:
-                self._blocks[index]["input"] = _input(text)
+                # Their text where they are no JSON object, or none that JSON can hold.
+                value = sendable_value(text)
+                self._blocks[index]["input"] = value if isinstance(value, dict) else text
         usage = {"server_tool_use": None, **mapping(self._message.get("usage"))}
         content = [
             {"citations": None, **block} if block.get("type") == "text" else block
             for block in self._blocks.values()
         ]
         return {"container": None, **self._message, "content": content, "usage": usage}
-
-
-def _input(text: str) -> Any:
-    """The JSON object in the arguments; their text where they are not one, or where JSON cannot
-    hold a value in it (NaN, a lone surrogate)."""
-    value = json_object(text)
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return text
-    return text if value is None else value

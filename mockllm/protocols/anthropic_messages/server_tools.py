@@ -11,14 +11,13 @@ Only pure functions and data may live here.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.turn import ServerTool, Turn
 from mockllm.protocols.base import derive, dumps
-from mockllm.protocols.values import json_object, mapping, string
+from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
 __all__ = [
     "DIRECT",
@@ -128,7 +127,7 @@ def result_block(part: ServerTool) -> dict[str, Any] | None:
     if part.output is None or wire_name(part) is None:
         return None
     type = result_type(part)
-    content = _sendable(part.output)
+    content = sendable_value(part.output)
     failed = {}
     if type == "mcp_tool_result":
         failed = {"is_error": mapping(content).get("is_error") is True}
@@ -137,17 +136,6 @@ def result_block(part: ServerTool) -> dict[str, Any] | None:
         return None
     caller = {"caller": DIRECT} if type.removesuffix("_tool_result") in _CALLED else {}
     return {"type": type, "tool_use_id": server_id(part), **failed, "content": content, **caller}
-
-
-def _sendable(text: str) -> Any:
-    """The value of a JSON text; None where there is none, or where UTF-8 or JSON cannot hold it (a
-    lone surrogate, NaN)."""
-    try:
-        value = json.loads(text)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _is_content(content: object, type: str) -> bool:

@@ -31,7 +31,7 @@ from mockllm.protocols.gemini.errors import (
 )
 from mockllm.protocols.gemini.events import EVENTS, FIELDS
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
-from mockllm.protocols.gemini.fields import API, Options
+from mockllm.protocols.gemini.fields import API, FINISHES, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.losses import LOSSES, project
 from mockllm.protocols.gemini.normalize import NORMALISATION
@@ -153,13 +153,7 @@ PROTOCOL = WireProtocol(
     normalize=NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     env=ENVIRONMENT,
-    finish_values={
-        "stop": ("STOP",),
-        "tool_calls": ("STOP",),
-        "length": ("MAX_TOKENS",),
-        "content_filter": ("SAFETY",),
-        "refusal": ("STOP",),
-    },
+    finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
     losses=LOSSES,
     lists_errors=_lists_errors,

@@ -26,6 +26,7 @@ __all__ = [
     "API",
     "BLOCKED",
     "CALLS_MESSAGE",
+    "FINISHES",
     "NO_JSON",
     "SAFETY_RATINGS",
     "Options",
@@ -143,13 +144,15 @@ SAFETY_RATINGS = [
 _MALFORMED = "MALFORMED_FUNCTION_CALL"
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 _VALUE = re.compile(r"(?:promptFeedback\.blockReason=)?[A-Z][A-Z_]*\Z")
-_VALUES: dict[ev.FinishReason, str] = {
+FINISHES: dict[ev.FinishReason, str] = {
     "stop": "STOP",
     "tool_calls": "STOP",
-    "refusal": "STOP",
     "length": "MAX_TOKENS",
     "content_filter": "SAFETY",
+    "refusal": "STOP",
 }
+"""The usual `finishReason` of each finish."""
+
 _REASONS: dict[str, ev.FinishReason] = {
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
@@ -181,7 +184,7 @@ def write_finish(reason: ev.FinishReason, raw: str | None, *, malformed: bool) -
     """
     if raw is not None and raw != _UNSPECIFIED and _VALUE.match(raw):
         return raw
-    usual = _VALUES[reason]
+    usual = FINISHES[reason]
     return _MALFORMED if malformed and usual == "STOP" else usual
 
 
@@ -193,7 +196,7 @@ def read_finish(value: str, *, calls: bool) -> ev.Finish | None:
     if value.startswith(BLOCKED):
         return ev.Finish("content_filter", value)
     reason = _REASONS.get(value, "tool_calls" if calls else "stop")
-    usual = value == _VALUES[reason]
+    usual = value == FINISHES[reason]
     return ev.Finish(reason, None if usual else value)
 
 

@@ -3,8 +3,8 @@
 https://platform.openai.com/docs/api-reference/responses
 
 `request` (with `input` and `tools`) parses requests; `encoder` writes answers, whose output items
-`layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` has what both
-sides share; `losses` lists what the API cannot express.
+`layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` and
+`parts` have what both sides share; `losses` lists what the API cannot express.
 """
 
 from __future__ import annotations

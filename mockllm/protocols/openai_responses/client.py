@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
-from mockllm.protocols.openai_responses.items import CALLS
+from mockllm.protocols.openai_responses.parts import CALLS
 from mockllm.protocols.records import Client, Json
 from mockllm.protocols.values import function_tool
 

@@ -20,27 +20,26 @@ from mockllm.core.turn import Turn
 from mockllm.protocols.openai_responses.assembly import Assembly
 from mockllm.protocols.openai_responses.citations import ANNOTATIONS
 from mockllm.protocols.openai_responses.items import (
-    CALLS,
-    CONTENT_PARTS,
-    EVENT_PARTS,
-    KINDS,
-    PartType,
     add_content,
     add_fragment,
     add_rest,
     arguments_of,
 )
 from mockllm.protocols.openai_responses.objects import INCOMPLETE
+from mockllm.protocols.openai_responses.parts import (
+    CALLS,
+    CONTENT_PARTS,
+    EVENT_PARTS,
+    KINDS,
+    PartType,
+)
 from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string, typed_event
 
 __all__ = ["Decoder", "decode_body"]
 
-_REASONS: dict[str, ev.FinishReason] = {
-    "max_output_tokens": "length",
-    "content_filter": "content_filter",
-}
+_REASONS = {value: reason for reason, value in INCOMPLETE.items()}
 _SILENT = frozenset({"queued", "in_progress", "cancelled"})
 
 _Value = Mapping[str, Any]

@@ -9,7 +9,6 @@ event has an `event:` line and a `sequence_number` that counts from 0; there is 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core import events as ev
@@ -29,64 +28,34 @@ from mockllm.protocols.openai_responses.objects import (
     terminal,
     token_logprob,
 )
+from mockllm.protocols.openai_responses.parts import (
+    INPUTS,
+    OUTPUT_TEXT,
+    REASONING,
+    REFUSAL,
+    SUMMARY,
+    PartType,
+)
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
 __all__ = ["Encoder", "encode_body"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The names of the events and fields of one kind of part.
-
-    Args:
-        text: the stem of the events `.delta` and `.done` with its fragments and its whole value.
-        value: the field of the whole value in `.done`.
-        part: the stem of the events `.added` and `.done` around them, if there are any.
-        index: the field with the index of the content in its item.
-    """
-
-    text: str
-    value: str
-    part: str = ""
-    index: str = ""
-
-
-_CONTENT_PART = "response.content_part"
-_NAMES = {
-    "text": _Names("response.output_text", "text", _CONTENT_PART, "content_index"),
-    "refusal": _Names("response.refusal", "refusal", _CONTENT_PART, "content_index"),
-    "reasoning": _Names("response.reasoning_text", "text", _CONTENT_PART, "content_index"),
-    "summary": _Names(
-        "response.reasoning_summary_text",
-        "text",
-        "response.reasoning_summary_part",
-        "summary_index",
-    ),
-    "arguments": _Names("response.function_call_arguments", "arguments"),
-    "input": _Names("response.custom_tool_call_input", "input"),
-    **{
-        one.kind: _Names(f"response.{one.delta}", one.value)
-        for one in SERVER_TOOLS.values()
-        if one.delta
-    },
-}
-
-
-def _names(part: Part) -> _Names | None:
+def _part_type(part: Part) -> PartType | None:
     """The names for a part; None for what only its item shows: reasoning without text, and the
     input of most hosted tools."""
     match part:
         case Text():
-            return _NAMES["text"]
+            return OUTPUT_TEXT
         case Refusal():
-            return _NAMES["refusal"]
+            return REFUSAL
         case ToolCall(custom=custom):
-            return _NAMES["input" if custom else "arguments"]
+            return INPUTS["custom_tool_call" if custom else "function_call"]
         case ServerTool():
-            return _NAMES.get(item_type(encodable(part)).kind)
+            return INPUTS.get(item_type(encodable(part)).type)
         case Reasoning(summary=summary) if not bare(part):
-            return _NAMES["summary" if summary else "reasoning"]
+            return SUMMARY if summary else REASONING
     return None
 
 
@@ -157,7 +126,7 @@ class Encoder:
 
     def _where(self, part: int) -> dict[str, Any]:
         """The fields of events that locate a part: item id, output index and content index."""
-        position, names = self._layout.positions[part], _names(self._turn.parts[part])
+        position, names = self._layout.positions[part], _part_type(self._turn.parts[part])
         where: dict[str, Any] = {
             "item_id": position.item.id,
             "output_index": position.item.output_index,
@@ -172,22 +141,24 @@ class Encoder:
         if part in self._opened:
             return []
         self._opened.add(part)
-        position, names = self._layout.positions[part], _names(self._turn.parts[part])
+        position, names = self._layout.positions[part], _part_type(self._turn.parts[part])
         frames = []
         if position.number == 0:
             index, item = position.item.output_index, opening(position.item)
             frames.append(self._frame("response.output_item.added", output_index=index, item=item))
         if tool := SERVER_TOOLS.get(position.item.kind):
             frames += self._progress(part, tool.begin)
-        if names is not None and names.part:
+        if names is not None and names.around:
             empty = content(self._turn.parts[part], finished=False)
-            frames.append(self._frame(f"{names.part}.added", **self._where(part), part=empty))
+            frames.append(
+                self._frame(f"response.{names.around}.added", **self._where(part), part=empty)
+            )
         return frames
 
     def _delta(self, part: int, text: str) -> list[Frame]:
         frames = self._open(part)
         whole = self._turn.parts[part]
-        names = _names(whole)
+        names = _part_type(whole)
         if names is None:
             return frames
         fields = {**self._where(part), "delta": text}
@@ -197,7 +168,7 @@ class Encoder:
             # Padding hides the lengths of fragments from an observer of the encrypted traffic.
             length = 16 - len(text) % 16
             fields["obfuscation"] = derive(self._reply.seed, "pad", self._next, length=length)
-        return [*frames, self._frame(f"{names.text}.delta", **fields)]
+        return [*frames, self._frame(f"response.{names.stem}.delta", **fields)]
 
     def _arguments(self, part: int, text: str) -> list[Frame]:
         """A fragment of the input of a call; code has other fragments on the wire."""
@@ -233,7 +204,7 @@ class Encoder:
 
     def _close(self, part: int) -> list[Frame]:
         whole, position = self._turn.parts[part], self._layout.positions[part]
-        names = _names(whole)
+        names = _part_type(whole)
         frames = []
         if isinstance(whole, (ToolCall, ServerTool)):
             frames += self._close_call(part, names)
@@ -243,14 +214,14 @@ class Encoder:
             if isinstance(whole, Text):
                 fields["logprobs"] = logprobs(whole)
             where = self._where(part)
-            frames.append(self._frame(f"{names.text}.done", **where, **fields))
-            frames.append(self._frame(f"{names.part}.done", **where, part=finished))
+            frames.append(self._frame(f"response.{names.stem}.done", **where, **fields))
+            frames.append(self._frame(f"response.{names.around}.done", **where, part=finished))
         if position.last:
             index, item = position.item.output_index, position.item.value
             frames.append(self._frame("response.output_item.done", output_index=index, item=item))
         return frames
 
-    def _close_call(self, part: int, names: _Names | None) -> list[Frame]:
+    def _close_call(self, part: int, names: PartType | None) -> list[Frame]:
         whole, item = self._turn.parts[part], self._layout.positions[part].item
         assert isinstance(whole, (ToolCall, ServerTool))
         frames = []
@@ -259,7 +230,7 @@ class Encoder:
             if names.value == "arguments" and not whole.fragments:
                 frames += self._delta(part, "{}")
             fields = {names.value: item.value[names.value]}
-            frames.append(self._frame(f"{names.text}.done", **self._where(part), **fields))
+            frames.append(self._frame(f"response.{names.stem}.done", **self._where(part), **fields))
         if tool := SERVER_TOOLS.get(item.kind):
             frames += self._progress(part, tool.progress(item.value))
         return frames

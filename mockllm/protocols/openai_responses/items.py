@@ -15,18 +15,20 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses.citations import ANNOTATIONS, citation
 from mockllm.protocols.openai_responses.code import END, code_text, escaped, opened
 from mockllm.protocols.openai_responses.objects import own_id
+from mockllm.protocols.openai_responses.parts import (
+    CALLS,
+    CONTENT_PARTS,
+    INPUTS,
+    SUMMARY,
+    PartType,
+)
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
 __all__ = [
-    "CALLS",
-    "CONTENT_PARTS",
-    "EVENT_PARTS",
     "ITEM",
-    "KINDS",
     "IncomingItem",
     "IncomingPart",
-    "PartType",
     "add_content",
     "add_fragment",
     "add_rest",
@@ -34,69 +36,11 @@ __all__ = [
     "whole_number",
 ]
 
-CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The types of calls that the client answers, with the field of their input."""
-
-KINDS = frozenset({"message", "reasoning", *CALLS, *SERVER_TOOLS})
-"""The types of items that have neutral parts; others are kept as frames."""
-
 ITEM = 1 << 64
 """The distance between the keys of two items."""
 
 _CONTENT = 1 << 56  # of an item: summaries first, then contents
 _PART = 1 << 32  # between two parts; the keys of `Raw` frames are in between
-
-
-@dataclass(frozen=True, slots=True)
-class PartType:
-    """One kind of part on the wire.
-
-    Args:
-        item: the type of its item.
-        kind: the kind of text.
-        index: the field of events with its index in the item.
-        value: the field of `done` events and contents with the whole text.
-    """
-
-    item: str
-    kind: str
-    index: str
-    value: str
-
-
-_OUTPUT_TEXT = PartType("message", "text", "content_index", "text")
-_REFUSAL = PartType("message", "refusal", "content_index", "refusal")
-_REASONING = PartType("reasoning", "reasoning", "content_index", "text")
-_SUMMARY = PartType("reasoning", "summary", "summary_index", "text")
-_INPUTS = {
-    **{type: PartType(type, "arguments", "", field) for type, field in CALLS.items()},
-    **{
-        one.type: PartType(one.type, "code" if one.value == "code" else "arguments", "", one.value)
-        for one in SERVER_TOOLS.values()
-        if one.delta
-    },
-}
-"""The inputs that are streamed, by the type of their item."""
-
-EVENT_PARTS = {
-    "output_text": _OUTPUT_TEXT,
-    "refusal": _REFUSAL,
-    "reasoning_text": _REASONING,
-    "reasoning_summary_text": _SUMMARY,
-    "function_call_arguments": _INPUTS["function_call"],
-    "custom_tool_call_input": _INPUTS["custom_tool_call"],
-    **{one.delta: _INPUTS[one.type] for one in SERVER_TOOLS.values() if one.delta},
-}
-"""By the part of the type that `.delta` and `.done` events share."""
-
-CONTENT_PARTS = {
-    "output_text": _OUTPUT_TEXT,
-    "text": _OUTPUT_TEXT,
-    "refusal": _REFUSAL,
-    "reasoning_text": _REASONING,
-    "summary_text": _SUMMARY,
-}
-"""By the `type` of contents and summaries."""
 
 
 @dataclass(slots=True)
@@ -181,12 +125,10 @@ class IncomingItem:
         self.identify(fields)
         yield from self.announce()
         if self.kind in CALLS:
-            yield from add_rest(
-                self, self.part(_INPUTS[self.kind]), arguments_of(fields, self.kind)
-            )
+            yield from add_rest(self, self.part(INPUTS[self.kind]), arguments_of(fields, self.kind))
         elif self.kind in SERVER_TOOLS:
             yield from self._server_tool(fields)
-        for name, fallback in (("summary", _SUMMARY), ("content", None)):
+        for name, fallback in (("summary", SUMMARY), ("content", None)):
             contents = fields.get(name)
             for k, content in enumerate(contents if isinstance(contents, list) else ()):
                 part_type = CONTENT_PARTS.get(string(mapping(content).get("type")), fallback)
@@ -201,8 +143,8 @@ class IncomingItem:
     def _server_tool(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
         """What the finished item of a hosted tool has beyond its start and its fragments."""
         call = SERVER_TOOLS[self.kind].read_item(fields)
-        if self.kind in _INPUTS:
-            part_type = _INPUTS[self.kind]
+        if self.kind in INPUTS:
+            part_type = INPUTS[self.kind]
             part, whole = self.part(part_type), fields.get(part_type.value)
             if part.kind == "code":
                 yield from self._code(part, whole)
@@ -239,7 +181,7 @@ class IncomingItem:
             return
         yield from self.announce()
         if self.kind in CALLS:
-            part = self.part(_INPUTS[self.kind])
+            part = self.part(INPUTS[self.kind])
             if not part.text and self.early_arguments:
                 yield from add_fragment(self, part, self.early_arguments)
         self.closed = True

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.core.events import StreamError
+from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, derive_int, dumps, logprob
@@ -41,7 +41,10 @@ __all__ = [
 
 API = "responses"
 
-INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+INCOMPLETE: dict[FinishReason, str] = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+}
 """The neutral finish reasons that end in `response.incomplete`, with the service's `reason`."""
 
 _RAW_REASONS = frozenset({"max_messages", "steered"})
@@ -240,7 +243,7 @@ def incomplete_reason(turn: Turn) -> str | None:
     """The `reason` in `incomplete_details`; None for a turn that is complete."""
     if turn.finish == "length" and turn.finish_raw in _RAW_REASONS:
         return turn.finish_raw
-    return INCOMPLETE.get(turn.finish or "")
+    return None if turn.finish is None else INCOMPLETE.get(turn.finish)
 
 
 def complete_error(error: StreamError) -> StreamError:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
+from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks.base import Context, FramesChange, Item
 
 __all__ = [
@@ -28,8 +29,6 @@ __all__ = [
 ]
 
 START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
-ENDINGS = ("RUN_FINISHED", "RUN_ERROR")
-"""The events that end a run."""
 
 
 def event(item: Item) -> dict[str, Any]:

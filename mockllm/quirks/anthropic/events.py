@@ -6,13 +6,13 @@ counts as an empty event, and is not changed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.core.turn import Opaque, Part, Reasoning, Text, ToolCall, Turn, beats
-from mockllm.protocols.values import json_object, string
+from mockllm.protocols.anthropic_messages.assembly import DELTAS
+from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import ends
 from mockllm.quirks.base import Item
 from mockllm.quirks.ends import without_finish
@@ -43,11 +43,7 @@ __all__ = [
 _Json = dict[str, Any]
 
 NEUTRAL = frozenset({"text", "thinking", "tool_use"})
-_FRAGMENT_FIELDS = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "partial_json",
-}
+_FRAGMENTS = ("text_delta", "thinking_delta", "input_json_delta")
 
 
 # Reading
@@ -83,8 +79,8 @@ def delta(item: Item) -> _Json:
 
 def fragment_of(item: Item) -> str:
     """The fragment of text, reasoning or arguments in an event; "" where it has none."""
-    name = _FRAGMENT_FIELDS.get(string(delta(item).get("type")))
-    return string(delta(item).get(name)) if name else ""
+    kind = string(delta(item).get("type"))
+    return string(delta(item).get(DELTAS[kind][1])) if kind in _FRAGMENTS else ""
 
 
 def stop_reason(item: Item) -> str:
@@ -154,12 +150,8 @@ def calls(items: Sequence[Item]) -> list[tuple[Block, str]]:
 def arguments(text: str) -> _Json:
     """The JSON object in the arguments; {} where they are not one, or where JSON text cannot hold
     a value in it (NaN, a lone surrogate)."""
-    value = json_object(text)
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return {}
-    return value or {}
+    value = sendable_value(text)
+    return value if isinstance(value, dict) else {}
 
 
 def first_output(items: Sequence[Item], *kinds: str) -> int | None:

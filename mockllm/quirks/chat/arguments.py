@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
+from mockllm.protocols.values import sendable_value
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.chat import broken
-from mockllm.quirks.chat.broken import object_of, text_of
+from mockllm.quirks.chat.broken import text_of
 from mockllm.quirks.chat.chunks import Fragment, calls, removed, whole
 from mockllm.quirks.samples import CALL, ZERO
 
 __all__ = ["QUIRKS"]
-
-
-def _is_json(value: dict[str, Any]) -> bool:
-    """Whether a value can be encoded as JSON again.
-
-    Numbers beyond the range of floats and escaped lone surrogates can be read but not written.
-    """
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _null_first(items: list[Item], _: Context) -> list[Item]:
@@ -70,8 +56,8 @@ def _whole(items: list[Item], _: Context) -> list[Item]:
 def _as_object(items: list[Item], _: Context) -> list[Item]:
     gone: list[Fragment] = []
     for call in calls(items):
-        value = object_of(text_of(call))
-        if value is not None and _is_json(value):
+        value = sendable_value(text_of(call))
+        if isinstance(value, dict):
             call[0].function["arguments"] = value
             gone += call[1:]
     return removed(items, gone)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from mockllm.core.turn import ToolCall, Turn
+from mockllm.protocols.values import json_object
 from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.chat.chunks import (
     Choice,
@@ -21,21 +20,12 @@ from mockllm.quirks.chat.chunks import (
 from mockllm.quirks.samples import CALL
 from mockllm.scenario.model import Api
 
-__all__ = ["QUIRKS", "object_of", "text_of"]
+__all__ = ["QUIRKS", "text_of"]
 
 
 def text_of(call: list[Fragment]) -> str:
     """The complete arguments of a call."""
     return "".join(fragment.arguments for fragment in call)
-
-
-def object_of(text: str) -> dict[str, Any] | None:
-    """The JSON object in the arguments, or None if they are not one."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _whole_arguments(choice: Choice, items: list[Item]) -> list[tuple[int, str]]:
@@ -93,7 +83,7 @@ def _without_prefix(texts: Sequence[str]) -> list[str] | None:
     None where the rest is not malformed: it is empty, or an object.
     """
     rest = "".join(texts)[_PREFIX:]
-    if not rest.strip() or object_of(rest) is not None:
+    if not rest.strip() or json_object(rest) is not None:
         return None
     kept, left = [], _PREFIX
     for text in texts:
@@ -107,7 +97,7 @@ def _front(texts: Sequence[str]) -> list[str] | None:
     malformed."""
     whole = "".join(texts)
     left = max(1, len(whole) * 7 // 10)
-    if left >= len(whole) or object_of(whole[:left]) is not None:
+    if left >= len(whole) or json_object(whole[:left]) is not None:
         return None
     kept = []
     for text in texts:

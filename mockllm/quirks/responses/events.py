@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mockllm.protocols.openai_responses.parts import (
+    INPUTS,
+    OUTPUT_TEXT,
+    REASONING,
+    REFUSAL,
+    SUMMARY,
+)
 from mockllm.quirks.base import Context, FramesChange, Item
 
 __all__ = [
@@ -47,11 +54,8 @@ COMPLETE = frozenset({"response.completed", "response.incomplete"})
 TERMINAL = COMPLETE | {"response.failed"}
 
 VALUES = {
-    "response.output_text": "text",
-    "response.refusal": "refusal",
-    "response.reasoning_text": "text",
-    "response.reasoning_summary_text": "text",
-    "response.function_call_arguments": "arguments",
+    f"response.{part.stem}": part.value
+    for part in (OUTPUT_TEXT, REFUSAL, REASONING, SUMMARY, INPUTS["function_call"])
 }
 """By the stem of a `.delta` event's type: the field of its `.done` event with the whole value."""
 

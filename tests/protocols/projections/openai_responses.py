@@ -60,7 +60,7 @@ def project(turn: Turn) -> Turn:
     )
 
 
-def _citations(part: Text) -> tuple[ev.Cite, ...]:
+def projected_citations(part: Text) -> tuple[ev.Cite, ...]:
     """The citations that a client reads from the annotations of a text."""
     values: list[Mapping[str, Any]] = [*annotations_of(part)]
     return tuple(citation(0, value, part.text) for value in values)
@@ -88,7 +88,7 @@ def _survives(part: Part) -> bool:
 def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
     match part:
         case Text():
-            return replace(part, citations=_citations(part), signature=None)
+            return replace(part, citations=projected_citations(part), signature=None)
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
