@@ -43,7 +43,7 @@ def plain_lines(data: bytes) -> list[str] | None:
     except UnicodeDecodeError:
         return None
     lines = text.split("\n")
-    if any(len(one) > _WIDEST for one in lines) or _SPECIAL.search(text.replace("\n", "")):
+    if any(len(line) > _WIDEST for line in lines) or _SPECIAL.search(text.replace("\n", "")):
         return None
     return lines
 
@@ -73,11 +73,11 @@ def _pieces(writes: Iterable[bytes]) -> Iterator[Piece]:
         yield Piece("cut", numbered, f"write {number}: {len(data)} bytes")
         text = data.decode("utf-8", "surrogateescape")
         at = 0
-        for found in _SPECIAL.finditer(text):
-            if found.start() > at:
-                yield Piece("text", text[at : found.start()])
-            yield _special(found[0])
-            at = found.end()
+        for special in _SPECIAL.finditer(text):
+            if special.start() > at:
+                yield Piece("text", text[at : special.start()])
+            yield _special(special[0])
+            at = special.end()
         if at < len(text):
             yield Piece("text", text[at:])
 

@@ -24,7 +24,7 @@ class ElementScanner:
     def read(self, data: bytes) -> list[tuple[int, int]]:
         """The objects and arrays that these bytes complete: the bytes at which each begins and
         ends. Elements of other kinds are left out."""
-        found: list[tuple[int, int]] = []
+        elements: list[tuple[int, int]] = []
         skipped = -1
         if self._escaped:
             self._escaped, skipped = not data, 0
@@ -37,11 +37,11 @@ class ElementScanner:
                     self._escaped = skipped == len(data)
                 self._in_string = token[0] != b'"'
                 continue
-            self._structure(token[0], self._size + token.start(), found)
+            self._structure(token[0], self._size + token.start(), elements)
         self._size += len(data)
-        return found
+        return elements
 
-    def _structure(self, token: bytes, at: int, found: list[tuple[int, int]]) -> None:
+    def _structure(self, token: bytes, at: int, elements: list[tuple[int, int]]) -> None:
         if token == b'"':
             self._in_string = True
         elif token in b"{[":
@@ -51,5 +51,5 @@ class ElementScanner:
         elif token in b"}]":
             self._depth -= 1
             if self._depth == 1 and self._begin is not None:
-                found.append((self._begin, at + 1))
+                elements.append((self._begin, at + 1))
                 self._begin = None

@@ -29,8 +29,8 @@ def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -
         return expect
     results = []
     for key, condition in expect.results:
-        found = is_position(key) and key not in known and int(key) < len(before)
-        results.append((before[int(key)] if found else key, condition))
+        named = is_position(key) and key not in known and int(key) < len(before)
+        results.append((before[int(key)] if named else key, condition))
     return replace(expect, results=tuple(results))
 
 
@@ -73,7 +73,7 @@ def _ids_by_order(
     """The ids of the calls of the turn before, by the ids of the results in a request that names
     that answer by its id and has results only."""
     planned = _free_calls(scenario, position - 1, request.api, prefix)
-    sent = dict.fromkeys(one.call_id for one in request.messages if one.role == "tool")
+    sent = dict.fromkeys(message.call_id for message in request.messages if message.role == "tool")
     free = [call.id for call in planned if call.id not in sent]
     own = {call.id for call in planned}
     return dict(zip((id for id in sent if id not in own), free, strict=False))
@@ -87,9 +87,9 @@ def _free_calls(scenario: Scenario, position: int, api: str, prefix: str) -> lis
 
 def _with_id(call: CallEcho, waiting: list[PlannedCall], known: dict[str, str]) -> CallEcho:
     """The call with the id of the first planned one of its name, which is used up."""
-    found = next((one for one in waiting if one.name == call.name), None)
-    if found is None or not call.id:
+    planned = next((free for free in waiting if free.name == call.name), None)
+    if planned is None or not call.id:
         return call
-    waiting.remove(found)
-    known[call.id] = found.id
-    return replace(call, id=found.id)
+    waiting.remove(planned)
+    known[call.id] = planned.id
+    return replace(call, id=planned.id)

@@ -114,11 +114,11 @@ def begins(
     if named_scenario(served, request, headers) == scenario.name:
         position = named_position(scenario, request, history, prefix)[1]
         return position, turn_index(scenario, position) is not None
-    found = list(candidates(served, request, headers, history, prefix))
+    begun = list(candidates(served, request, headers, history, prefix))
     if scenario in served.fallbacks:
         last = candidate_without_user(scenario, request, headers, history, prefix)
-        found += [] if last is None else [last]
-    if not found:
+        begun += [] if last is None else [last]
+    if not begun:
         return None
-    best = max(found, key=lambda one: (one.playable, one.rank))
+    best = max(begun, key=lambda candidate: (candidate.playable, candidate.rank))
     return best.position, best.playable

@@ -64,24 +64,24 @@ def scenario_conditions(
     """
     served = ScenarioIndex((scenario,))
     named = named_scenario(served, request, headers)
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     if named is not None:
         note = "" if named == scenario.name else "the request names another scenario"
-        found.append(Condition("scenario", not note, scenario.name, named, note))
+        conditions.append(Condition("scenario", not note, scenario.name, named, note))
     elif scenario.match is None:
         note = "a scenario without `match` answers only requests that name it"
-        found.append(Condition("scenario", False, scenario.name, "", note))
+        conditions.append(Condition("scenario", False, scenario.name, "", note))
     if scenario.apis:
         met = scenario.plays_over(request.api)
         note = "" if met else f"it does not play over {request.api!r}"
-        found.append(Condition("apis", met, ", ".join(scenario.apis), request.api, note))
+        conditions.append(Condition("apis", met, ", ".join(scenario.apis), request.api, note))
     if named is None and scenario.match is not None and not scenario.match.anything:
         user = judged_user_text(scenario.match, request)
         judged = judged_match(scenario.match, request, headers, user=user)
-        found += map(shown, judged)
-    if all(one.met for one in found):
-        found += _history(scenario, served, request, headers, prefix)
-    return found
+        conditions += map(shown, judged)
+    if all(condition.met for condition in conditions):
+        conditions += _history(scenario, served, request, headers, prefix)
+    return conditions
 
 
 def _history(
@@ -110,11 +110,11 @@ def _history(
 def _planned(scenario: Scenario, request: Request, prefix: str) -> str:
     """The calls of the turns that the history has, with their ids."""
     turns = len(read_history(request.messages).turns)
-    found: list[str] = []
+    names: list[str] = []
     for position in range(min(turns, len(scenario.turns))):
         planned = planned_calls(scenario, position, request.api, prefix)
-        found += ["any"] if planned is None else [f"{one.name} {one.id}" for one in planned]
-    return _shown(_names(found))
+        names += ["any"] if planned is None else [f"{call.name} {call.id}" for call in planned]
+    return _shown(_names(names))
 
 
 def shown(condition: JudgedCondition) -> Condition:

@@ -94,8 +94,8 @@ def _text(value: Any) -> str:
         return text
     numbers: dict[str, str] = {}
 
-    def number(found: re.Match[str]) -> str:
-        return numbers.setdefault(found[0].lower(), f"uuid {len(numbers)}")
+    def number(match: re.Match[str]) -> str:
+        return numbers.setdefault(match[0].lower(), f"uuid {len(numbers)}")
 
     return _UUID.sub(number, text)
 

@@ -81,15 +81,15 @@ class _SubstringIndex:
         # With few needles or a long text, splitting the text costs more than searching it.
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             return [index for needle, index in self._needles if needle in text]
-        found: list[int] = []
+        indices: list[int] = []
         if self._by_word:
-            found += _occurring(self._by_word, set(text.split()), text)
+            indices += _occurring(self._by_word, set(text.split()), text)
         if self._by_word_ngram:
-            found += _occurring(self._by_word_ngram, set(_word_ngrams(text)), text)
+            indices += _occurring(self._by_word_ngram, set(_word_ngrams(text)), text)
         for size in self._sizes:
             keys = {text[at : at + size] for at in range(len(text) - size + 1)}
-            found += _occurring(self._by_ngram, keys, text)
-        return found
+            indices += _occurring(self._by_ngram, keys, text)
+        return indices
 
 
 _Table = dict[str, list[tuple[str, int]]]
@@ -122,14 +122,14 @@ _Turns = dict[str, list[tuple[int, Scenario, int]]]
 
 def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[str, ...], _Turns]:
     """The recorded turns of conversations, by the strings that their digests leave out."""
-    found: dict[tuple[str, ...], _Turns] = {}
+    by_pointers: dict[tuple[str, ...], _Turns] = {}
     for scenario in scenarios:
         for index, turn in enumerate(scenario.turns):
             recorded = turn.recorded
             if recorded is not None and recorded.request and scenario.route is None:
-                turns = found.setdefault(recorded.redacted, {})
+                turns = by_pointers.setdefault(recorded.redacted, {})
                 turns.setdefault(recorded.request, []).append((recorded.order, scenario, index))
-    return found
+    return by_pointers
 
 
 def _is_text(body: Any, pointer: str) -> bool:
@@ -190,12 +190,12 @@ class ScenarioIndex:
         its turn, in the order of their recording."""
         if not self._recorded:
             return ()
-        found: list[tuple[int, Scenario, int]] = []
+        ordered: list[tuple[int, Scenario, int]] = []
         for redacted, turns in self._recorded.items():
             if all(_is_text(request.body, pointer) for pointer in redacted):
-                found += turns.get(request_digest(request, redacted), ())
-        found.sort(key=lambda one: one[0])
-        return tuple((scenario, index) for _, scenario, index in found)
+                ordered += turns.get(request_digest(request, redacted), ())
+        ordered.sort(key=lambda turn: turn[0])
+        return tuple((scenario, index) for _, scenario, index in ordered)
 
     def _add_by_model(self, match: Match, scenario: Scenario) -> None:
         model = match.model
@@ -222,14 +222,14 @@ class ScenarioIndex:
             return tuple(
                 [s for value, whole, s in few if value in text and (not whole or value == text)]
             )
-        found = self._cache.get(text)
-        if found is None:
-            found = tuple(self.scenarios[i] for i in sorted(set(self._search(text))))
+        scenarios = self._cache.get(text)
+        if scenarios is None:
+            scenarios = tuple(self.scenarios[i] for i in sorted(set(self._search(text))))
             if len(text) <= _CACHED_LENGTH:
                 if len(self._cache) >= _CACHED_TEXTS:
                     self._cache.clear()
-                self._cache[text] = found
-        return found
+                self._cache[text] = scenarios
+        return scenarios
 
     def _search(self, text: str) -> Iterator[int]:
         yield from self._contains.search(text)

@@ -59,8 +59,8 @@ def _parts(body: bytes, boundary: bytes) -> list[tuple[bytes, bytes]] | None:
     if len(between) < 2 or not between[-1].startswith(b"--"):
         return None
     parts = []
-    for one in between[1:-1]:
-        head, gap, data = one.lstrip(b" \t").partition(b"\r\n\r\n")
+    for part in between[1:-1]:
+        head, gap, data = part.lstrip(b" \t").partition(b"\r\n\r\n")
         if not gap:
             return None
         parts.append((head.removeprefix(b"\r\n"), data))

@@ -95,16 +95,16 @@ class RouteIndex:
         """The scenarios whose route fits, whatever their conditions are. A route with GET answers
         HEAD, too, where no route with HEAD does."""
         key = method, path
-        found = self._found.get(key)
-        if found is None:
+        fits = self._found.get(key)
+        if fits is None:
             normal = normal_path(path)
-            found = tuple(self._fitting(method, normal))
-            if not found and method == "HEAD":
-                found = tuple(self._fitting("GET", normal))
+            fits = tuple(self._fitting(method, normal))
+            if not fits and method == "HEAD":
+                fits = tuple(self._fitting("GET", normal))
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            self._found[key] = found
-        return found
+            self._found[key] = fits
+        return fits
 
     def fits_whole(self, method: str, path: str) -> bool:
         """Whether a route without placeholders is exactly this one."""
@@ -117,11 +117,11 @@ class RouteIndex:
                 yield _Fit(fit.scenario, 1, fit.exactness, end)
         yield from self._ends.get((method, path), ())
         for expected, pattern, scenario, exactness in self._patterns:
-            found = pattern.fullmatch(path) if expected == method else None
-            if found is not None:
-                how = 1 if found["before"] else 2
-                model = unquote(found.groupdict().get("model") or "")
-                yield _Fit(scenario, how, exactness, path[len(found["before"]) :], model)
+            match = pattern.fullmatch(path) if expected == method else None
+            if match is not None:
+                how = 1 if match["before"] else 2
+                model = unquote(match.groupdict().get("model") or "")
+                yield _Fit(scenario, how, exactness, path[len(match["before"]) :], model)
 
     def select(
         self, request: RouteRequest, named: str | None = None
@@ -148,7 +148,9 @@ class RouteIndex:
         if len(equal) > 1 and not is_recorded(equal[0]):
             raise _ambiguous(equal)
         equal.sort(key=precedence)
-        return tuple((one, index) for one in equal for index in range(len(one.turns)))
+        return tuple(
+            (scenario, index) for scenario in equal for index in range(len(scenario.turns))
+        )
 
     def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
         """The scenarios whose route fits, the best fit first, with each of their conditions."""
@@ -164,9 +166,9 @@ class RouteIndex:
         "" where no route fits."""
         fits = sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how)
         problems = [(fit.scenario.name, _problem(fit, request)) for fit in fits]
-        found = [f"{name}: {problem}" for name, problem in problems if problem is not None]
-        more = f"; and {len(found) - _NEAREST} more" if len(found) > _NEAREST else ""
-        return "; ".join(found[:_NEAREST]) + more
+        reasons = [f"{name}: {problem}" for name, problem in problems if problem is not None]
+        more = f"; and {len(reasons) - _NEAREST} more" if len(reasons) > _NEAREST else ""
+        return "; ".join(reasons[:_NEAREST]) + more
 
 
 def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:
@@ -179,7 +181,7 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
     """The turns that were recorded from this very request, in the order of their recording, of the
     routes that fit best."""
     digests: dict[tuple[str, str, tuple[str, ...]], str] = {}
-    found: list[tuple[int, int, tuple[Any, ...], Scenario, int]] = []
+    turns: list[tuple[int, int, tuple[Any, ...], Scenario, int]] = []
     for fit in fits:
         for index, turn in enumerate(fit.scenario.turns):
             recorded = turn.recorded
@@ -192,10 +194,11 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
                 digests[key] = _digest(request, *key)
             if digests[key] == recorded.request:
                 order = (fit.how, recorded.order, precedence(fit.scenario), fit.scenario, index)
-                found.append(order)
-    best = max((how for how, *_ in found), default=0)
-    found = sorted((one for one in found if one[0] == best), key=lambda one: (*one[1:3], one[4]))
-    return tuple((scenario, index) for _, _, _, scenario, index in found)
+                turns.append(order)
+    best = max((how for how, *_ in turns), default=0)
+    turns = [turn for turn in turns if turn[0] == best]
+    turns.sort(key=lambda turn: (*turn[1:3], turn[4]))
+    return tuple((scenario, index) for _, _, _, scenario, index in turns)
 
 
 def _digest(request: RouteRequest, method: str, path: str, redacted: tuple[str, ...]) -> str:
@@ -247,10 +250,10 @@ def _pattern(path: str) -> re.Pattern[str]:
     empty where the route does not begin with a name."""
     parts: list[str] = []
     last = 0
-    for found in _PLACEHOLDER.finditer(path):
-        parts.append(re.escape(path[last : found.start()]))
-        parts.append(_stands_for(found[1]))
-        last = found.end()
+    for placeholder in _PLACEHOLDER.finditer(path):
+        parts.append(re.escape(path[last : placeholder.start()]))
+        parts.append(_stands_for(placeholder[1]))
+        last = placeholder.end()
     parts.append(re.escape(path[last:]))
     anywhere = not path.startswith(("/{", "/*"))
     return re.compile(rf"(?P<before>{'(?:/[^/]+)*?' if anywhere else ''})" + "".join(parts))

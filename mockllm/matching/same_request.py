@@ -25,8 +25,8 @@ def turns_of_same_request(
 ) -> tuple[tuple[Scenario, int], ...]:
     """The turns that were recorded from this very request: of the scenario that the request names,
     or of those whose conditions hold."""
-    found = served.recorded_turns(request)
-    if not found:
+    turns = served.recorded_turns(request)
+    if not turns:
         return ()
     users = [message.text for message in request.messages if message.role == "user"]
 
@@ -41,7 +41,7 @@ def turns_of_same_request(
         texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
         return texts and conditions_hold(scenario, request, headers)
 
-    return tuple((scenario, index) for scenario, index in found if answers(scenario))
+    return tuple((scenario, index) for scenario, index in turns if answers(scenario))
 
 
 def start_after(history: Sequence[ModelTurn], index: int) -> int:

@@ -59,7 +59,7 @@ class Selection:
     continued: bool = False
     same_request: tuple[tuple[Scenario, int], ...] = ()
 
-    def of(self, scenario: Scenario, index: int) -> Selection:
+    def with_turn(self, scenario: Scenario, index: int) -> Selection:
         """The same selection with another turn of `same_request`."""
         return replace(self, scenario=scenario, index=index, position=index)
 
@@ -96,13 +96,13 @@ def select(
         scenario, position = referenced
         if turn_index(scenario, position) is not None or not _has_user_message(request):
             return _selection(scenario, position, 0, continued=True)
-    found = _best_candidate(served, request, headers, history, prefix)
-    if found is None and referenced is not None:
+    candidate = _best_candidate(served, request, headers, history, prefix)
+    if candidate is None and referenced is not None:
         return _selection(*referenced, 0, continued=True)
-    if found is None:
+    if candidate is None:
         message = explain_mismatch(served, request, headers)
         raise NoMatchError(message, status=404, code="no_scenario")
-    return _selection(found.scenario, found.position, found.start)
+    return _selection(candidate.scenario, candidate.position, candidate.start)
 
 
 def _is_overridden(
@@ -219,17 +219,17 @@ def _best_candidate(
     Raises:
         NoMatchError: all candidates are past their end, or several are equally good.
     """
-    found = list(candidates(served, request, headers, history, prefix))
-    playable = [candidate for candidate in found if candidate.playable]
+    matching = list(candidates(served, request, headers, history, prefix))
+    playable = [candidate for candidate in matching if candidate.playable]
     if not playable:
         fallbacks = (
             candidate_without_user(scenario, request, headers, history, prefix)
             for scenario in served.fallbacks
         )
-        playable = [one for one in fallbacks if one is not None and one.playable]
+        playable = [last for last in fallbacks if last is not None and last.playable]
     if not playable:
-        if found:
-            best = max(found, key=lambda candidate: candidate.rank)
+        if matching:
+            best = max(matching, key=lambda candidate: candidate.rank)
             raise NoMatchError(_past_end(best.scenario, best.position), status=404, code="no_turn")
         return None
     best = max(playable, key=lambda candidate: candidate.rank)
@@ -246,10 +246,12 @@ def _break_tie(equal: list[Candidate], request: Request) -> Candidate:
     Raises:
         NoMatchError: authored scenarios are equally good, which is a mistake in them.
     """
-    left = [candidate for candidate in equal if _user_messages_agree(candidate, request)] or equal
-    left.sort(key=lambda candidate: precedence(candidate.scenario))
-    if all(is_recorded(candidate.scenario) for candidate in left[1:]):
-        return left[0]
+    agreeing = [
+        candidate for candidate in equal if _user_messages_agree(candidate, request)
+    ] or equal
+    agreeing.sort(key=lambda candidate: precedence(candidate.scenario))
+    if all(is_recorded(candidate.scenario) for candidate in agreeing[1:]):
+        return agreeing[0]
     names = [candidate.scenario.name for candidate in equal]
     raise NoMatchError(
         f"{len(names)} scenarios answer this request equally well: {', '.join(names)}. Give "

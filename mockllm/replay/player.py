@@ -332,7 +332,7 @@ class Player:
         if len(selection.same_request) > 1:
             # Several recordings of one request are played in their order, then the last again.
             unplayed = session.next_unplayed(selection.same_request)
-            selection = selection.of(*(unplayed or selection.same_request[-1]))
+            selection = selection.with_turn(*(unplayed or selection.same_request[-1]))
             lasting = False
         _record_selection(exchange, request, selection)
         if selection.continued and strict:

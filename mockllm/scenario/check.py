@@ -146,7 +146,7 @@ def _members(path: KeyPath, part: m.AnyPart) -> list[tuple[KeyPath, m.AnyPart]]:
     if isinstance(part, m.ParallelPart):
         return [((*path, "parallel", index), call) for index, call in enumerate(part.calls)]
     if isinstance(part, m.InterleavedPart):
-        return [((*path, "interleaved", index), one) for index, one in enumerate(part.parts)]
+        return [((*path, "interleaved", index), member) for index, member in enumerate(part.parts)]
     return [(path, part)]
 
 
@@ -234,11 +234,11 @@ def _order(
                 f"{kind} {index} is split at random, so its fragments cannot be put in order",
             )
             continue
-        count, found = _fragment_count(part, split, opening=not parallel), group.order.count(index)
-        if found != count:
+        count, named = _fragment_count(part, split, opening=not parallel), group.order.count(index)
+        if named != count:
             yield (
                 path,
-                f"{kind} {index} has {count} fragments and must be there as often, got {found}",
+                f"{kind} {index} has {count} fragments and must be there as often, got {named}",
             )
 
 

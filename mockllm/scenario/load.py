@@ -134,7 +134,7 @@ class _Loading:
         self.check_matches()
         if self.problems:
             raise ScenarioError(self.problems)
-        return tuple([one.scenario for one in self.loaded])
+        return tuple([loaded.scenario for loaded in self.loaded])
 
     def text(self, text: str, file: str) -> None:
         before, empty = len(self.problems), True
@@ -196,10 +196,12 @@ class _Loading:
         path: KeyPath = ("turns", index)
         attempts = [
             replace(
-                one,
-                recorded=self.tape(one.recorded, (*path, "attempts", n, "recorded"), root, file),
+                attempt,
+                recorded=self.tape(
+                    attempt.recorded, (*path, "attempts", n, "recorded"), root, file
+                ),
             )
-            for n, one in enumerate(turn.attempts)
+            for n, attempt in enumerate(turn.attempts)
         ]
         recorded = self.tape(turn.recorded, (*path, "recorded"), root, file)
         return replace(turn, recorded=recorded, attempts=tuple(attempts))
@@ -235,40 +237,41 @@ class _Loading:
     def check_names(self) -> None:
         """Adds a problem for each scenario that has the name of an earlier one."""
         known: dict[str, _Loaded] = {}
-        for one in self.loaded:
-            name = one.scenario.name
-            other = known.setdefault(name, one)
-            if other is not one and name:
+        for loaded in self.loaded:
+            name = loaded.scenario.name
+            other = known.setdefault(name, loaded)
+            if other is not loaded and name:
                 message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
-                self.problems.append(one.problem(one.name, "scenario", message))
+                self.problems.append(loaded.problem(loaded.name, "scenario", message))
 
     def check_matches(self) -> None:
         """Adds a problem for each scenario that competes with an earlier one: same conditions,
         and a protocol in common. Recordings that differ later may compete (`precedence`)."""
         known: dict[object, list[_Loaded]] = {}
-        for one in self.loaded:
-            key = scenario_key(one.scenario)
+        for loaded in self.loaded:
+            key = scenario_key(loaded.scenario)
             if key is None:
                 continue
             others = known.setdefault(key, [])
             for other in others:
-                if differ_later(one.scenario, other.scenario):
+                if differ_later(loaded.scenario, other.scenario):
                     continue
-                if one.scenario.shares_api(other.scenario):
+                if loaded.scenario.shares_api(other.scenario):
                     message = (
                         f"matches the same requests as scenario {other.scenario.name!r}, "
                         f"at {other.at(other.match)}; add a condition to one of them"
                     )
-                    self.problems.append(one.problem(one.match, one.matched, message))
+                    self.problems.append(loaded.problem(loaded.match, loaded.matched, message))
                     break
-            others.append(one)
+            others.append(loaded)
 
 
 def _has_fault(turn: TurnSpec) -> bool:
     """Whether a turn, one of its variants, or an earlier try has a fault."""
     if turn.fault or any(_has_fault(variant) for _, variant in turn.variants):
         return True
-    return any(one.fault or (one.reply is not None and one.reply.fault) for one in turn.attempts)
+    tries = (attempt.reply or attempt for attempt in turn.attempts)
+    return any(attempt.fault for attempt in (*turn.attempts, *tries))
 
 
 def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
@@ -279,8 +282,8 @@ def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
             yield (*path, "recorded")
         if turn.answer is not None and turn.answer.kind == "file":
             yield (*path, "answer", "file")
-        for number, one in enumerate(turn.attempts):
-            if one.recorded is not None:
+        for number, attempt in enumerate(turn.attempts):
+            if attempt.recorded is not None:
                 yield (*path, "attempts", number, "recorded")
 
 

@@ -207,8 +207,8 @@ def _matches(pattern: str, text: str) -> bool:
     steps = _current.get()
     # Few long searches are allowed.
     long = None if steps is None else lambda: steps.take(steps.limit // 4)
-    found: bool = _pattern(pattern).found_in(text, long)
-    return found
+    is_match: bool = _pattern(pattern).found_in(text, long)
+    return is_match
 
 
 @cache

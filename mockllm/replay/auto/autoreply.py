@@ -58,12 +58,12 @@ def sample_notes(request: Request) -> tuple[str, ...]:
     if schema is None:
         return ()
     try:
-        found = _sample(schema, what)
+        sample = _sample(schema, what)
     except RequestError:
         return ()  # refused later, when it is the turn of this reply
-    if not found.gave_up:
+    if not sample.gave_up:
         return ()
-    return (f"mockllm gave up a value for the JSON Schema of {what}: {found.gave_up}",)
+    return (f"mockllm gave up a value for the JSON Schema of {what}: {sample.gave_up}",)
 
 
 def lacks_content(request: Request) -> bool:
@@ -139,18 +139,18 @@ def _sampled(schema: dict[str, Any]) -> Sample:
     if levels > MAX_LEVELS:
         return bounded_sample(schema)
     key = compact(schema)
-    found = _kept.get(key)
-    if found is None and nodes <= _SMALL:
-        found = bounded_sample(schema, _FEW_STEPS)
-        if found.gave_up:
-            found = None
-    if found is None:
-        found = later(("sample", key), partial(bounded_sample, schema))
+    sample = _kept.get(key)
+    if sample is None and nodes <= _SMALL:
+        sample = bounded_sample(schema, _FEW_STEPS)
+        if sample.gave_up:
+            sample = None
+    if sample is None:
+        sample = later(("sample", key), partial(bounded_sample, schema))
     if len(key) <= _LONGEST_KEPT:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        _kept[key] = found
-    return found
+        _kept[key] = sample
+    return sample
 
 
 def _echo(request: Request) -> str:

@@ -56,12 +56,12 @@ def sample(schema: Any) -> Any:
     """A value for `schema`.
 
     Raises:
-        UnsatisfiableError: none was found; the message names the part of the schema.
+        UnsatisfiableError: none was made; the message names the part of the schema.
     """
-    found = bounded_sample(schema)
-    if found.gave_up:
-        raise UnsatisfiableError(found.gave_up)
-    return found.value
+    made = bounded_sample(schema)
+    if made.gave_up:
+        raise UnsatisfiableError(made.gave_up)
+    return made.value
 
 
 def measure(schema: Any) -> tuple[int, int]:

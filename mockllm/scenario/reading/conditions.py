@@ -80,8 +80,8 @@ def condition(node: Node, findings: Findings) -> m.TextCondition | None:
     if not isinstance(node, Mapping):
         value = text(node, findings)
         return None if value is None else m.TextCondition("contains", value)
-    found = _single(node, findings, _CONDITION)
-    return None if found is None else m.TextCondition(*found)
+    single = _single(node, findings, _CONDITION)
+    return None if single is None else m.TextCondition(*single)
 
 
 def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
@@ -92,10 +92,10 @@ def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
     if not isinstance(node, Mapping):
         findings.must_be(node, "a string, or a mapping with one of " + ", ".join(_RESULT.readers))
         return None
-    found = _single(node, findings, _RESULT)
-    if found is None:
+    single = _single(node, findings, _RESULT)
+    if single is None:
         return None
-    op, value = found
+    op, value = single
     if op != "error":
         return m.ResultCondition(m.TextCondition(op, value))
     if not value:

@@ -171,13 +171,13 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
     if not isinstance(node, Mapping) or not node.entries:
         findings.must_be(node, "the name of a fault, or such as {cut: {after: 3 events}}")
         return None
-    found = []
+    faults_ = []
     for name, inner in node.entries.items():
         if name not in FAULTS or name in OF_SERVERS:
             findings.add(node, _unknown(name), node.keys[name])
-        elif (one := fault(name, inner, findings)) is not None:
-            found.append(one)
-    return tuple(found) or None
+        elif (read := fault(name, inner, findings)) is not None:
+            faults_.append(read)
+    return tuple(faults_) or None
 
 
 table("faults", **{name: partial(fault, name) for name in FAULTS if name not in OF_SERVERS})
@@ -187,7 +187,7 @@ def _unknown(name: str) -> str:
     if name in OF_SERVERS:
         example = f"mockllm serve --fault {name}:number=2"
         return f"{name} is a fault of a server's connections, such as `{example}`"
-    known = [one for one in FAULTS if one not in OF_SERVERS]
+    known = [name for name in FAULTS if name not in OF_SERVERS]
     return (
         f"there is no fault {name!r}{suggestion(name, known) or '; there are: ' + ', '.join(known)}"
     )
@@ -210,12 +210,12 @@ def parse_faults(written: str) -> tuple[Fault, ...]:
         UsageError: what is wrong, and what there is.
     """
     findings = Findings(_NoVocabulary())
-    found = [_parsed(one.strip(), findings) for one in written.split(";")]
+    faults_ = [_parsed(part.strip(), findings) for part in written.split(";")]
     if findings.found:
         raise UsageError(
-            f"fault {written!r}: " + "; ".join(_message(*one) for one in findings.found)
+            f"fault {written!r}: " + "; ".join(_message(*finding) for finding in findings.found)
         )
-    return tuple(one for one in found if one is not None)
+    return tuple(read for read in faults_ if read is not None)
 
 
 def _message(node: Node, mark: Any, message: str) -> str:

@@ -130,10 +130,10 @@ def _expand(path: str, problems: list[Problem]) -> list[str]:
     if not os.path.isdir(path):  # noqa: PTH112 - as above
         return [path]
     count = len(problems)
-    found = sorted(_search(path, problems), key=lambda name: Path(name).parts)
-    if not found and len(problems) == count:
+    files = sorted(_search(path, problems), key=lambda name: Path(name).parts)
+    if not files and len(problems) == count:
         problems.append(_problem(path, "holds no scenario file, *.yaml or *.yml"))
-    return found
+    return files
 
 
 def _search(folder: str, problems: list[Problem]) -> Iterator[str]:

@@ -55,17 +55,17 @@ def locate_path(root: Node, path: KeyPath) -> SourceLocation:
     """
     node: Node = root
     mark = root.mark
-    found: list[str | int] = []
+    reached: list[str | int] = []
     for depth, step in enumerate(path):
         if step == 0 and isinstance(node, Mapping) and "0" not in node.entries:
             continue
         child = _child(node, step)
         if child is None:
-            found.extend(path[depth:])
+            reached.extend(path[depth:])
             break
-        found.append(step)
+        reached.append(step)
         node, mark = child, child.mark
-    return SourceLocation(mark.line + 1, mark.column + 1, format_path(tuple(found)))
+    return SourceLocation(mark.line + 1, mark.column + 1, format_path(tuple(reached)))
 
 
 def _child(node: Node, step: str | int) -> Node | None:

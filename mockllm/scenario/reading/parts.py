@@ -171,8 +171,8 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
     """A member of `parallel`: a tool call and nothing else."""
     if isinstance(node, Mapping) and "tool" not in node.entries:
         kind = next((key for key in node.entries if key in PARTS), None)
-        found = f"{kind!r}" if kind else "none"
-        findings.add(node, f"must be a tool call, with the key 'tool'; found {found}")
+        given = f"{kind!r}" if kind else "none"
+        findings.add(node, f"must be a tool call, with the key 'tool'; found {given}")
         return BROKEN
     values = fields(node, findings, PARTS["tool"][0])
     return BROKEN if values is None else _named(_call(**values), node, findings)
@@ -287,8 +287,8 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
         if nearest(key, PARTS):
             unknown(node, key, findings, PARTS)
             return
-    found = keys(node.entries) if node.entries else "no keys"
-    findings.add(node, f"must be a part, with one of {', '.join(PARTS)}; found {found}")
+    given = keys(node.entries) if node.entries else "no keys"
+    findings.add(node, f"must be a part, with one of {', '.join(PARTS)}; found {given}")
 
 
 def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:

@@ -175,9 +175,9 @@ def _not_of_turns(turn: m.TurnSpec) -> Iterator[str]:
     return (key for key, value in given.items() if value)
 
 
-def _check_answer(path: KeyPath, found: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
-    if found.status in _NO_BODY and found.kind:
-        yield (*path, found.kind), f"is a body, and an answer with status {found.status} has none"
-    for name, _ in found.headers:
+def _check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+    if answer.status in _NO_BODY and answer.kind:
+        yield (*path, answer.kind), f"is a body, and an answer with status {answer.status} has none"
+    for name, _ in answer.headers:
         if name in _FRAMING:
             yield (*path, "headers", name), "is a header that the server makes; remove it"

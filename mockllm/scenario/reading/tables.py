@@ -60,8 +60,8 @@ def table(name: str, /, **readers: Reader | str) -> Table:
     definition = _DEFINITIONS[name]
     properties: dict[str, Any] = definition["properties"]
     assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"
-    found = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
-    TABLES[name] = Table(found, tuple(definition.get("required", ())))
+    by_key = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
+    TABLES[name] = Table(by_key, tuple(definition.get("required", ())))
     return TABLES[name]
 
 

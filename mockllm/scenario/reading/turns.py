@@ -261,13 +261,13 @@ def _variants(
 ) -> tuple[tuple[m.Api, m.TurnSpec], ...]:
     if isinstance(node, Sequence) and not node.items:
         findings.add(node, "must be a list of overrides, got an empty one")
-    found: list[tuple[m.Api, m.TurnSpec]] = []
+    variants: list[tuple[m.Api, m.TurnSpec]] = []
     for item in node.items if isinstance(node, Sequence) else [node]:
         variant = _variant(item, findings, base)
-        if any(name == variant[0] != _NO_API for name, _ in found):
+        if any(name == variant[0] != _NO_API for name, _ in variants):
             findings.add(item, f"is the second for {variant[0]!r}; make one of the two")
-        found.append(variant)
-    return tuple(found)
+        variants.append(variant)
+    return tuple(variants)
 
 
 def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Api, m.TurnSpec]:
