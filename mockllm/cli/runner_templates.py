@@ -36,16 +36,18 @@ def copy_runner(language: str, target: Path) -> list[Path]:
         MockLLMError: the runners are missing from the installation.
     """
     source = runners_folder() / language
-    files = [one.relative_to(source) for one in sorted(source.rglob("*")) if _belongs(one, source)]
-    present = [target / one for one in files if (target / one).exists()]
+    files = [
+        path.relative_to(source) for path in sorted(source.rglob("*")) if _belongs(path, source)
+    ]
+    present = [target / path for path in files if (target / path).exists()]
     if present:
         raise UsageError(f"{present[0]} is there already and stays as it is; name another folder")
-    for one in files:
-        new = target / one
+    for path in files:
+        new = target / path
         new.parent.mkdir(parents=True, exist_ok=True)
         with new.open("xb") as file:
-            file.write((source / one).read_bytes())
-    return [target / one for one in files]
+            file.write((source / path).read_bytes())
+    return [target / path for path in files]
 
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "target", "dist", "classes"})

@@ -56,7 +56,12 @@ def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, los
 
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
     """What is wrong with the first lines of the tapes; the rest of one is read when it plays."""
-    taped = [turn.recorded for one in scenarios for turn in one.turns if turn.recorded is not None]
+    taped = [
+        turn.recorded
+        for scenario in scenarios
+        for turn in scenario.turns
+        if turn.recorded is not None
+    ]
     if not taped:
         return
     from mockllm.replay.compilation.tape_player import check

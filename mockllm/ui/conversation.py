@@ -39,7 +39,7 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     protocol = PROTOCOLS[api]
     messages = request.messages[-_MOST_MESSAGES:]
     shown: list[dict[str, Any]] = [
-        {"role": one.role, "parts": list(_parts(one))} for one in messages
+        {"role": message.role, "parts": list(_parts(message))} for message in messages
     ]
     left_out = len(request.messages) - len(messages)
     if left_out:
@@ -142,8 +142,8 @@ def _unread(request: Request, fields: frozenset[str]) -> str:
     """
     known = "\n".join(
         [request.system]
-        + [one.text for one in request.messages]
-        + [call.arguments for one in request.messages for call in one.calls]
+        + [message.text for message in request.messages]
+        + [call.arguments for message in request.messages for call in message.calls]
     )
     found = [
         text

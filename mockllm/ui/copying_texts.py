@@ -48,8 +48,8 @@ def curl_texts(scenario: Scenario, url: str) -> dict[str, dict[str, str]]:
         return dict.fromkeys(PROTOCOLS, commands)
     return {
         name: {
-            str(index): _command(one, scenario, protocol, url)
-            for index, one in enumerate(_requests(scenario, protocol))
+            str(index): _command(request, scenario, protocol, url)
+            for index, request in enumerate(_requests(scenario, protocol))
         }
         for name, protocol in PROTOCOLS.items()
         if scenario.plays_over(name)
@@ -60,8 +60,8 @@ def _requests(scenario: Scenario, protocol: WireProtocol) -> list[Captured]:
     """What a client sends for the turns, as far as that is known."""
     found: list[Captured] = []
     try:
-        for one in client_requests(scenario, protocol):
-            found.append(one)
+        for request in client_requests(scenario, protocol):
+            found.append(request)
             if len(found) == _MOST_TURNS:
                 break
     except (MockLLMError, ValueError):  # such as a turn that cannot be played over the API
@@ -117,7 +117,7 @@ def _example(condition: TextCondition) -> str:
 
 def test_text(scenario: Scenario) -> str:
     """A test that has the conversation of a scenario, over the first API that it plays over."""
-    protocol = next((one for name, one in PROTOCOLS.items() if scenario.plays_over(name)), None)
+    protocol = next((api for name, api in PROTOCOLS.items() if scenario.plays_over(name)), None)
     if scenario.route is not None:
         requests = _route_requests(scenario, scenario.route)
     elif protocol is not None:
@@ -202,7 +202,7 @@ def _route_requests(scenario: Scenario, route: RouteSpec) -> list[_Turn]:
 
 def _statuses(turn: TurnSpec, scenario: Scenario) -> list[tuple[int | None, ...]]:
     """For each try of a turn, the statuses that its answer may have; None: a fault breaks it."""
-    tries = [one.status if one.status >= 400 else 200 for one in turn.attempts]
+    tries = [attempt.status if attempt.status >= 400 else 200 for attempt in turn.attempts]
     answer = turn.answer or turn.http
     statuses = [*tries, 200 if answer is None else answer.status]
     broken = any(map(_is_broken, scenario.turns))
@@ -214,5 +214,7 @@ def _literal(value: Any) -> str:
 
 
 def _is_broken(turn: TurnSpec) -> bool:
-    tries = any(one.fault or (one.reply and one.reply.fault) for one in turn.attempts)
-    return bool(turn.fault) or tries or any(_is_broken(one) for _, one in turn.variants)
+    tries = any(
+        attempt.fault or (attempt.reply and attempt.reply.fault) for attempt in turn.attempts
+    )
+    return bool(turn.fault) or tries or any(_is_broken(variant) for _, variant in turn.variants)

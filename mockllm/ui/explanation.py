@@ -126,7 +126,9 @@ def _ranked(
         expected = match.user.value if match.user is not None else ""
         likeness = _likeness(scenario.name if named is not None else expected, sent)
         rank = (-_score(conditions), -likeness, scenario.name)
-        found.append((rank, scenario, [_unmasked(one, exchange.headers) for one in conditions]))
+        found.append(
+            (rank, scenario, [_unmasked(condition, exchange.headers) for condition in conditions])
+        )
     found.sort(key=lambda one: one[0])
     return [(scenario, conditions) for _, scenario, conditions in found]
 
@@ -138,7 +140,7 @@ def _likeness(expected: str, sent: set[str]) -> float:
 
 
 def _score(conditions: Iterable[Condition]) -> float:
-    met = [one.met for one in conditions]
+    met = [condition.met for condition in conditions]
     return sum(met) / len(met) if met else 1.0
 
 
@@ -160,7 +162,7 @@ def _nearest(
         "file": scenario.file,
         "line": scenario.line or None,
         "score": round(_score(conditions), 3),
-        "conditions": [asdict(one) for one in conditions],
+        "conditions": [asdict(condition) for condition in conditions],
     }
 
 

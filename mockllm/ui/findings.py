@@ -32,8 +32,8 @@ def findings_json(
     if number in found.missed_faults:
         why.append("A fault did not strike in its answer, so its retries are not judged.")
     findings = [
-        {"rule": one.invariant, "message": shorten(one.message, _LONGEST)}
-        for one in found.violations
-        if one.exchange == number
+        {"rule": violation.invariant, "message": shorten(violation.message, _LONGEST)}
+        for violation in found.violations
+        if violation.exchange == number
     ]
     return findings, " ".join(why)

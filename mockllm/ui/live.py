@@ -177,7 +177,7 @@ class Live:
         changed = list(self._changed.values())
         self._changed.clear()
         left_out, newest = changed[:-_MOST_AT_ONCE], changed[-_MOST_AT_ONCE:]
-        encoded = event_bytes("requests", [row(one) for one in newest])
+        encoded = event_bytes("requests", [row(exchange) for exchange in newest])
         if left_out:
             encoded += event_bytes("skipped", {"count": len(left_out)})
         for page in self._pages:
@@ -246,10 +246,13 @@ class Live:
                 self._sources.away(error.message)
             else:
                 self._sources.away("")
-                now = {key_of(one): (one.at, one.in_use, one.duration) for one in exchanges}
-                for one in exchanges if known is not None else ():
-                    if known is not None and known.get(key_of(one)) != now[key_of(one)]:
-                        self.changed(one)
+                now = {
+                    key_of(exchange): (exchange.at, exchange.in_use, exchange.duration)
+                    for exchange in exchanges
+                }
+                for exchange in exchanges if known is not None else ():
+                    if known is not None and known.get(key_of(exchange)) != now[key_of(exchange)]:
+                        self.changed(exchange)
                 known = now
             await asyncio.sleep(max(_POLL, _SHARE * (time.monotonic() - began)))
 
@@ -263,7 +266,9 @@ class Live:
             exchanges, sessions = [], []
         exchanges = exchanges[-MOST_ROWS:]
         for first in range(0, len(exchanges), _BATCH):
-            yield event_bytes("requests", [row(one) for one in exchanges[first : first + _BATCH]])
+            yield event_bytes(
+                "requests", [row(exchange) for exchange in exchanges[first : first + _BATCH]]
+            )
             await asyncio.sleep(0)
         yield event_bytes("sessions", sessions)
         yield event_bytes("ready", {})

@@ -76,7 +76,7 @@ class LivePage:
 
     def _problems(self) -> list[Mapping[str, Any]]:
         away = [Problem("", 0, 0, "", self._away)] if self._away else []
-        return [problem_json(one) for one in (*away, *self._server.problems)]
+        return [problem_json(problem) for problem in (*away, *self._server.problems)]
 
     def _store_away(self, why: str) -> None:
         """Tells all pages that the state store is away, or is back."""
@@ -102,7 +102,7 @@ class LivePage:
             RequestError: there is no such route, request, scenario or file.
         """
         parts = urlsplit(target)
-        steps = [unquote(one) for one in parts.path.removeprefix(PREFIX).strip("/").split("/")]
+        steps = [unquote(step) for step in parts.path.removeprefix(PREFIX).strip("/").split("/")]
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if request.method not in ("GET", "HEAD"):
             raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
@@ -150,10 +150,13 @@ class LivePage:
 
     async def _exchanges(self) -> Iterable[Exchange]:
         sessions = await self._all_sessions()
-        return [one for session in sessions for one in tuple(session.journal)]
+        return [entry for session in sessions for entry in tuple(session.journal)]
 
     async def _session_list(self) -> list[dict[str, Any]]:
-        return [session_json(one, self._scenarios_of(one)) for one in await self._all_sessions()]
+        return [
+            session_json(session, self._scenarios_of(session))
+            for session in await self._all_sessions()
+        ]
 
     async def _all_sessions(self) -> list[Session]:
         shared = self._server.shared
@@ -163,7 +166,7 @@ class LivePage:
         setup = self._answers.assigned.find(session.name)
         if setup is None or setup.request is None:
             return None
-        return [one.name for one in setup.request.scenarios]
+        return [scenario.name for scenario in setup.request.scenarios]
 
     # One request
 
@@ -212,7 +215,9 @@ class LivePage:
         played = await self._played()
         scenarios = self._answers.player.served.scenarios
         return {
-            "scenarios": [scenario_entry(one, played.get(one.name, {})) for one in scenarios],
+            "scenarios": [
+                scenario_entry(scenario, played.get(scenario.name, {})) for scenario in scenarios
+            ],
             "problems": self._problems(),
             "at": self._server.loaded,
         }
@@ -228,10 +233,14 @@ class LivePage:
     async def _played(self) -> dict[str, dict[int, int]]:
         """How often each turn was played in all sessions, as far as journals have it."""
         played: dict[str, dict[int, int]] = {}
-        for one in await self._exchanges():
-            if one.outcome in ("played", "error") and one.scenario and one.turn is not None:
-                turns = played.setdefault(one.scenario, {})
-                turns[one.turn] = turns.get(one.turn, 0) + 1
+        for exchange in await self._exchanges():
+            if (
+                exchange.outcome in ("played", "error")
+                and exchange.scenario
+                and exchange.turn is not None
+            ):
+                turns = played.setdefault(exchange.scenario, {})
+                turns[exchange.turn] = turns.get(exchange.turn, 0) + 1
         return played
 
     def _named(self, name: str) -> Scenario:
@@ -293,9 +302,9 @@ def _whole(query: Mapping[str, str], name: str, default: int | None) -> int | No
 
 def _numbered(session: Session, number: str) -> Exchange:
     wanted = int(number) if number.isascii() and number.isdecimal() and len(number) < 18 else -1
-    for one in tuple(session.journal):
-        if one.number == wanted:
-            return one
+    for entry in tuple(session.journal):
+        if entry.number == wanted:
+            return entry
     if 0 < wanted <= session.count:
         raise RequestError(
             f"Request {wanted} has left the journal of the session {session.name!r}: a journal "

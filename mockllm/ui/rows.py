@@ -73,7 +73,11 @@ def user_text(exchange: Exchange) -> str:
     request = None if len(exchange.body) > _LARGEST else parsed_request(exchange)
     if request is None:
         return ""
-    said = (one.text for one in reversed(request.messages) if one.role == "user" and one.text)
+    said = (
+        message.text
+        for message in reversed(request.messages)
+        if message.role == "user" and message.text
+    )
     return shorten(" ".join(next(said, "").split()), 200)
 
 

@@ -47,14 +47,14 @@ def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, A
 
 def _tags(scenario: Scenario) -> list[str]:
     """What a scenario has that few have."""
-    turns = [(turn, *(one for _, one in turn.variants)) for turn in scenario.turns]
-    every = [one for several in turns for one in several]
+    forms = [(turn, *(variant for _, variant in turn.variants)) for turn in scenario.turns]
+    every = [turn for turns in forms for turn in turns]
     found = {
-        "recorded": any(True for one in every for _ in one.recordings()),
-        "fault": any(one.fault for one in every),
-        "quirk": any(one.wire is not None and one.wire.quirks for one in every),
-        "error": any(one.http is not None for one in every),
-        "retry": any(one.attempts for one in every),
+        "recorded": any(True for turn in every for _ in turn.recordings()),
+        "fault": any(turn.fault for turn in every),
+        "quirk": any(turn.wire is not None and turn.wire.quirks for turn in every),
+        "error": any(turn.http is not None for turn in every),
+        "retry": any(turn.attempts for turn in every),
         "fallback": scenario.match is not None and scenario.match.anything,
         "only by name": scenario.match is None and scenario.route is None,
     }
@@ -100,7 +100,7 @@ def scenario_json(
         url: of the server, as the page was loaded from it.
     """
     text, line, why = _text(scenario)
-    own = [one for one in problems if scenario.file and one["file"] == scenario.file]
+    own = [problem for problem in problems if scenario.file and problem["file"] == scenario.file]
     return {
         **entry,
         "text": text,

@@ -119,8 +119,8 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> Sent:
     return Sent(
         status=passed.status,
         headers=passed.headers,
-        parts=[(None, one.data) for one in chunks],
-        left=[one.at for one in chunks],
+        parts=[(None, chunk.data) for chunk in chunks],
+        left=[chunk.at for chunk in chunks],
         streamed="event-stream" in kind,
         ending="complete" if exchange.complete else "closed",
         note=note.strip(),
@@ -182,8 +182,8 @@ def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
     if protocol is None or spec is None or exchange.turn is None or exchange.body_size is not None:
         return None
     turns = tuple(
-        replace(one, wire=replace(one.wire, quirks=())) if one.wire is not None else one
-        for one in scenario.turns
+        replace(turn, wire=replace(turn.wire, quirks=())) if turn.wire is not None else turn
+        for turn in scenario.turns
     )
     plain = replace(scenario, turns=turns)
     try:

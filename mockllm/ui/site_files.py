@@ -31,7 +31,7 @@ _TYPES = {
 def names() -> frozenset[str]:
     """The names of the files."""
     site = files("mockllm.ui") / "site"
-    return frozenset(one.name for one in site.iterdir() if one.name.rpartition(".")[2] in _TYPES)
+    return frozenset(file.name for file in site.iterdir() if file.name.rpartition(".")[2] in _TYPES)
 
 
 @cache

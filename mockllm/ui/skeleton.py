@@ -168,7 +168,7 @@ def _beginnings(
     A conversation begins at the last message of the user with a text; where there is none, at the
     first message.
     """
-    users = [at for at, one in enumerate(request.messages) if one.role == "user"]
+    users = [at for at, message in enumerate(request.messages) if message.role == "user"]
     history = read_history(request.messages).turns
     last = users[-1] if users else 0
     since = [turn for turn in history if turn.end > last]
@@ -206,7 +206,7 @@ def _extra(name: str, request: Request) -> dict[str, Any]:
             return {"model": _GLOB.sub(r"[\1]", request.model)}
         case "system" if (system := _condition(request.system)) is not None:
             return {"system": system}
-        case "tools" if names := tuple(one.name for one in request.tools if _TOOL(one.name)):
+        case "tools" if names := tuple(tool.name for tool in request.tools if _TOOL(tool.name)):
             return {"tools": names[:_MOST_CALLS]}
         case "stream":
             return {"stream": request.stream}
@@ -238,7 +238,9 @@ def _condition(text: str) -> TextCondition | None:
 
 
 def _free_name(served: ScenarioIndex, request: Request) -> str:
-    users = [one.text for one in request.messages if one.role == "user" and one.text]
+    users = [
+        message.text for message in request.messages if message.role == "user" and message.text
+    ]
     name = slug(users[-1] if users else "", "request")
     return free_name(name, served.by_name.__contains__)
 

@@ -89,7 +89,7 @@ def stream_json(sent: Sent, protocol: WireProtocol | None) -> dict[str, Any]:
         "note": sent.note,
         "status": sent.status,
         "reason": reason_phrase(sent.status) if sent.reason is None else sent.reason,
-        "headers": [list(one) for one in sent.headers],
+        "headers": [list(header) for header in sent.headers],
         "streamed": sent.streamed,
         "ending": sent.ending,
         "fault": sent.fault,
@@ -114,7 +114,7 @@ def _lines(data: bytes) -> list[list[Any]]:
         *whole, rest = plain
         ended = [[one, _LF] if one else [_LF] for one in whole]
         return [*ended, [rest]] if rest else ended
-    lines = [[_piece(one) for one in line.pieces] for line in visible_lines([data])]
+    lines = [[_piece(piece) for piece in line.pieces] for line in visible_lines([data])]
     if lines:
         del lines[0][0]  # the mark where a write begins: each part is one
     return lines
@@ -162,7 +162,7 @@ class _Reading:
             return None
         try:
             rest = [] if self._decoder is None else self._decoder.close()
-            return fold(ev.Timed(0, one) for one in (*self.events, *rest)).whole()
+            return fold(ev.Timed(0, event) for event in (*self.events, *rest)).whole()
         except (MockLLMError, ValueError) as error:
             self.problems.append(shorten(str(error), 500))
             return None
@@ -188,7 +188,7 @@ def _names(event: ev.Event) -> tuple[str, ...]:
     """The names of the fields of an event, by its type."""
     kind = type(event)
     if kind not in _NAMES:
-        _NAMES[kind] = tuple(one.name for one in fields(event))
+        _NAMES[kind] = tuple(field.name for field in fields(event))
     return _NAMES[kind]
 
 
@@ -232,7 +232,7 @@ def _sum(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> dict[s
     return {
         "text": shorten(turn.text, _LONGEST),
         "reasoning": shorten(turn.reasoning, _LONGEST),
-        "calls": [_call(one) for one in turn.tool_calls],
+        "calls": [_call(call) for call in turn.tool_calls],
         "finish": turn.finish_raw or turn.finish,
         "usage": None if usage is None else {"input": usage.input, "output": usage.output},
         "problems": [*reading.problems, *error],

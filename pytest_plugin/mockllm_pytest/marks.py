@@ -279,7 +279,7 @@ def read_cases(
 
 def _check(name: str, given: Collection[str], reader: Any) -> None:
     parameters = signature(reader).parameters.values()
-    known = [one.name for one in parameters if one.kind is Parameter.KEYWORD_ONLY]
+    known = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
     known += ["api"] if name == "mockllm_cases" else []
     for key in given:
         if key not in known:

@@ -112,4 +112,6 @@ class RecordedSession(MockSession):
 
 
 def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:
-    return [one for one in journal if one.outcome in ("unmatched", "invalid", "unknown route")]
+    return [
+        entry for entry in journal if entry.outcome in ("unmatched", "invalid", "unknown route")
+    ]

@@ -99,7 +99,9 @@ class Recording:
             self.scenarios = _scenarios(work)
         else:
             self._replaced = set(_recorded_files(self.folder))
-            self.scenarios = tuple(one for one in self.scenarios if not is_recorded(one))
+            self.scenarios = tuple(
+                scenario for scenario in self.scenarios if not is_recorded(scenario)
+            )
         self.options = RecordOptions(
             folder=work,
             upstreams=self._services,
@@ -163,7 +165,11 @@ class Recording:
         if len(self._lines) > _MOST_LINES:
             yield f"  ... and {len(self._lines) - _MOST_LINES} more"
         used = {*played, *(line.scenario for line in self._lines)}
-        unused = [one.name for one in self.scenarios if is_recorded(one) and one.name not in used]
+        unused = [
+            scenario.name
+            for scenario in self.scenarios
+            if is_recorded(scenario) and scenario.name not in used
+        ]
         if unused:
             yield f"  no longer requested: {', '.join(unused)}"
         if (count and not passed) or unused:
@@ -209,7 +215,7 @@ class Recording:
         missing = [_upstream(api) for api in apis if api not in self._services]
         if not missing and not self._services:
             missing = [_upstream(next(iter(PROTOCOLS)))]
-        options = "".join(f" --mockllm-upstream {one}" for one in dict.fromkeys(missing))
+        options = "".join(f" --mockllm-upstream {api}" for api in dict.fromkeys(missing))
         return f'pytest "{self._nodeid}" --mockllm-record={mode}{options}'
 
 

@@ -115,7 +115,7 @@ def judge(
 def _repeat_hints(session: Session, mistakes: Sequence[_Mistake]) -> tuple[str, ...]:
     """What to write where a reply of the test was requested again."""
     extra = {mistake.number for mistake in mistakes if mistake.argument == "extra_requests"}
-    if not any(one.number in extra and is_inline(one.scenario) for one in session.journal):
+    if not any(entry.number in extra and is_inline(entry.scenario) for entry in session.journal):
         return ()
     return (
         "To give a reply again: mockllm_session.reply(..., repeat=True)",
@@ -130,12 +130,14 @@ def _mistakes(
     found: Verification,
 ) -> Iterator[_Mistake]:
     exchanges = {exchange.number: exchange for exchange in session.journal}
-    for one in found.violations:
-        where = "" if one.exchange is None else f" (request {one.exchange})"
-        message = f"{one.invariant}{where}: {one.message}"
-        extra = one.invariant == "extra-request"
+    for violation in found.violations:
+        where = "" if violation.exchange is None else f" (request {violation.exchange})"
+        message = f"{violation.invariant}{where}: {violation.message}"
+        extra = violation.invariant == "extra-request"
         argument = "extra_requests" if extra else "violations"
-        yield _Mistake(one.exchange or 0, message, argument, True if extra else one.invariant)
+        yield _Mistake(
+            violation.exchange or 0, message, argument, True if extra else violation.invariant
+        )
     for name, outcome in _REFUSED.items():
         for number in getattr(found, name):
             problem = "; ".join(exchanges[number].problems).partition("\n")[0]

@@ -346,7 +346,7 @@ class MockSession:
             judge,
             self._thread.server.sessions.get(self.session),
             self._thread.server.player_of(self.session).served.by_name,
-            tuple(one.name for one in self.scenarios),
+            tuple(scenario.name for scenario in self.scenarios),
             self._mark,
             what or self._mark.allowed,
         )

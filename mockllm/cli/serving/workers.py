@@ -104,8 +104,8 @@ def serve_with_workers(plan: WorkerPlan, count: int) -> None:
 @contextmanager
 def _signals() -> Iterator[_Signals]:
     signals = _Signals()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signals.before[one] = signal.signal(one, signals.note)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signals.before[stop] = signal.signal(stop, signals.note)
     try:
         yield signals
     finally:
@@ -189,8 +189,8 @@ class _Supervisor:
 
     def _look(self, *, starting: bool = False) -> None:
         """Waits a moment for what happens to the workers."""
-        waiting: list[Any] = [one.process.sentinel for one in self._workers.values()]
-        waiting += [one.messages for one in self._workers.values() if not one.ready]
+        waiting: list[Any] = [worker.process.sentinel for worker in self._workers.values()]
+        waiting += [worker.messages for worker in self._workers.values() if not worker.ready]
         wait(waiting, timeout=_TURN)
         for worker in tuple(self._workers.values()):
             if not worker.ready and worker.messages.poll():
@@ -217,15 +217,17 @@ class _Supervisor:
 
     def _stop(self) -> None:
         """Ends all workers; after a second signal, or when they take too long, at once."""
-        processes = [one.process for one in self._workers.values() if one.process.is_alive()]
+        processes = [
+            worker.process for worker in self._workers.values() if worker.process.is_alive()
+        ]
         for process in processes:
             process.terminate()
         limit = time.monotonic() + self._plan.options.grace + _SLACK
-        while any(one.is_alive() for one in processes) and self._signals.count < 2:
+        while any(process.is_alive() for process in processes) and self._signals.count < 2:
             if time.monotonic() > limit:
                 break
-            wait([one.sentinel for one in processes if one.is_alive()], timeout=_TURN)
-        killed = [one for one in processes if one.is_alive()]
+            wait([process.sentinel for process in processes if process.is_alive()], timeout=_TURN)
+        killed = [process for process in processes if process.is_alive()]
         for process in killed:
             process.kill()
         for process in processes:
@@ -233,7 +235,7 @@ class _Supervisor:
         if killed:
             raise click.Abort
         # One that had not begun to listen is ended by the signal itself: it has nothing to lose.
-        if any(one.exitcode not in (0, -signal.SIGTERM) for one in processes):
+        if any(process.exitcode not in (0, -signal.SIGTERM) for process in processes):
             raise click.exceptions.Exit(1)
 
 

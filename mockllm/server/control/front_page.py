@@ -28,7 +28,7 @@ _FILES = ("docs/server.md", "docs/scenarios.md", "docs/cli.md")
 def wants_page(headers: Mapping[str, str]) -> bool:
     """Whether the client of a request for `/` takes a page or a text."""
     accepted = headers.get("accept", "*/*").lower()
-    return any(one in accepted for one in ("text/html", "text/plain", "text/*", "*/*"))
+    return any(kind in accepted for kind in ("text/html", "text/plain", "text/*", "*/*"))
 
 
 def front_page(

@@ -58,7 +58,7 @@ class Snapshot:
         """Adds the figures of another process."""
         for key, count in other.requests.items():
             self.requests[key] = self.requests.get(key, 0) + count
-        self.late = [one + two for one, two in zip(self.late, other.late, strict=True)]
+        self.late = [sum(counts) for counts in zip(self.late, other.late, strict=True)]
         self.late_seconds += other.late_seconds
         self.open_streams += other.open_streams
         self.dropped += other.dropped
